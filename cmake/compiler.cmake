@@ -1,0 +1,53 @@
+# Compiler, flags and caching for the whole project.
+
+if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang" OR CMAKE_CXX_COMPILER_VERSION VERSION_LESS 19)
+  message(FATAL_ERROR "OpenSandbox is built with clang 19 or newer (found ${CMAKE_CXX_COMPILER_ID} "
+    "${CMAKE_CXX_COMPILER_VERSION}). On Debian 12: apt-get install clang-19 lld-19, then use the presets: cmake --preset dev")
+endif()
+
+set(CMAKE_CXX_STANDARD 23)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS ON)  # TRY() is a statement expression
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+# The launcher is set before anything is compiled. Without the sloppiness setting nothing that uses a precompiled
+# header is ever a cache hit.
+find_program(OSB_CCACHE ccache)
+if(OSB_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros ${OSB_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
+endif()
+
+set(OSB_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize=")
+
+add_compile_options(-Wall -Wextra -Werror=unused-result -Werror=return-type -Wno-gnu-statement-expression
+  -fstack-protector-strong -ftrivial-auto-var-init=zero -g1)
+add_compile_definitions(_GLIBCXX_ASSERTIONS)
+add_link_options(-fuse-ld=lld)
+if(OSB_SANITIZE)
+  add_compile_options(-fsanitize=${OSB_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=undefined)
+  add_link_options(-fsanitize=${OSB_SANITIZE})
+endif()
+if(CMAKE_BUILD_TYPE STREQUAL "Release")
+  add_compile_options(-D_FORTIFY_SOURCE=2)
+endif()
+# A debug build is for debugging our code, not for waiting on Boost's.
+set(CMAKE_CXX_FLAGS_DEBUG "-O1")
+set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+set(CMAKE_C_FLAGS_DEBUG "-O1")
+set(CMAKE_C_FLAGS_RELEASE "-O2")
+
+# Coroutine lifetimes: some compilers end a temporary of a co_await expression too early, or reject the braced call.
+# The program checks both; a compiler that fails it would corrupt memory in silence.
+if(NOT OSB_COROUTINES_OK)
+  try_run(OSB_CORO_RUN OSB_CORO_COMPILES ${CMAKE_BINARY_DIR}/coroutine_check
+    SOURCES ${CMAKE_SOURCE_DIR}/cmake/coroutine_lifetime.cc
+    CXX_STANDARD 23 CXX_STANDARD_REQUIRED ON
+    COMPILE_OUTPUT_VARIABLE OSB_CORO_COMPILE_LOG RUN_OUTPUT_VARIABLE OSB_CORO_LOG)
+  if(NOT OSB_CORO_COMPILES OR NOT OSB_CORO_RUN EQUAL 0)
+    message(FATAL_ERROR "${CMAKE_CXX_COMPILER} does not handle coroutine lifetimes correctly; install clang 19 "
+      "(apt-get install clang-19 lld-19) and configure with a preset, for example: cmake --preset dev\n"
+      "${OSB_CORO_COMPILE_LOG}\n${OSB_CORO_LOG}")
+  endif()
+  set(OSB_COROUTINES_OK ON CACHE INTERNAL "this compiler passed cmake/coroutine_lifetime.cc")
+endif()

@@ -1,0 +1,84 @@
+#pragma once
+
+// The HTTP/1.1 server: one coroutine per connection, heads checked before they are parsed, bodies streamed.
+//
+// A handler gets a Request whose body it may read piece by piece, and a ResponseWriter which it uses either once (send) or as
+// a stream (start, write..., finish). A handler that returns without answering answers 500. An unread request body is
+// drained up to a bound, else the connection closes after the answer. "Expect: 100-continue" is answered at the first read.
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "http/message.h"
+#include "io/socket.h"
+
+namespace osb::http {
+
+using io::Task;
+
+// Somebody else's bytes, in pieces. read_some gives 0 at the end.
+class BodyReader {
+ public:
+  virtual ~BodyReader() = default;
+  virtual Task<Result<size_t>> read_some(std::span<char> into) = 0;
+  virtual std::optional<uint64_t> length() const = 0;  // when it was declared; 0 when there is no body
+};
+Task<Result<std::string>> read_all(BodyReader& body, size_t limit);  // Code::too_large beyond limit
+
+struct Request {
+  RequestHead head;
+  BodyReader* body = nullptr;
+  std::string peer;                           // the client's address without its port, "" on unix sockets
+  std::map<std::string, std::string> params;  // {name} of the route, percent-decoded
+  std::string rest;                           // what {rest...} matched, raw, with its leading slash or empty
+  std::string request_id;                     // set by whoever assigns ids
+};
+
+class ResponseWriter {
+ public:
+  virtual ~ResponseWriter() = default;
+  // Added to whatever answer follows, the automatic ones too. A field that the answer itself sets wins.
+  virtual void always(std::string name, std::string value) = 0;
+  // A complete answer. Content-Length is set; a 204 or 304 has neither body nor length.
+  virtual Task<Result<void>> send(int status, Headers headers, std::string body) = 0;
+  // A streamed answer: with a length, or chunked. The head goes out with the first bytes.
+  virtual Task<Result<void>> start(int status, Headers headers, std::optional<uint64_t> length) = 0;
+  virtual Task<Result<void>> write(std::string_view bytes) = 0;  // one chunk, sent at once
+  virtual Task<Result<void>> finish() = 0;
+  virtual bool started() const = 0;
+  // Gives up on the connection: the client sees a cut stream, never a complete-looking one.
+  virtual void abort() = 0;
+  // For upgrades: everything after this belongs to the caller. Returns the socket and the bytes already read.
+  virtual std::pair<io::Socket*, std::string> take_over() = 0;
+
+  // send() of a JSON text with its media type.
+  Task<Result<void>> json(int status, std::string body);
+};
+
+using Handler = std::function<Task<>(Request&, ResponseWriter&)>;
+
+struct ServerLimits {
+  io::Duration head_timeout = std::chrono::seconds(30);    // from the first byte of a head to its end
+  io::Duration idle_timeout = std::chrono::seconds(150);   // keep-alive; clients pool for 30 s and must never win that race
+  io::Duration write_timeout = std::chrono::seconds(300);  // one write call that makes no progress
+  size_t max_connections = 4096;
+};
+
+class Server {
+ public:
+  Server(io::Executor executor, Handler handler, ServerLimits limits = {});
+  ~Server();
+  // Accepts until close(). `listener` is a listening socket of any stream family.
+  Task<> serve(Fd listener);
+  // Stops accepting, lets running requests finish for at most `grace`, then cuts them.
+  Task<> close(io::Duration grace);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace osb::http

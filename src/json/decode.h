@@ -1,0 +1,100 @@
+#pragma once
+
+// JSON from outside, decoded with paths.
+//
+// parse() is bounded (depth; the caller bounds the size). A Field is "the value at this path, if any": asking it for a type
+// it does not have records an Issue with the path and returns nothing, so that one pass over a document collects every
+// mistake in it. An explicit null is the same as an absent member, everywhere.
+//
+//   json::Issues issues;
+//   json::Field body = json::Field::root(value, issues, "body");
+//   auto timeout = body["timeout"].integer();        // optional<int64_t>; "300" and 300.0 count as 300
+//   auto uri = body["image"]["uri"].required_string();
+//   if (!issues.empty()) return bad_request(issues);
+
+#include <boost/json/value.hpp>
+#include <cstdint>
+#include <initializer_list>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/error.h"
+
+namespace osb::json {
+
+namespace bj = boost::json;
+
+inline constexpr size_t kMaxDepth = 32;
+
+// Code::invalid_argument with the byte position in the message. Trailing bytes after the value are an error.
+Result<bj::value> parse(std::string_view text);
+
+// Only the first value counts, what follows it is ignored (execd's rule for request bodies).
+Result<bj::value> parse_first(std::string_view text);
+
+// Compact, UTF-8 unescaped.
+std::string print(const bj::value& value);
+
+using PathStep = std::variant<std::string, int64_t>;
+using Path = std::vector<PathStep>;
+std::string to_string(const Path& path);  // volumes[2].mountPath
+
+struct Issue {
+  std::string type;  // a word clients may match: missing, string_type, int_parsing, greater_than_equal, value_error, ...
+  Path path;
+  std::string message;
+};
+
+// Collects at most kMax issues; more are counted only.
+class Issues {
+ public:
+  static constexpr size_t kMax = 64;
+  void add(Issue issue);
+  bool empty() const { return count_ == 0; }
+  const std::vector<Issue>& list() const { return list_; }
+
+ private:
+  std::vector<Issue> list_;
+  size_t count_ = 0;
+};
+
+// A value, or the place where one could have been. Cheap to copy; borrows the document and the Issues.
+class Field {
+ public:
+  static Field root(const bj::value& value, Issues& issues, std::string_view name);
+
+  bool present() const { return value_ != nullptr; }  // false for null
+  const bj::value* raw() const { return value_; }
+  const Path& path() const { return path_; }
+
+  // A member. On a value that is no object this records one issue (model_attributes_type) and gives absent fields.
+  Field operator[](std::string_view name) const;
+  // A member that may come under several names; the path shows the first.
+  Field any_of(std::initializer_list<std::string_view> names) const;
+
+  // Absent gives nothing and no issue; a wrong type gives nothing and an issue.
+  std::optional<std::string> string() const;
+  std::optional<int64_t> integer() const;   // numbers, integral floats, decimal strings
+  std::optional<bool> boolean() const;      // booleans, 0/1, true/false/yes/no/on/off/t/f/y/n in any case
+  std::optional<std::vector<Field>> array() const;
+  std::optional<std::map<std::string, Field>> object() const;
+  std::optional<std::map<std::string, std::string>> string_map() const;   // null values are issues
+  std::optional<std::vector<std::string>> string_list() const;
+
+  // Absent is an issue of type "missing".
+  std::string required_string() const;
+  int64_t required_integer() const;
+
+  void complain(std::string type, std::string message) const;
+
+ private:
+  const bj::value* value_ = nullptr;
+  Issues* issues_ = nullptr;
+  Path path_;
+};
+
+}  // namespace osb::json
