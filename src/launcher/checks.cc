@@ -61,8 +61,13 @@ Result<void> check_step(const Step& step, bool first) {
 
 }  // namespace
 
+Result<void> check_id(std::string_view id) {
+  if (!is_uuid(id)) return fail(Code::permission_denied, "refused: the id is not a UUID");
+  return {};
+}
+
 Result<void> check(const Plan& plan) {
-  if (!is_uuid(plan.id)) return fail(Code::permission_denied, "refused: the id is not a UUID");
+  TRY(check_id(plan.id));
   auto in_range = [](const std::optional<int64_t>& value, int64_t low, int64_t high) {
     return !value || (*value >= low && *value <= high);
   };

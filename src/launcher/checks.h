@@ -9,6 +9,9 @@
 
 namespace osb::launcher {
 
+// Ids become names of directories and groups: nothing but a UUID passes.
+Result<void> check_id(std::string_view id);
+
 // Values only; nothing is looked up.
 Result<void> check(const Plan& plan);
 

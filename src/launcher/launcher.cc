@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 
@@ -29,7 +30,8 @@ constexpr auto kServerGrace = std::chrono::seconds(8);
 constexpr auto kRestartFirst = std::chrono::milliseconds(50);
 constexpr auto kRestartMost = std::chrono::seconds(5);
 constexpr auto kHealthyAfter = std::chrono::seconds(10);
-constexpr int kRemoveRetryMs = 2;
+constexpr int kRetryMs = 1;
+constexpr auto kFreezeLimit = std::chrono::seconds(10);
 
 class Loop {
  public:
@@ -59,7 +61,10 @@ class Loop {
   void start_sandbox(const Request& request);
   void on_start_report(Waiting waiting);
   void end_sandbox(uint64_t tag, const std::string& id, bool keep_files);
-  void finish_end(Waiting waiting);
+  void end_when_empty(Waiting waiting);
+  bool finish_end(const Waiting& waiting);
+  void freeze_sandbox(uint64_t tag, const std::string& id);
+  bool finish_freeze(uint64_t tag, const std::string& id, Clock::time_point give_up);
   void answer(Answer answer);
   void answer_error(uint64_t tag, const Error& error);
   void start_server();
@@ -72,8 +77,8 @@ class Loop {
   Sandboxes& sandboxes_;
   Fd epoll_;
   std::map<int, Waiting> waiting_;
-  std::vector<Waiting>
-      removals_;  // groups whose last process is gone but which the kernel still holds for a moment
+  // What the kernel finishes in its own time; each returns true when it is done.
+  std::vector<std::function<bool()>> retries_;
   ServerProcess server_;
   Clock::time_point server_started_{}, restart_at_{};
   Clock::duration restart_delay_ = kRestartFirst;
@@ -164,24 +169,53 @@ void Loop::end_sandbox(uint64_t tag, const std::string& id, bool keep_files) {
   w.id = id;
   w.keep_files = keep_files;
   w.fd = std::move(*init);
-  if (!w.fd.valid()) return finish_end(std::move(w));
-  int fd = w.fd.get();
-  watch(fd, std::move(w));
+  if (w.fd.valid()) {
+    int fd = w.fd.get();
+    return watch(fd, std::move(w));
+  }
+  end_when_empty(std::move(w));
 }
 
-void Loop::finish_end(Waiting w) {
+void Loop::end_when_empty(Waiting w) {
+  if (finish_end(w)) return;
+  auto kept = std::make_shared<Waiting>(std::move(w));
+  retries_.push_back([this, kept] { return finish_end(*kept); });
+}
+
+bool Loop::finish_end(const Waiting& w) {
   auto removed = sandboxes_.remove(w.id, w.keep_files);
-  if (!removed && removed.error().code == Code::exhausted) {
-    removals_.push_back(std::move(w));
-    return;
-  }
+  // The last process is gone, but the kernel may hold its group for a moment longer.
+  if (!removed && removed.error().code == Code::exhausted) return false;
   if (!removed) {
     log::error("cannot remove a sandbox", {{"id", w.id}, {"error", removed.error().message}});
     if (w.tag) answer_error(w.tag, removed.error());
-    return;
+    return true;
   }
   if (w.tag) answer({.tag = w.tag, .message = {}, .body = {}, .descriptors = {}});
   if (!w.keep_files) empty_trash();
+  return true;
+}
+
+void Loop::freeze_sandbox(uint64_t tag, const std::string& id) {
+  auto asked = sandboxes_.freeze(id, true);
+  if (!asked) return answer_error(tag, asked.error());
+  auto give_up = Clock::now() + kFreezeLimit;
+  if (!finish_freeze(tag, id, give_up)) {
+    retries_.push_back([this, tag, id, give_up] { return finish_freeze(tag, id, give_up); });
+  }
+}
+
+bool Loop::finish_freeze(uint64_t tag, const std::string& id, Clock::time_point give_up) {
+  auto frozen = sandboxes_.frozen(id);
+  if (frozen && !*frozen && Clock::now() < give_up) return false;
+  if (frozen && *frozen) {
+    answer({.tag = tag, .message = {}, .body = {}, .descriptors = {}});
+    return true;
+  }
+  (void)sandboxes_.freeze(id, false);
+  answer_error(tag, frozen ? Error{Code::timeout, ETIMEDOUT, "a process of the sandbox does not stop"}
+                           : frozen.error());
+  return true;
 }
 
 void Loop::empty_trash() {
@@ -226,6 +260,12 @@ void Loop::handle(const Request& request) {
       if (!sockets) return answer_error(request.tag, sockets.error());
       a.descriptors = std::move(*sockets);
       return answer(std::move(a));
+    }
+    case Verb::freeze:
+      return freeze_sandbox(request.tag, request.body);
+    case Verb::thaw: {
+      auto thawed = sandboxes_.freeze(request.body, false);
+      return thawed ? answer(std::move(a)) : answer_error(request.tag, thawed.error());
     }
     case Verb::ooms: {
       auto count = sandboxes_.oom_kills(request.body);
@@ -318,13 +358,13 @@ void Loop::dispatch(int fd) {
       Waiting w = std::move(found->second);
       forget(fd);
       if (w.what == Waiting::For::start) return on_start_report(std::move(w));
-      return finish_end(std::move(w));
+      return end_when_empty(std::move(w));
     }
   }
 }
 
 int Loop::timeout_ms() const {
-  if (!removals_.empty()) return kRemoveRetryMs;
+  if (!retries_.empty()) return kRetryMs;
   auto until = [](Clock::time_point t) {
     auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(t - Clock::now()).count();
     return static_cast<int>(std::max<int64_t>(0, ms + 1));
@@ -355,7 +395,10 @@ int Loop::run() {
     for (int i = 0; i < count; ++i) dispatch(events[i].data.fd);
     if (count > 0) continue;
     // Nothing to answer: time for retries, restarts, and things made ahead of need.
-    for (auto retry = std::exchange(removals_, {}); Waiting & w : retry) finish_end(std::move(w));
+    auto pending = std::exchange(retries_, {});
+    for (auto& retry : pending) {
+      if (!retry()) retries_.push_back(std::move(retry));
+    }
     if (stopping_) {
       if (Clock::now() >= stop_by_ && server_.pid > 0) ::kill(server_.pid, SIGKILL), stop_by_ += kServerGrace;
     } else if (server_.pid < 0 && Clock::now() >= restart_at_) {

@@ -25,6 +25,8 @@ enum class Verb : uint8_t {
   adopt,    // body: id, pid, ticks      -> descriptor: pidfd; not_found when it is not that process any more
   sockets,  // body: id, count           -> descriptors: unconnected TCP sockets inside the sandbox
   ooms,     // body: id                  -> a number: processes killed for memory
+  freeze,   // body: id                  -> nothing; no process of it runs any more
+  thaw,     // body: id                  -> nothing
 };
 
 struct Request {

@@ -219,7 +219,7 @@ Result<Fd> Sandboxes::finish(Starting& starting, const Plan& plan) {
 }
 
 Result<Fd> Sandboxes::kill(const std::string& id) {
-  if (!is_uuid(id)) return fail(Code::permission_denied, "refused: the id is not a UUID");
+  TRY(check_id(id));
   Fd init;
   auto found = inits_.find(id);
   if (found != inits_.end()) {
@@ -261,6 +261,16 @@ Result<std::vector<Fd>> Sandboxes::sockets(const std::string& id, size_t count) 
   TRY(sys::sockets_in_network(found->second.get(), own_network_.get(), sockets.data(),
                               static_cast<int>(count)));
   return sockets;
+}
+
+Result<int64_t> Sandboxes::oom_kills(const std::string& id) const {
+  TRY(check_id(id));
+  return cgroups_.oom_kills(id);
+}
+
+Result<void> Sandboxes::freeze(const std::string& id, bool frozen) const {
+  TRY(check_id(id));
+  return cgroups_.freeze(id, frozen);
 }
 
 Result<std::vector<std::string>> Sandboxes::list(const std::string& after) const {

@@ -42,7 +42,10 @@ class Sandboxes {
 
   Result<Fd> adopt(const std::string& id, pid_t pid, uint64_t start_ticks);
   Result<std::vector<Fd>> sockets(const std::string& id, size_t count);
-  Result<int64_t> oom_kills(const std::string& id) const { return cgroups_.oom_kills(id); }
+  Result<int64_t> oom_kills(const std::string& id) const;
+  // Stops or continues every process. A freeze is complete when frozen() says so.
+  Result<void> freeze(const std::string& id, bool frozen) const;
+  Result<bool> frozen(const std::string& id) const { return cgroups_.frozen(id); }
   Result<std::vector<std::string>> list(const std::string& after) const;
 
   // Makes things ahead of need; true when there was something to make.
