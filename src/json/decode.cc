@@ -1,7 +1,6 @@
 #include "json/decode.h"
 
 #include <boost/json/parser.hpp>
-#include <boost/json/serialize.hpp>
 #include <cmath>
 
 #include "base/strings.h"
@@ -81,8 +80,6 @@ std::optional<bool> boolean_word(std::string_view text) {
 Result<bj::value> parse(std::string_view text) { return parse_bounded(text, Rest::refused); }
 
 Result<bj::value> parse_first(std::string_view text) { return parse_bounded(text, Rest::ignored); }
-
-std::string print(const bj::value& value) { return bj::serialize(value); }
 
 std::string to_string(const Path& path) {
   std::string out;

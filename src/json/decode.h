@@ -36,7 +36,8 @@ Result<bj::value> parse(std::string_view text);
 // Only the first value counts, what follows it is ignored (execd's rule for request bodies).
 Result<bj::value> parse_first(std::string_view text);
 
-// Compact, UTF-8 unescaped.
+// Compact; UTF-8 stays as it is, and what is not UTF-8 becomes U+FFFD. A number that JSON does not have
+// (infinity, NaN) is printed as null, every other one so that it reads back as the same.
 std::string print(const bj::value& value);
 
 using PathStep = std::variant<std::string, int64_t>;

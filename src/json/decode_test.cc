@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <limits>
+
 namespace osb::json {
 namespace {
 
@@ -99,6 +101,40 @@ TEST(Parse, BoundsTheDepth) {
   EXPECT_EQ(deep.error().code, Code::invalid_argument);
   EXPECT_FALSE(parse(std::string(1 << 20, '[')));
   EXPECT_FALSE(parse_first(nested(kMaxDepth + 1)));
+}
+
+TEST(Print, NumbersReadBackAsTheSame) {
+  struct Case {
+    double number;
+    std::string_view printed;
+  };
+  const Case cases[] = {
+      {0.0, "0.0"},
+      {-0.0, "-0.0"},
+      {12.5, "12.5"},
+      {-300, "-300.0"},
+      {0.1, "0.1"},
+      {0.1 + 0.2, "0.30000000000000004"},
+      {1e6, "1000000.0"},
+      {1e21, "1e+21"},
+      {5e-324, "4.94065645841247e-324"},
+      {1.7976931348623157e308, "1.7976931348623157e+308"},
+      {1760000000.123456, "1760000000.123456"},
+  };
+  for (const Case& c : cases) {
+    EXPECT_EQ(print(c.number), c.printed);
+    auto value = parse(c.printed);
+    ASSERT_TRUE(value && value->is_double()) << c.printed;
+    EXPECT_DOUBLE_EQ(value->get_double(), c.number);
+  }
+}
+
+TEST(Print, IsJsonWhateverItIsGiven) {
+  EXPECT_EQ(print(std::numeric_limits<double>::infinity()), "null");
+  EXPECT_EQ(print(std::numeric_limits<double>::quiet_NaN()), "null");
+  EXPECT_EQ(print(bj::value{{"bad\xff", "\xc3("}}), "{\"bad\\ufffd\":\"\\ufffd(\"}");
+  EXPECT_EQ(print(bj::value{{"a", {1, nullptr, true}}, {"b", bj::object()}}),
+            "{\"a\":[1,null,true],\"b\":{}}");
 }
 
 TEST(ParseFirst, IgnoresWhatFollows) {

@@ -16,4 +16,9 @@ namespace osb::json {
 // Everything else is copied. Plain text is copied in bulk.
 void append_string(std::string& out, std::string_view bytes);
 
+// Appends `bytes` as a quoted JSON string in which only what JSON itself needs is escaped. A byte that is not
+// part of valid UTF-8 becomes U+FFFD: names of files are such bytes, and a client must be able to read the
+// rest.
+void append_minimal_string(std::string& out, std::string_view bytes);
+
 }  // namespace osb::json

@@ -73,6 +73,12 @@ TEST(AppendString, FindsASpecialByteAtEveryOffset) {
   }
 }
 
+TEST(AppendMinimalString, EscapesOnlyWhatJsonNeeds) {
+  std::string out;
+  append_minimal_string(out, "<\"&\\> \n\x01 \xc2\x85\xe2\x80\xa8 \xc3\xa9\xff /'\x7f");
+  EXPECT_EQ(out, "\"<\\\"&\\\\> \\n\\u0001 \xc2\x85\xe2\x80\xa8 \xc3\xa9\\ufffd /'\x7f\"");
+}
+
 TEST(AppendString, KeepsWhatIsThere) {
   std::string out = "{\"text\":";
   append_string(out, "x");
@@ -133,6 +139,9 @@ TEST(AppendString, ParsesBackToTheRepairedText) {
     auto value = parse(text);
     ASSERT_TRUE(value) << text;
     ASSERT_EQ(std::string(value->as_string()), repaired(bytes)) << testing::PrintToString(bytes);
+    std::string minimal;
+    append_minimal_string(minimal, bytes);
+    ASSERT_EQ(parse(minimal).value(), *value) << testing::PrintToString(bytes);
   }
 }
 
