@@ -261,13 +261,14 @@ std::vector<std::string_view> config_example_names() {
   return names;
 }
 
-std::optional<std::string_view> config_example(std::string_view name) {
+Result<std::string_view> config_example(std::string_view name) {
+  if (name.empty()) return kSkeleton;
+  std::string names;
   for (const auto& [known, text] : kExamples) {
     if (known == name) return text;
+    names.append(names.empty() ? "" : ", ").append(known);
   }
-  return std::nullopt;
+  return fail(Code::invalid_argument, "there is no example '" + std::string(name) + "'; the examples are " + names);
 }
-
-std::string_view config_skeleton() { return kSkeleton; }
 
 }  // namespace osb::server
