@@ -11,8 +11,10 @@ namespace {
 constexpr int kUsage = 2;  // exit status of a wrong command line
 constexpr const char* kDefaultStateDir = "/var/lib/opensandbox";
 
-PrintAndExit usage(std::string message, std::string_view see) {
-  return {.out = "", .err = fmt::format("osb: {}\n  see: {} --help\n", message, see), .status = kUsage};
+// `see` is the command whose help to read; its first word is the program.
+PrintAndExit usage(std::string_view message, std::string_view see) {
+  std::string_view program = see.substr(0, see.find(' '));
+  return {.out = "", .err = fmt::format("{}: {}\n  see: {} --help\n", program, message, see), .status = kUsage};
 }
 
 // Help, version and mistakes all end parsing with an exception; this is what it says.
@@ -126,6 +128,8 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
 
   CLI::App* role = app.add_subcommand("server", "internal: the server process, started by the launcher");
   role->group("");  // not for people
+  ServerRoleOptions role_options;
+  role->add_option("--host-image", role_options.host_image, "version of the image `host`")->required();
 
   try {
     std::vector<std::string> reversed(ours.rbegin(), ours.rend());
@@ -149,7 +153,7 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
       return usage("no command; it comes after --: osb run IMAGE -- COMMAND...", "osb run");
     return finish(raw_run.read(std::move(*theirs)), "osb run");
   }
-  if (role->parsed()) return ServerRoleOptions{};
+  if (role->parsed()) return role_options;
   if (app.get_subcommands().empty()) return PrintAndExit{.out = app.help(), .err = "", .status = 0};
 
   auto where = (ls->parsed() ? to_ls : rm->parsed() ? to_rm : to_doctor).read();

@@ -44,7 +44,10 @@ struct DoctorOptions {
   bool attack = false;
 };
 
-struct ServerRoleOptions {};  // `osb server`: everything else comes through inherited descriptors
+// `osb server`, started by the launcher; everything else is inherited
+struct ServerRoleOptions {
+  std::string host_image;  // version of the image `host` that was prepared for it
+};
 
 // `opensandbox-server`
 struct ServeOptions {

@@ -106,6 +106,12 @@ TEST_F(Arguments, Doctor) {
   EXPECT_EQ(doctor.state_dir, "/x");
 }
 
+TEST_F(Arguments, ServerRoleIsTheLaunchersBusiness) {
+  EXPECT_EQ(std::get<ServerRoleOptions>(osb({"osb", "server", "--host-image=v1"})).host_image, "v1");
+  EXPECT_EQ(stop(osb({"osb", "server"})).status, 2);
+  EXPECT_THAT(stop(osb({"osb", "--help"})).out, ::testing::Not(HasSubstr("internal")));
+}
+
 template <size_t N>
 Command server(const char* const (&words)[N]) {
   return parse_server_arguments(N, words);
