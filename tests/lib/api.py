@@ -76,10 +76,10 @@ class Api:
     def ping(self, sandbox_id):
         return self.execd(sandbox_id, "GET", "/ping").status == 200
 
-    def run(self, sandbox_id, command, timeout=60, **members):
-        """A foreground command to its end."""
+    def run(self, sandbox_id, command, client_timeout=60, **members):
+        """A command to the end of its stream; `members` are those of the request (cwd, envs, timeout in ms, ...)."""
         body = {"command": command, **members} if isinstance(command, str) else {"argv": command, **members}
-        reply = self.execd(sandbox_id, "POST", "/command", json=body, timeout=timeout)
+        reply = self.execd(sandbox_id, "POST", "/command", json=body, timeout=client_timeout)
         assert reply.status == 200, f"command {command!r}: {reply}"
         return Command(reply)
 
