@@ -89,7 +89,8 @@ class Scope:
             wait_for(kill_all, 5, "leftover processes end")
         except AssertionError:
             pass
-        for path in sorted(self.cgroups(), key=len, reverse=True):
+        roots = [mount + path for mount, path in self.cgroup_roots]
+        for path in sorted([*self.cgroups(), *roots], key=len, reverse=True):
             try:
                 os.rmdir(path)
             except OSError:
