@@ -55,12 +55,9 @@ def bin_dir(pytestconfig):
 
 
 @pytest.fixture(scope="session")
-def service(bin_dir):
+def service(bin_dir, request):
     """The shared service without a key. Tests leave it as they found it."""
-    shared = Service(bin_dir).start()
-    warm_up(shared)
-    yield shared
-    shared.destroy()
+    return shared_service(request, bin_dir)
 
 
 @pytest.fixture(scope="session")
@@ -69,10 +66,16 @@ def api(service):
 
 
 @pytest.fixture(scope="session")
-def keyed_service(bin_dir):
-    shared = Service(bin_dir, api_key="a-key-for-tests-0123456789").start()
-    yield shared
-    shared.destroy()
+def keyed_service(bin_dir, request):
+    return shared_service(request, bin_dir, api_key="a-key-for-tests-0123456789")
+
+
+def shared_service(request, bin_dir, **options):
+    made = Service(bin_dir, **options)
+    request.addfinalizer(made.destroy)  # also when the start fails; the report of that still finds the log
+    made.start()
+    warm_up(made)
+    return made
 
 
 @pytest.fixture
