@@ -64,6 +64,7 @@ function(osb_module name)
     target_link_libraries(${name}_test PRIVATE osb_${name} ${M_TEST_LIBS} GTest::gmock_main)
     if(M_PCH)
       target_precompile_headers(${name}_test REUSE_FROM osb_pch_host)
+      target_compile_options(${name}_test PRIVATE -fPIC)  # as the header was compiled; executables get -fPIE
     endif()
     gtest_discover_tests(${name}_test DISCOVERY_TIMEOUT 60)
   endif()

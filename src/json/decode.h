@@ -2,9 +2,9 @@
 
 // JSON from outside, decoded with paths.
 //
-// parse() is bounded (depth; the caller bounds the size). A Field is "the value at this path, if any": asking it for a type
-// it does not have records an Issue with the path and returns nothing, so that one pass over a document collects every
-// mistake in it. An explicit null is the same as an absent member, everywhere.
+// parse() is bounded (depth; the caller bounds the size). A Field is "the value at this path, if any": asking
+// it for a type it does not have records an Issue with the path and returns nothing, so that one pass over a
+// document collects every mistake in it. An explicit null is the same as an absent member, everywhere.
 //
 //   json::Issues issues;
 //   json::Field body = json::Field::root(value, issues, "body");
@@ -36,20 +36,23 @@ Result<bj::value> parse(std::string_view text);
 // Only the first value counts, what follows it is ignored (execd's rule for request bodies).
 Result<bj::value> parse_first(std::string_view text);
 
-// Compact, UTF-8 unescaped.
+// Compact; UTF-8 stays as it is, and what is not UTF-8 becomes U+FFFD. A number that JSON does not have
+// (infinity, NaN) is printed as null, every other one so that it reads back as the same.
 std::string print(const bj::value& value);
 
 using PathStep = std::variant<std::string, int64_t>;
 using Path = std::vector<PathStep>;
-std::string to_string(const Path& path);  // volumes[2].mountPath
+// body.volumes[2].mountPath; a name that is no plain word is quoted: body.metadata["a.b"]
+std::string to_string(const Path& path);
 
 struct Issue {
-  std::string type;  // a word clients may match: missing, string_type, int_parsing, greater_than_equal, value_error, ...
+  std::string type;  // a word clients may match: missing, string_type, int_parsing, greater_than_equal,
+                     // value_error, ...
   Path path;
   std::string message;
 };
 
-// Collects at most kMax issues; more are counted only.
+// Collects at most kMax issues; more are counted only. The same issue twice counts once.
 class Issues {
  public:
   static constexpr size_t kMax = 64;
@@ -71,19 +74,20 @@ class Field {
   const bj::value* raw() const { return value_; }
   const Path& path() const { return path_; }
 
-  // A member. On a value that is no object this records one issue (model_attributes_type) and gives absent fields.
+  // A member. On a value that is no object this records one issue (model_attributes_type) and gives an absent
+  // field about which nothing more is recorded.
   Field operator[](std::string_view name) const;
   // A member that may come under several names; the path shows the first.
   Field any_of(std::initializer_list<std::string_view> names) const;
 
   // Absent gives nothing and no issue; a wrong type gives nothing and an issue.
   std::optional<std::string> string() const;
-  std::optional<int64_t> integer() const;   // numbers, integral floats, decimal strings
-  std::optional<bool> boolean() const;      // booleans, 0/1, true/false/yes/no/on/off/t/f/y/n in any case
+  std::optional<int64_t> integer() const;  // numbers, integral floats, decimal strings
+  std::optional<bool> boolean() const;     // booleans, 0/1, true/false/yes/no/on/off/t/f/y/n in any case
   std::optional<std::vector<Field>> array() const;
   std::optional<std::map<std::string, Field>> object() const;
-  std::optional<std::map<std::string, std::string>> string_map() const;   // null values are issues
-  std::optional<std::vector<std::string>> string_list() const;
+  std::optional<std::map<std::string, std::string>> string_map() const;  // null values are issues
+  std::optional<std::vector<std::string>> string_list() const;           // null elements are issues
 
   // Absent is an issue of type "missing".
   std::string required_string() const;
@@ -92,8 +96,12 @@ class Field {
   void complain(std::string type, std::string message) const;
 
  private:
+  Field child(PathStep step, const bj::value* value) const;
+  const bj::object* members() const;
+  std::optional<std::string> element_string() const;
+
   const bj::value* value_ = nullptr;
-  Issues* issues_ = nullptr;
+  Issues* issues_ = nullptr;  // null below a value whose type is already an issue
   Path path_;
 };
 
