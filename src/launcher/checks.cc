@@ -89,7 +89,8 @@ Result<Fd> open_source(const Settings& settings, const std::string& path) {
     if (path == root) return top;
     return open_beneath(top.get(), path.substr(root.size() + 1), O_PATH);
   }
-  return fail(Code::permission_denied, "refused: " + path + " is not among the directories this launcher may show");
+  return fail(Code::permission_denied,
+              "refused: " + path + " is not among the directories this launcher may show");
 }
 
 }  // namespace osb::launcher

@@ -72,7 +72,8 @@ class Loop {
   Sandboxes& sandboxes_;
   Fd epoll_;
   std::map<int, Waiting> waiting_;
-  std::vector<Waiting> removals_;  // groups whose last process is gone but which the kernel still holds for a moment
+  std::vector<Waiting>
+      removals_;  // groups whose last process is gone but which the kernel still holds for a moment
   ServerProcess server_;
   Clock::time_point server_started_{}, restart_at_{};
   Clock::duration restart_delay_ = kRestartFirst;
@@ -83,7 +84,7 @@ class Loop {
 };
 
 void Loop::watch(int fd, Waiting waiting) {
-  struct epoll_event event {};
+  struct epoll_event event{};
   event.events = EPOLLIN;
   event.data.fd = fd;
   if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) < 0) {
@@ -101,7 +102,8 @@ void Loop::forget(int fd) {
 void Loop::answer(Answer answer) {
   if (!server_.channel.valid()) return;
   auto sent = send_message(server_.channel.get(), encode_head(answer), answer.descriptors);
-  // A server that does not read its answers is broken; a fresh one recovers from what is on disk and in the kernel.
+  // A server that does not read its answers is broken; a fresh one recovers from what is on disk and in the
+  // kernel.
   if (!sent && server_.pid > 0) {
     log::error("the server does not take its answers; restarting it", {{"error", sent.error().message}});
     ::kill(server_.pid, SIGKILL);
@@ -193,9 +195,12 @@ void Loop::handle(const Request& request) {
   Answer a;
   a.tag = request.tag;
   switch (request.verb) {
-    case Verb::start: return start_sandbox(request);
-    case Verb::stop: return end_sandbox(request.tag, request.body, true);
-    case Verb::destroy: return end_sandbox(request.tag, request.body, false);
+    case Verb::start:
+      return start_sandbox(request);
+    case Verb::stop:
+      return end_sandbox(request.tag, request.body, true);
+    case Verb::destroy:
+      return end_sandbox(request.tag, request.body, false);
     case Verb::list: {
       auto page = sandboxes_.list(request.body);
       if (!page) return answer_error(request.tag, page.error());
@@ -276,15 +281,17 @@ void Loop::reap() {
     server_ = {};
     if (stopping_) return;
     auto lived = Clock::now() - server_started_;
-    restart_delay_ = lived > kHealthyAfter ? Clock::duration(kRestartFirst) : std::min<Clock::duration>(restart_delay_ * 2, kRestartMost);
+    restart_delay_ = lived > kHealthyAfter ? Clock::duration(kRestartFirst)
+                                           : std::min<Clock::duration>(restart_delay_ * 2, kRestartMost);
     restart_at_ = Clock::now() + restart_delay_;
     log::warn("the server ended; starting it again",
-              {{WIFSIGNALED(status) ? "signal" : "status", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status)}});
+              {{WIFSIGNALED(status) ? "signal" : "status",
+                WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status)}});
   }
 }
 
 void Loop::on_signals(int fd) {
-  struct signalfd_siginfo info {};
+  struct signalfd_siginfo info{};
   while (::read(fd, &info, sizeof info) == sizeof info) {
     if (info.ssi_signo == SIGCHLD) {
       reap();
@@ -302,8 +309,10 @@ void Loop::dispatch(int fd) {
   auto found = waiting_.find(fd);
   if (found == waiting_.end()) return;
   switch (found->second.what) {
-    case Waiting::For::signal: return on_signals(fd);
-    case Waiting::For::server: return on_server_message();
+    case Waiting::For::signal:
+      return on_signals(fd);
+    case Waiting::For::server:
+      return on_server_message();
     case Waiting::For::start:
     case Waiting::For::death: {
       Waiting w = std::move(found->second);
@@ -346,7 +355,7 @@ int Loop::run() {
     for (int i = 0; i < count; ++i) dispatch(events[i].data.fd);
     if (count > 0) continue;
     // Nothing to answer: time for retries, restarts, and things made ahead of need.
-    for (auto retry = std::exchange(removals_, {}); Waiting& w : retry) finish_end(std::move(w));
+    for (auto retry = std::exchange(removals_, {}); Waiting & w : retry) finish_end(std::move(w));
     if (stopping_) {
       if (Clock::now() >= stop_by_ && server_.pid > 0) ::kill(server_.pid, SIGKILL), stop_by_ += kServerGrace;
     } else if (server_.pid < 0 && Clock::now() >= restart_at_) {
@@ -380,7 +389,7 @@ Result<void> reserve_low_descriptors(Settings& settings) {
 
 Result<int> open_and_run(Settings& settings) {
   TRY(reserve_low_descriptors(settings));
-  struct rlimit files {};
+  struct rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);
   files.rlim_cur = files.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &files);

@@ -2,8 +2,8 @@
 
 // The sandboxes of this host, as the launcher sees them: starts them, ends them, finds them again.
 //
-// What is known about a sandbox is in the kernel and on disk (its cgroup, its directory); the table here only caches the
-// pidfd of each sandbox's first process and is rebuilt from the cgroups at start.
+// What is known about a sandbox is in the kernel and on disk (its cgroup, its directory); the table here only
+// caches the pidfd of each sandbox's first process and is rebuilt from the cgroups at start.
 
 #include <functional>
 #include <map>
@@ -31,8 +31,8 @@ class Sandboxes {
   };
   // Clones the sandbox. Its process goes on by itself; finish() tells how that went.
   Result<Starting> start(const Plan& plan);
-  // To be called when `report` is readable: the pidfd for the server, or what failed (then nothing is left behind, but the
-  // caller still has to end() it).
+  // To be called when `report` is readable: the pidfd for the server, or what failed (then nothing is left
+  // behind, but the caller still has to end() it).
   Result<Fd> finish(Starting& starting, const Plan& plan);
 
   // Kills every process. The pidfd to wait for, or nothing when none runs.
@@ -62,9 +62,9 @@ class Sandboxes {
   StateDir* state_;
   sys::CgroupTree cgroups_;
   Fd own_network_;
-  std::map<std::string, Fd> inits_;  // pidfds
+  std::map<std::string, Fd> inits_;                       // pidfds
   std::vector<bool> taken_ = std::vector<bool>(kRanges);  // id ranges
-  std::map<uint32_t, Fd> user_namespaces_;                // by first id; kept for the next sandbox of that range
+  std::map<uint32_t, Fd> user_namespaces_;  // by first id; kept for the next sandbox of that range
   std::vector<Fd> spare_networks_;
 };
 
