@@ -198,7 +198,7 @@ std::string_view to_string(RuntimeType type) {
 }
 
 std::string Config::database_path() const {
-  return store_path.empty() ? native.state_dir + "/server/opensandbox.db" : store_path;
+  return store_path.empty() ? native.state_dir + "/db/opensandbox.db" : store_path;
 }
 
 std::string config_path(const std::optional<std::string>& flag, const Environment& environment) {
