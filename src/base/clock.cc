@@ -1,5 +1,6 @@
 #include "base/clock.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "base/strings.h"
@@ -97,7 +98,11 @@ Result<WallTime> parse_time(std::string_view text) {
       return bad();
     }
   }
-  return WallTime(sys_days(date) + hours(h) + minutes(mi) + seconds(sec) + microseconds(micros) - offset);
+  WallTime time = sys_days(date) + hours(h) + minutes(mi) + seconds(sec) + microseconds(micros) - offset;
+  // An offset can lead out of the four-digit years; such a time could not be printed again.
+  constexpr WallTime kFirst = sys_days(year(0) / 1 / 1), kEnd = sys_days(year(10000) / 1 / 1);
+  if (time < kFirst || time >= kEnd) return bad();
+  return time;
 }
 
 }  // namespace osb

@@ -58,7 +58,11 @@ Code code_from_errno(int err) {
     case ENAMETOOLONG:
     case ENOTDIR:
     case EISDIR:
+    case EXDEV:  // open_beneath: the path leaves its directory
     case ELOOP: return Code::invalid_argument;
+    case EBUSY:
+    case ENOTEMPTY:
+    case ETXTBSY: return Code::wrong_state;
     case ENOSYS:
     case EOPNOTSUPP:
     case ENODEV: return Code::unsupported;
@@ -71,6 +75,9 @@ Code code_from_errno(int err) {
     case ETIMEDOUT: return Code::timeout;
     case ECONNREFUSED:
     case ECONNRESET:
+    case ECONNABORTED:
+    case EHOSTUNREACH:
+    case ENETUNREACH:
     case EPIPE:
     case ENOTCONN: return Code::unavailable;
     case ECANCELED: return Code::cancelled;

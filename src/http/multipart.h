@@ -1,7 +1,7 @@
 #pragma once
 
-// multipart/form-data as a stream: parts one after the other, each with constant memory. Bounded: head of a part 16 KiB,
-// 1000 parts.
+// multipart/form-data as a stream: parts one after the other, each with constant memory. Bounded: head of a
+// part 16 KiB, 1000 parts.
 
 #include "http/server.h"
 
@@ -15,7 +15,8 @@ struct PartHead {
 
 class MultipartReader {
  public:
-  // The boundary of a Content-Type value; an error when it is not multipart/form-data or has no legal boundary.
+  // The boundary of a Content-Type value; an error when it is not multipart/form-data or has no legal
+  // boundary.
   static Result<std::string> boundary_of(std::string_view content_type);
 
   MultipartReader(BodyReader& body, std::string boundary);

@@ -1,0 +1,105 @@
+#include "launcher/plan.h"
+
+#include "launcher/bytes.h"
+
+namespace osb::launcher {
+namespace {
+
+constexpr size_t kMaxSteps = 256;
+constexpr size_t kMaxLowers = 256;
+
+void put(ByteWriter& out, const std::optional<int64_t>& value) { out.number(value.value_or(-1)); }
+std::optional<int64_t> optional_number(ByteReader& in) {
+  auto value = in.number<int64_t>();
+  if (value < 0) return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+std::string_view to_string(Step::Kind kind) {
+  switch (kind) {
+    case Step::Kind::overlay:
+      return "overlay";
+    case Step::Kind::bind:
+      return "bind";
+    case Step::Kind::proc:
+      return "proc";
+    case Step::Kind::sysfs:
+      return "sysfs";
+    case Step::Kind::devices:
+      return "devices";
+    case Step::Kind::mask:
+      return "mask";
+    case Step::Kind::read_only:
+      return "read-only";
+    case Step::Kind::hostname:
+      return "hostname";
+  }
+  return "unknown";
+}
+
+std::string to_text(const Step& step) {
+  std::string out(to_string(step.kind));
+  if (!step.target.empty()) out += " " + step.target;
+  if (!step.name.empty()) out += " " + step.name;
+  if (!step.source.empty()) out += " <- " + step.source;
+  for (size_t i = 0; i < step.lowers.size(); ++i) out += (i == 0 ? " <- " : " : ") + step.lowers[i];
+  return out;
+}
+
+std::string to_text(const Plan& plan) {
+  auto limit = [](const char* name, const std::optional<int64_t>& value) {
+    return value ? std::string(" ") + name + "=" + std::to_string(*value) : std::string();
+  };
+  std::string out = "sandbox " + plan.id + limit("cpu_millis", plan.limits.cpu_millis) +
+                    limit("memory_bytes", plan.limits.memory_bytes) + limit("pids", plan.limits.pids) + "\n";
+  for (const Step& step : plan.steps) out += to_text(step) + "\n";
+  return out;
+}
+
+std::string encode(const Plan& plan) {
+  ByteWriter out;
+  out.string(plan.id);
+  put(out, plan.limits.cpu_millis);
+  put(out, plan.limits.memory_bytes);
+  put(out, plan.limits.pids);
+  out.number(static_cast<uint32_t>(plan.steps.size()));
+  for (const Step& step : plan.steps) {
+    out.number(static_cast<uint8_t>(step.kind));
+    out.string(step.target);
+    out.string(step.source);
+    out.string(step.name);
+    out.number(static_cast<uint32_t>(step.lowers.size()));
+    for (const std::string& lower : step.lowers) out.string(lower);
+  }
+  return out.take();
+}
+
+Result<Plan> decode_plan(std::string_view bytes) {
+  ByteReader in(bytes);
+  Plan plan;
+  plan.id = in.string();
+  plan.limits.cpu_millis = optional_number(in);
+  plan.limits.memory_bytes = optional_number(in);
+  plan.limits.pids = optional_number(in);
+  auto steps = in.number<uint32_t>();
+  if (steps > kMaxSteps) return fail(Code::corrupt, "plan: too many steps");
+  for (uint32_t i = 0; i < steps && !in.failed(); ++i) {
+    Step step;
+    auto kind = in.number<uint8_t>();
+    if (kind > static_cast<uint8_t>(Step::Kind::hostname)) return fail(Code::corrupt, "plan: unknown step");
+    step.kind = static_cast<Step::Kind>(kind);
+    step.target = in.string();
+    step.source = in.string();
+    step.name = in.string();
+    auto lowers = in.number<uint32_t>();
+    if (lowers > kMaxLowers) return fail(Code::corrupt, "plan: too many layers");
+    for (uint32_t k = 0; k < lowers && !in.failed(); ++k) step.lowers.push_back(in.string());
+    plan.steps.push_back(std::move(step));
+  }
+  if (!in.complete()) return fail(Code::corrupt, "plan: truncated or too long");
+  return plan;
+}
+
+}  // namespace osb::launcher

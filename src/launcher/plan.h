@@ -1,0 +1,52 @@
+#pragma once
+
+// What the unprivileged server asks the launcher to build: plain values, executed top to bottom. A pure
+// function made it (runtime/native/plan.cc), a golden test shows it, and the launcher refuses the parts that
+// are not allowed.
+//
+// Not fields of a plan, because they always happen: fresh namespaces, the id range (the launcher chooses it),
+// the user namespace, no_new_privs, the seccomp program, the capability drop, closed descriptors.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "sys/cgroup.h"
+
+namespace osb::launcher {
+
+struct Step {
+  enum class Kind : uint8_t {
+    overlay,    // `target` <- `lowers` (topmost first) with a fresh upper named `name`
+    bind,       // `target` <- `source`, read-only, ids mapped
+    proc,       // a fresh procfs at `target`
+    sysfs,      // a fresh read-only sysfs at `target`
+    devices,    // a small device directory at `target`: null zero full random urandom tty pts shm
+    mask,       // `target` becomes empty and unreadable; skipped when it does not exist
+    read_only,  // `target` becomes read-only; skipped when it does not exist
+    hostname,   // the sandbox's host name is `name`
+  };
+  Kind kind = Kind::overlay;
+  std::string target;
+  std::string source;
+  std::string name;
+  std::vector<std::string> lowers;
+};
+
+struct Plan {
+  std::string id;
+  sys::CgroupLimits limits;
+  std::vector<Step> steps;
+};
+
+std::string_view to_string(Step::Kind kind);
+// One line per step, for golden tests, logs and error messages.
+std::string to_text(const Step& step);
+std::string to_text(const Plan& plan);
+
+std::string encode(const Plan& plan);
+Result<Plan> decode_plan(std::string_view bytes);
+
+}  // namespace osb::launcher

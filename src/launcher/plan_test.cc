@@ -1,0 +1,49 @@
+#include "launcher/plan.h"
+
+#include <gtest/gtest.h>
+
+namespace osb::launcher {
+namespace {
+
+Plan sample() {
+  Plan plan;
+  plan.id = "01900000-0000-7000-8000-000000000001";
+  plan.limits = {500, 1 << 28, std::nullopt};
+  Step root;
+  root.kind = Step::Kind::overlay;
+  root.target = "/";
+  root.name = "root";
+  root.lowers = {"/a", "/b"};
+  Step view;
+  view.kind = Step::Kind::bind;
+  view.target = "/opt/tools";
+  view.source = "/srv/tools";
+  plan.steps = {root, view};
+  return plan;
+}
+
+TEST(Plan, SurvivesTheWire) {
+  auto decoded = decode_plan(encode(sample()));
+  ASSERT_TRUE(decoded);
+  EXPECT_EQ(to_text(*decoded), to_text(sample()));
+  EXPECT_FALSE(decoded->limits.pids.has_value());
+}
+
+TEST(Plan, EveryTruncationIsRefused) {
+  std::string bytes = encode(sample());
+  for (size_t n = 0; n < bytes.size(); ++n)
+    EXPECT_FALSE(decode_plan(std::string_view(bytes).substr(0, n))) << n;
+  EXPECT_FALSE(decode_plan(bytes + "x"));
+}
+
+TEST(Plan, EveryFlippedBitIsSurvived) {
+  std::string bytes = encode(sample());
+  for (size_t i = 0; i < bytes.size() * 8; ++i) {
+    std::string changed = bytes;
+    changed[i / 8] = static_cast<char>(changed[i / 8] ^ (1 << (i % 8)));
+    (void)decode_plan(changed);
+  }
+}
+
+}  // namespace
+}  // namespace osb::launcher

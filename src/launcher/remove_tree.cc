@@ -1,0 +1,59 @@
+#include "launcher/remove_tree.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/ids.h"
+
+namespace osb::launcher {
+namespace {
+
+constexpr int kMaxDepth = 32;
+
+Result<void> remove_entry(int trash, int parent, const char* name, int depth);
+
+Result<void> empty_directory(int trash, int dir, int depth) {
+  DIR* stream = ::fdopendir(dir);
+  if (!stream) {
+    ::close(dir);
+    return fail_errno("read a directory in the trash");
+  }
+  Result<void> result;
+  while (struct dirent* entry = ::readdir(stream)) {
+    std::string_view name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    if (entry->d_type != DT_DIR && ::unlinkat(::dirfd(stream), entry->d_name, 0) == 0) continue;
+    auto done = remove_entry(trash, ::dirfd(stream), entry->d_name, depth);
+    if (!done) result = std::move(done);  // go on: remove as much as can be removed
+  }
+  ::closedir(stream);
+  return result;
+}
+
+Result<void> remove_entry(int trash, int parent, const char* name, int depth) {
+  if (::unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
+  if (errno == ENOTDIR) {
+    if (::unlinkat(parent, name, 0) == 0 || errno == ENOENT) return {};
+    return fail_errno("remove a file in the trash");
+  }
+  if (errno != ENOTEMPTY && errno != EEXIST) return fail_errno("remove a directory in the trash");
+  if (depth >= kMaxDepth) {
+    if (::renameat(parent, name, trash, new_hex_id().c_str()) == 0) return {};
+    return fail_errno("move a directory up in the trash");
+  }
+  int dir = ::openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  if (dir < 0) return fail_errno("open a directory in the trash");
+  TRY(empty_directory(trash, dir, depth + 1));
+  if (::unlinkat(parent, name, AT_REMOVEDIR) == 0 || errno == ENOENT) return {};
+  return fail_errno("remove an emptied directory in the trash");
+}
+
+}  // namespace
+
+Result<void> remove_from_trash(int trash, const std::string& name) {
+  return remove_entry(trash, trash, name.c_str(), 0);
+}
+
+}  // namespace osb::launcher

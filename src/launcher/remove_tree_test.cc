@@ -1,0 +1,70 @@
+#include "launcher/remove_tree.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+
+namespace osb::launcher {
+namespace {
+
+class RemoveTree : public testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/osb-trash-XXXXXX";
+    path_ = ::mkdtemp(name);
+    trash_ = Fd(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  }
+  void TearDown() override { ::rmdir(path_.c_str()); }
+
+  std::vector<std::string> names() {
+    std::vector<std::string> out;
+    DIR* dir = ::opendir(path_.c_str());
+    while (struct dirent* entry = ::readdir(dir)) {
+      if (entry->d_name[0] != '.') out.emplace_back(entry->d_name);
+    }
+    ::closedir(dir);
+    return out;
+  }
+  // As the worker does. The number of rounds it took.
+  int empty() {
+    int rounds = 0;
+    for (auto left = names(); !left.empty() && rounds < 100; left = names(), ++rounds) {
+      for (const std::string& name : left) EXPECT_TRUE(remove_from_trash(trash_.get(), name));
+    }
+    return rounds;
+  }
+
+  std::string path_;
+  Fd trash_;
+};
+
+TEST_F(RemoveTree, FilesLinksAndDirectories) {
+  ASSERT_EQ(::mkdirat(trash_.get(), "a", 0755), 0);
+  ASSERT_EQ(::mkdirat(trash_.get(), "a/b", 0), 0);
+  ASSERT_EQ(::symlinkat("/etc", trash_.get(), "a/link"), 0);
+  ASSERT_EQ(::mkfifoat(trash_.get(), "a/pipe", 0600), 0);
+  ASSERT_TRUE(write_file_at(trash_.get(), "a/file", "x", O_CREAT));
+  EXPECT_EQ(empty(), 1);
+  EXPECT_EQ(::access("/etc/passwd", F_OK), 0) << "a link was followed";
+}
+
+TEST_F(RemoveTree, NothingThereIsFine) { EXPECT_TRUE(remove_from_trash(trash_.get(), "none")); }
+
+TEST_F(RemoveTree, VeryDeepTreesNeedNoDepth) {
+  Fd dir(::dup(trash_.get()));
+  for (int i = 0; i < 500; ++i) {
+    ASSERT_EQ(::mkdirat(dir.get(), "d", 0755), 0);
+    Fd next(::openat(dir.get(), "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    dir = std::move(next);
+  }
+  dir.reset();
+  EXPECT_GT(empty(), 5);
+  EXPECT_TRUE(names().empty());
+}
+
+}  // namespace
+}  // namespace osb::launcher

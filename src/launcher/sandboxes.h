@@ -1,0 +1,74 @@
+#pragma once
+
+// The sandboxes of this host, as the launcher sees them: starts them, ends them, finds them again.
+//
+// What is known about a sandbox is in the kernel and on disk (its cgroup, its directory); the table here only
+// caches the pidfd of each sandbox's first process and is rebuilt from the cgroups at start.
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "launcher/child.h"
+#include "launcher/plan.h"
+#include "launcher/protocol.h"
+#include "launcher/state_dir.h"
+#include "sys/cgroup.h"
+
+namespace osb::launcher {
+
+class Sandboxes {
+ public:
+  static Result<Sandboxes> open(const Settings& settings, StateDir& state, sys::CgroupTree cgroups);
+
+  struct Starting {
+    std::string id;
+    Fd report;  // readable when the outcome is known
+    Fd pidfd;
+    Started started;
+  };
+  // Clones the sandbox. Its process goes on by itself; finish() tells how that went.
+  Result<Starting> start(const Plan& plan);
+  // To be called when `report` is readable: the pidfd for the server, or what failed (then nothing is left
+  // behind, but the caller still has to end() it).
+  Result<Fd> finish(Starting& starting, const Plan& plan);
+
+  // Kills every process. The pidfd to wait for, or nothing when none runs.
+  Result<Fd> kill(const std::string& id);
+  // After kill, once no process is left.
+  Result<void> remove(const std::string& id, bool keep_files);
+
+  Result<Fd> adopt(const std::string& id, pid_t pid, uint64_t start_ticks);
+  Result<std::vector<Fd>> sockets(const std::string& id, size_t count);
+  Result<int64_t> oom_kills(const std::string& id) const;
+  // Stops or continues every process. A freeze is complete when frozen() says so.
+  Result<void> freeze(const std::string& id, bool frozen) const;
+  Result<bool> frozen(const std::string& id) const { return cgroups_.frozen(id); }
+  Result<std::vector<std::string>> list(const std::string& after) const;
+
+  // Makes things ahead of need; true when there was something to make.
+  bool prepare();
+
+ private:
+  Sandboxes(const Settings& settings, StateDir& state, sys::CgroupTree cgroups)
+      : settings_(&settings), state_(&state), cgroups_(std::move(cgroups)) {}
+
+  Result<uint32_t> free_range() const;
+  void mark(uint32_t range, bool taken);
+  Result<int> user_namespace(uint32_t range);
+  Result<Fd> network_namespace();
+  Result<Fd> first_process(const std::string& id) const;
+
+  const Settings* settings_;
+  StateDir* state_;
+  sys::CgroupTree cgroups_;
+  Fd own_network_;
+  std::map<std::string, Fd> inits_;                       // pidfds
+  std::vector<bool> taken_ = std::vector<bool>(kRanges);  // id ranges
+  std::map<uint32_t, Fd> user_namespaces_;  // by first id; kept for the next sandbox of that range
+  std::vector<Fd> spare_networks_;
+};
+
+}  // namespace osb::launcher

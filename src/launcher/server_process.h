@@ -1,0 +1,25 @@
+#pragma once
+
+// The server as the launcher's child: started unprivileged with three descriptors, started again when it
+// dies.
+//   3: the listening socket for clients, held by the launcher, so that connections wait while a new server
+//   starts 4: the launcher's own socket, fresh for every generation
+
+#include <sys/types.h>
+
+#include "base/fd.h"
+#include "launcher/settings.h"
+
+namespace osb::launcher {
+
+inline constexpr int kServerListenerFd = 3;
+inline constexpr int kServerLauncherFd = 4;
+
+struct ServerProcess {
+  pid_t pid = -1;
+  Fd channel;  // the launcher's end
+};
+
+Result<ServerProcess> start_server(const Settings& settings);
+
+}  // namespace osb::launcher

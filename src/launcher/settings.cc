@@ -1,0 +1,68 @@
+#include "launcher/settings.h"
+
+#include "base/strings.h"
+
+namespace osb::launcher {
+
+std::vector<std::string> to_arguments(const Settings& s) {
+  std::vector<std::string> out = {"--state-dir=" + s.state_dir,
+                                  "--service-uid=" + std::to_string(s.service_uid),
+                                  "--service-gid=" + std::to_string(s.service_gid),
+                                  "--listener-fd=" + std::to_string(s.listener_fd),
+                                  "--server-fd=" + std::to_string(s.server_fd),
+                                  "--execd-fd=" + std::to_string(s.execd_fd)};
+  for (const std::string& source : s.sources) out.push_back("--source=" + source);
+  for (const std::string& word : s.server) out.push_back("--server-argument=" + word);
+  return out;
+}
+
+Result<Settings> from_arguments(const std::vector<std::string>& arguments) {
+  Settings s;
+  for (const std::string& argument : arguments) {
+    size_t equals = argument.find('=');
+    std::string name = argument.substr(0, equals);
+    std::string value = equals == argument.npos ? "" : argument.substr(equals + 1);
+    auto number = [&](auto& into) -> Result<void> {
+      auto parsed = parse_number<uint32_t>(value);
+      if (!parsed) return fail(Code::invalid_argument, "launcher: " + name + " needs a number");
+      into = static_cast<std::remove_reference_t<decltype(into)>>(*parsed);
+      return {};
+    };
+    if (name == "--state-dir")
+      s.state_dir = value;
+    else if (name == "--service-uid")
+      TRY(number(s.service_uid));
+    else if (name == "--service-gid")
+      TRY(number(s.service_gid));
+    else if (name == "--listener-fd")
+      TRY(number(s.listener_fd));
+    else if (name == "--server-fd")
+      TRY(number(s.server_fd));
+    else if (name == "--execd-fd")
+      TRY(number(s.execd_fd));
+    else if (name == "--source")
+      s.sources.push_back(value);
+    else if (name == "--server-argument")
+      s.server.push_back(value);
+    else
+      return fail(Code::invalid_argument,
+                  "launcher: unknown argument " + argument + "; it is started by opensandbox-server");
+  }
+  if (s.state_dir.empty() || s.state_dir[0] != '/' || s.server.empty() || s.listener_fd < 0 ||
+      s.server_fd < 0 || s.execd_fd < 0) {
+    return fail(Code::invalid_argument,
+                "launcher: started without its settings; start opensandbox-server instead");
+  }
+  return s;
+}
+
+std::string cgroup_name(const std::string& state_dir) {
+  uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a: a name, not a secret
+  for (unsigned char c : state_dir) hash = (hash ^ c) * 0x100000001b3u;
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string out = "opensandbox-";
+  for (int shift = 28; shift >= 0; shift -= 4) out.push_back(kDigits[(hash >> shift) & 15]);
+  return out;
+}
+
+}  // namespace osb::launcher

@@ -1,0 +1,164 @@
+#include "launcher/state_dir.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/ids.h"
+#include "launcher/remove_tree.h"
+
+namespace osb::launcher {
+namespace {
+
+constexpr int kMaxLowers = 256;
+constexpr int kBacklog = 512;
+
+Result<void> make_dir(const std::string& path, mode_t mode, uid_t uid, gid_t gid) {
+  if (::mkdir(path.c_str(), mode) < 0 && errno != EEXIST) return fail_errno("make " + path);
+  // Also on every later start: a changed service user or umask is put right, not reported as a mystery.
+  if (::chown(path.c_str(), uid, gid) < 0 || ::chmod(path.c_str(), mode) < 0)
+    return fail_errno("own " + path);
+  return {};
+}
+
+std::vector<std::string> names_in(int dir) {
+  std::vector<std::string> names;
+  int copy = ::openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  DIR* stream = copy < 0 ? nullptr : ::fdopendir(copy);
+  if (!stream) return names;
+  while (struct dirent* entry = ::readdir(stream)) {
+    std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  ::closedir(stream);
+  return names;
+}
+
+}  // namespace
+
+Result<StateDir> StateDir::open(const Settings& settings) {
+  StateDir dir(settings);
+  uid_t uid = settings.service_uid;
+  gid_t gid = settings.service_gid;
+  TRY(make_dir(settings.state_dir, 0711, 0, 0));
+  dir.lock_ = TRY(open_at(AT_FDCWD, dir.path("lock"), O_RDWR | O_CREAT, 0600));
+  if (::flock(dir.lock_.get(), LOCK_EX | LOCK_NB) < 0) {
+    return fail(Code::already_exists,
+                "another service uses " + settings.state_dir + "; stop it, or set native.state_dir");
+  }
+  TRY(make_dir(dir.path(state::kSandboxes), 0700, 0, 0));
+  TRY(make_dir(dir.path(state::kTrash), 0700, 0, 0));
+  TRY(make_dir(dir.path(state::kImages), 0700, 0, 0));
+  TRY(make_dir(dir.path(state::kMount), 0700, 0, 0));
+  TRY(make_dir(dir.path(state::kLowers), 0700, 0, 0));
+  for (int i = 0; i < kMaxLowers; ++i) {
+    std::string slot = dir.path(state::kLowers) + "/" + std::to_string(i);
+    if (::mkdir(slot.c_str(), 0700) < 0 && errno != EEXIST) return fail_errno("make " + slot);
+  }
+  TRY(make_dir(dir.path(state::kRun), 0750, 0, gid));
+  TRY(make_dir(dir.path(state::kDatabase), 0700, uid, gid));
+  dir.sandboxes_ = TRY(open_at(AT_FDCWD, dir.path(state::kSandboxes), O_RDONLY | O_DIRECTORY));
+  dir.trash_ = TRY(open_at(AT_FDCWD, dir.path(state::kTrash), O_RDONLY | O_DIRECTORY));
+  return dir;
+}
+
+std::string StateDir::upper(const std::string& id, const std::string& layer) const {
+  return std::string(state::kSandboxes) + "/" + id + "/" + layer + ".upper";
+}
+std::string StateDir::work(const std::string& id, const std::string& layer) const {
+  return std::string(state::kSandboxes) + "/" + id + "/" + layer + ".work";
+}
+
+Result<void> StateDir::create_sandbox(const std::string& id, uint32_t first_id,
+                                      const std::vector<std::string>& layers) const {
+  if (::mkdirat(sandboxes_.get(), id.c_str(), 0700) < 0) return fail_errno("make the sandbox's directory");
+  Fd dir = TRY(open_beneath(sandboxes_.get(), id, O_RDONLY | O_DIRECTORY));
+  for (const std::string& layer : layers) {
+    for (const char* part : {".upper", ".work"}) {
+      std::string name = layer + part;
+      if (::mkdirat(dir.get(), name.c_str(), 0755) < 0 ||
+          ::fchownat(dir.get(), name.c_str(), first_id, first_id, AT_SYMLINK_NOFOLLOW) < 0) {
+        return fail_errno("make " + name);
+      }
+    }
+  }
+  // Last, because the owner is how a later launcher learns which range is taken.
+  if (::fchown(dir.get(), first_id, first_id) < 0) return fail_errno("own the sandbox's directory");
+  return {};
+}
+
+Result<uint32_t> StateDir::range_of(const std::string& id) const {
+  struct stat info{};
+  if (::fstatat(sandboxes_.get(), id.c_str(), &info, AT_SYMLINK_NOFOLLOW) < 0)
+    return fail_errno("sandbox " + id);
+  return info.st_uid;
+}
+
+Result<std::vector<std::string>> StateDir::list() const {
+  std::vector<std::string> ids = names_in(sandboxes_.get());
+  std::sort(ids.begin(), ids.end());
+  return ids;
+}
+
+Result<void> StateDir::discard(const std::string& id) const {
+  for (const char* suffix : {".api", ".control"}) {
+    std::string socket = path(state::kRun) + "/" + id + suffix;
+    if (::unlink(socket.c_str()) < 0 && errno != ENOENT) return fail_errno("remove " + socket);
+  }
+  // A fresh name in the trash: the same id may have been there before.
+  if (::renameat(sandboxes_.get(), id.c_str(), trash_.get(), new_hex_id().c_str()) < 0 && errno != ENOENT) {
+    return fail_errno("move the sandbox's files to the trash");
+  }
+  return {};
+}
+
+Result<Fd> StateDir::listen(const std::string& id, const char* suffix) const {
+  std::string name = path(state::kRun) + "/" + id + suffix;
+  struct sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (name.size() >= sizeof address.sun_path) {
+    return fail(Code::invalid_argument, "native.state_dir is too long for unix sockets: " + name);
+  }
+  std::memcpy(address.sun_path, name.c_str(), name.size() + 1);
+  Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!socket.valid()) return fail_errno("unix socket");
+  if (::bind(socket.get(), reinterpret_cast<struct sockaddr*>(&address), sizeof address) < 0)
+    return fail_errno("bind " + name);
+  if (::chmod(name.c_str(), 0660) < 0 || ::chown(name.c_str(), 0, settings_->service_gid) < 0)
+    return fail_errno("own " + name);
+  if (::listen(socket.get(), kBacklog) < 0) return fail_errno("listen " + name);
+  return socket;
+}
+
+bool StateDir::trash_is_empty() const { return names_in(trash_.get()).empty(); }
+
+void StateDir::run_trash_worker() const {
+  // A sandbox wrote these trees. Nothing of it runs any more, and the walk follows no link; still, rights
+  // that removing files does not take are dropped first.
+  ::setpriority(PRIO_PROCESS, 0, 5);
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2]{};
+  uint32_t keep = 1u << CAP_DAC_OVERRIDE | 1u << CAP_DAC_READ_SEARCH | 1u << CAP_FOWNER;
+  data[0] = {keep, keep, 0};
+  if (::syscall(SYS_capset, &header, data) < 0) ::_exit(1);
+  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  for (bool progress = true; progress;) {
+    progress = false;
+    for (const std::string& name : names_in(trash_.get()))
+      progress |= remove_from_trash(trash_.get(), name).has_value();
+  }
+  ::_exit(0);
+}
+
+}  // namespace osb::launcher

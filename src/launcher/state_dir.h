@@ -1,0 +1,48 @@
+#pragma once
+
+// The launcher's part of the state directory: one directory per sandbox, its sockets, and the trash.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "launcher/settings.h"
+
+namespace osb::launcher {
+
+class StateDir {
+ public:
+  // Makes what is missing, with the right owners, and takes the lock: one service per state directory.
+  static Result<StateDir> open(const Settings& settings);
+
+  // Directories <layer>.upper and <layer>.work for each layer, owned by the sandbox's root.
+  // Code::already_exists.
+  Result<void> create_sandbox(const std::string& id, uint32_t first_id,
+                              const std::vector<std::string>& layers) const;
+  // Relative to the state directory.
+  std::string upper(const std::string& id, const std::string& layer) const;
+  std::string work(const std::string& id, const std::string& layer) const;
+  // The first id of the sandbox's range; Code::not_found.
+  Result<uint32_t> range_of(const std::string& id) const;
+  Result<std::vector<std::string>> list() const;  // sorted
+  // The sandbox's directory and sockets go at once; what is in it goes to the trash. Fine when nothing is
+  // there.
+  Result<void> discard(const std::string& id) const;
+
+  // A listening socket that only the service's group may connect to.
+  Result<Fd> listen(const std::string& id, const char* suffix) const;
+
+  bool trash_is_empty() const;
+  // In a process of its own: removes everything in the trash with no more rights than that takes, then exits.
+  [[noreturn]] void run_trash_worker() const;
+
+  std::string path(const char* name) const { return settings_->state_dir + "/" + name; }
+
+ private:
+  explicit StateDir(const Settings& settings) : settings_(&settings) {}
+  const Settings* settings_;
+  Fd lock_, sandboxes_, trash_;
+};
+
+}  // namespace osb::launcher

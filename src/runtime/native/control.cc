@@ -1,0 +1,91 @@
+#include "runtime/native/control.h"
+
+#include <boost/json.hpp>
+
+#include "base/clock.h"
+#include "json/decode.h"
+
+namespace osb::runtime {
+namespace {
+
+constexpr size_t kMaxFrame = 64 * 1024;  // of what a sandbox may make us read
+constexpr auto kWriteDeadline = std::chrono::seconds(10);
+
+}  // namespace
+
+Result<ControlState> parse_control_state(std::string_view text) {
+  auto value = TRY(json::parse(text));
+  json::Issues issues;
+  auto field = json::Field::root(value, issues, "state");
+  ControlState state;
+  std::string word = field["state"].required_string();
+  state.exit_code = static_cast<int>(field["exit_code"].integer().value_or(0));
+  state.signal = static_cast<int>(field["signal"].integer().value_or(0));
+  state.sys_errno = static_cast<int>(field["errno"].integer().value_or(0));
+  state.path = field["path"].string().value_or("");
+  state.message = field["message"].string().value_or("");
+  if (word == "waiting")
+    state.kind = ControlState::Kind::waiting;
+  else if (word == "running")
+    state.kind = ControlState::Kind::running;
+  else if (word == "failed")
+    state.kind = ControlState::Kind::failed;
+  else if (word == "ended")
+    state.kind = ControlState::Kind::ended;
+  else
+    return fail(Code::corrupt, "execd: unknown state");
+  if (!issues.empty()) return fail(Code::corrupt, "execd: " + issues.list().front().message);
+  return state;
+}
+
+std::string encode_entry(const EntryProcess& entry) {
+  boost::json::array environment;
+  for (const auto& [key, value] : entry.environment) environment.push_back(boost::json::array{key, value});
+  boost::json::array arguments;
+  for (const std::string& word : entry.arguments) arguments.emplace_back(word);
+  boost::json::object init{{"argv", std::move(arguments)},
+                           {"env", std::move(environment)},
+                           {"cwd", entry.directory},
+                           {"uid", entry.uid},
+                           {"gid", entry.gid}};
+  return json::print(boost::json::object{{"init", std::move(init)}});
+}
+
+Task<Result<ControlConnection>> ControlConnection::open(std::string socket_path) {
+  auto socket = CO_TRY(co_await io::connect_unix(std::move(socket_path)));
+  co_return ControlConnection(std::move(socket));
+}
+
+Task<Result<ControlState>> ControlConnection::next() {
+  while (true) {
+    if (buffer_.size() >= 4) {
+      auto byte = [&](size_t i) { return static_cast<size_t>(static_cast<unsigned char>(buffer_[i])); };
+      size_t length = byte(0) << 24 | byte(1) << 16 | byte(2) << 8 | byte(3);
+      if (length > kMaxFrame) co_return fail(Code::corrupt, "execd: frame too long");
+      if (buffer_.size() >= 4 + length) {
+        auto state = parse_control_state(std::string_view(buffer_).substr(4, length));
+        buffer_.erase(0, 4 + length);
+        co_return state;
+      }
+    }
+    char piece[4096];
+    size_t n = CO_TRY(co_await io::read_some(socket_, piece));
+    if (n == 0) co_return fail(Code::unavailable, "execd closed its control connection");
+    buffer_.append(piece, n);
+  }
+}
+
+Task<Result<void>> ControlConnection::send(std::string json) {
+  std::string frame;
+  for (int shift = 24; shift >= 0; shift -= 8) frame.push_back(static_cast<char>(json.size() >> shift));
+  frame += json;
+  co_return co_await io::with_deadline(kWriteDeadline, "execd",
+                                       io::write_all(socket_, std::string_view(frame)));
+}
+
+Task<Result<void>> ControlConnection::start(EntryProcess entry) {
+  co_return co_await send(encode_entry(entry));
+}
+Task<Result<void>> ControlConnection::acknowledge() { co_return co_await send(R"({"ack":true})"); }
+
+}  // namespace osb::runtime

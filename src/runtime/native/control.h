@@ -1,0 +1,51 @@
+#pragma once
+
+// execd's control connection: what its entry process is doing. Frames are a 4-byte big-endian length and
+// JSON.
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "io/socket.h"
+
+namespace osb::runtime {
+
+using io::Task;
+
+struct ControlState {
+  enum class Kind { waiting, running, failed, ended };
+  Kind kind = Kind::waiting;
+  int exit_code = 0;  // ended
+  int signal = 0;     // ended by a signal when not 0
+  int sys_errno = 0;  // failed
+  std::string path;   // failed: what could not be executed
+  std::string message;
+};
+
+struct EntryProcess {
+  std::vector<std::string> arguments;
+  std::vector<std::pair<std::string, std::string>> environment;
+  std::string directory = "/";
+  uint32_t uid = 0, gid = 0;
+};
+
+Result<ControlState> parse_control_state(std::string_view json);
+std::string encode_entry(const EntryProcess& entry);
+
+class ControlConnection {
+ public:
+  static Task<Result<ControlConnection>> open(std::string socket_path);
+
+  Task<Result<ControlState>> next();  // Code::unavailable when execd is gone
+  Task<Result<void>> start(EntryProcess entry);
+  Task<Result<void>> acknowledge();  // lets execd end
+
+ private:
+  explicit ControlConnection(io::Socket socket) : socket_(std::move(socket)) {}
+  Task<Result<void>> send(std::string json);
+  io::Socket socket_;
+  std::string buffer_;
+};
+
+}  // namespace osb::runtime

@@ -1,0 +1,59 @@
+#include "runtime/native/exit_status.h"
+
+#include <poll.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+
+namespace osb::runtime {
+namespace {
+
+// <linux/pidfd.h> of Linux 6.15; the build machine's may be older.
+struct PidfdInfo {
+  uint64_t mask;
+  uint64_t cgroupid;
+  uint32_t pid, tgid, ppid;
+  uint32_t ruid, rgid, euid, egid, suid, sgid, fsuid, fsgid;
+  int32_t exit_code;
+};
+constexpr uint64_t kInfoExit = 1u << 3;
+#define OSB_PIDFD_GET_INFO _IOWR(0xFF, 11, struct PidfdInfo)
+
+std::string signal_name(int number) {
+  const char* name = ::sigabbrev_np(number);
+  return name ? std::string("SIG") + name : "signal " + std::to_string(number);
+}
+
+End exited(int code) {
+  return {End::Kind::exited, code, "the entry process ended with code " + std::to_string(code)};
+}
+End signalled(int number) {
+  return {End::Kind::signalled, number, "the entry process was ended by " + signal_name(number)};
+}
+
+}  // namespace
+
+End describe_end(const ControlState& ended) {
+  if (ended.kind != ControlState::Kind::ended)
+    return {End::Kind::lost, 0, "execd did not say how the entry process ended"};
+  return ended.signal ? signalled(ended.signal) : exited(ended.exit_code);
+}
+
+End end_from_pidfd(int pidfd) {
+  End lost{End::Kind::lost, 0, "the sandbox's processes are gone and nothing says why"};
+  struct pollfd gone{pidfd, POLLIN, 0};
+  if (pidfd < 0 || ::poll(&gone, 1, 0) <= 0) return lost;
+  PidfdInfo info{};
+  info.mask = kInfoExit;
+  if (::ioctl(pidfd, OSB_PIDFD_GET_INFO, &info) < 0 || !(info.mask & kInfoExit)) return lost;
+  int status = info.exit_code;
+  if (WIFSIGNALED(status)) {
+    return {End::Kind::signalled, WTERMSIG(status),
+            "the sandbox's first process was ended by " + signal_name(WTERMSIG(status))};
+  }
+  lost.detail = "the sandbox's first process ended with code " + std::to_string(WEXITSTATUS(status)) +
+                " without saying what became of the entry process";
+  return lost;
+}
+
+}  // namespace osb::runtime

@@ -1,0 +1,15 @@
+#pragma once
+
+// How processes ended, in words for people.
+
+#include "runtime/native/control.h"
+#include "runtime/runtime.h"
+
+namespace osb::runtime {
+
+End describe_end(const ControlState& ended);
+// From a pidfd of a process that has ended, where the kernel keeps its exit status; else "lost". -1 is
+// allowed.
+End end_from_pidfd(int pidfd);
+
+}  // namespace osb::runtime

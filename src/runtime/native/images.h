@@ -1,0 +1,51 @@
+#pragma once
+
+// Image names and the directories behind them.
+//
+// `host` is the zero-download image: the host's /usr and a curated /etc, never the host's /. Other names come
+// from the configuration (an unpacked root directory each).
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+
+namespace osb::runtime {
+
+// What a sandbox's root is made of. Paths on the host.
+struct ImageRoot {
+  std::vector<std::string> lowers;  // topmost first
+  // Writable trees besides the root: mount point -> layer of the host.
+  std::map<std::string, std::string> trees;
+  // Read-only views: mount point -> path of the host.
+  std::map<std::string, std::string> views;
+};
+
+struct ImageSettings {
+  std::string state_dir;
+  std::string host_version;                        // what write_host_image() returned
+  std::map<std::string, std::string> directories;  // name -> root directory
+  std::vector<std::string> host_paths;             // shown read-only in `host`
+};
+
+class Images {
+ public:
+  explicit Images(ImageSettings settings) : settings_(std::move(settings)) {}
+
+  // Code::not_found, with the names that exist as the remedy.
+  Result<ImageRoot> find(const std::string& name) const;
+  // Every directory of the host that a plan may name, for the launcher's settings.
+  std::vector<std::string> sources() const;
+
+ private:
+  ImageSettings settings_;
+};
+
+// Writes the parts of the host image that are ours, unless the host has not changed since: empty private
+// directories, a curated /etc, and the layer with hosts, resolv.conf and hostname that lies over every image.
+// As root, before the launcher starts. Returns the version to use from now on; sandboxes that run keep the
+// one they were started with.
+Result<std::string> write_host_image(const std::string& state_dir);
+
+}  // namespace osb::runtime

@@ -1,0 +1,64 @@
+#pragma once
+
+// The native runtime as the unprivileged server sees it: plans go to the launcher, execd is reached through
+// sockets that the launcher made. What is kept here per sandbox is only what a restarted server gets back by
+// adopting it.
+
+#include <map>
+#include <memory>
+
+#include "runtime/native/control.h"
+#include "runtime/native/images.h"
+#include "runtime/native/launcher_client.h"
+#include "runtime/runtime.h"
+#include "sys/cgroup.h"
+
+namespace osb::runtime {
+
+struct NativeSettings {
+  ImageSettings images;
+  int64_t pids_limit = 4096;  // for sandboxes that do not ask
+  sys::CgroupLayout cgroups;  // what this host can limit
+};
+
+class NativeRuntime : public Runtime {
+ public:
+  NativeRuntime(io::Executor executor, NativeSettings settings, Fd launcher_channel,
+                std::function<void()> on_launcher_lost);
+  ~NativeRuntime() override;
+  // Ends the coroutines of this object; sandboxes are not touched.
+  Task<> close();
+
+  std::string_view name() const override { return "native"; }
+  std::expected<void, CreateFailure> check(const SandboxSpec& spec) const override;
+  Task<std::expected<std::string, CreateFailure>> create(SandboxSpec spec) override;
+  Task<Result<void>> destroy(std::string id) override;
+  Task<Result<std::vector<std::string>>> list() override;
+  Task<std::optional<End>> adopt(std::string id, std::string identity) override;
+  Task<End> wait(std::string id) override;
+  Task<Result<io::Socket>> connect(std::string id, uint16_t port) override;
+
+ private:
+  struct Sandbox;
+  using SandboxPtr = std::shared_ptr<Sandbox>;
+
+  std::string socket_path(const std::string& id, const char* suffix) const;
+  // The two halves of create(): processes, then the entry process.
+  Task<Result<std::pair<SandboxPtr, std::string>>> start_processes(const SandboxSpec& spec, ImageRoot image);
+  Task<std::expected<void, CreateFailure>> start_entry(SandboxPtr sandbox, const SandboxSpec& spec);
+  // Until the entry process has ended; ends everything else of the sandbox then.
+  Task<> watch(SandboxPtr sandbox);
+  Task<End> explain(SandboxPtr sandbox, Result<ControlState> last);
+  Task<End> explain_death(std::string id, int pidfd);
+  Task<Result<Fd>> take_socket(SandboxPtr sandbox);
+
+  io::Executor executor_;
+  NativeSettings settings_;
+  Images images_;
+  LauncherClient launcher_;
+  io::TaskGroup tasks_;
+  std::map<std::string, SandboxPtr> sandboxes_;
+  std::string boot_id_;
+};
+
+}  // namespace osb::runtime

@@ -1,0 +1,14 @@
+#pragma once
+
+// From what a client asked for to what the launcher executes: a pure function, shown whole by its golden
+// test.
+
+#include "launcher/plan.h"
+#include "runtime/native/images.h"
+#include "runtime/runtime.h"
+
+namespace osb::runtime {
+
+launcher::Plan make_plan(const SandboxSpec& spec, const ImageRoot& image, const Limits& limits);
+
+}  // namespace osb::runtime

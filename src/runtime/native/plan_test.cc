@@ -1,0 +1,85 @@
+#include "runtime/native/plan.h"
+
+#include <gtest/gtest.h>
+
+#include "runtime/native/control.h"
+
+namespace osb::runtime {
+namespace {
+
+TEST(MakePlan, HostImage) {
+  SandboxSpec spec;
+  spec.id = "01900000-0000-7000-8000-000000000001";
+  ImageRoot image;
+  image.lowers = {"/state/images/host-1/common", "/state/images/host-1/root"};
+  image.trees = {{"/usr", "/usr"}};
+  image.views = {{"/opt/tools", "/srv/tools"}};
+  auto plan = make_plan(spec, image, Limits{1000, 2147483648, 4096});
+  EXPECT_EQ(launcher::to_text(plan),
+            "sandbox 01900000-0000-7000-8000-000000000001 cpu_millis=1000 memory_bytes=2147483648 pids=4096\n"
+            "overlay / root <- /state/images/host-1/common : /state/images/host-1/root\n"
+            "overlay /usr usr <- /usr\n"
+            "bind /opt/tools <- /srv/tools\n"
+            "proc /proc\n"
+            "sysfs /sys\n"
+            "devices /dev\n"
+            "read-only /proc/bus\n"
+            "read-only /proc/fs\n"
+            "read-only /proc/irq\n"
+            "read-only /proc/sys\n"
+            "read-only /proc/sysrq-trigger\n"
+            "mask /proc/acpi\n"
+            "mask /proc/asound\n"
+            "mask /proc/interrupts\n"
+            "mask /proc/kcore\n"
+            "mask /proc/keys\n"
+            "mask /proc/latency_stats\n"
+            "mask /proc/sched_debug\n"
+            "mask /proc/scsi\n"
+            "mask /proc/timer_list\n"
+            "mask /sys/firmware\n"
+            "mask /sys/devices/virtual/powercap\n"
+            "hostname sandbox\n");
+}
+
+TEST(MakePlan, RootDirectoryImageHasOneTree) {
+  SandboxSpec spec;
+  spec.id = "01900000-0000-7000-8000-000000000002";
+  ImageRoot image;
+  image.lowers = {"/state/images/host-1/common", "/srv/rootfs"};
+  std::string text = launcher::to_text(make_plan(spec, image, Limits{}));
+  EXPECT_TRUE(
+      text.starts_with("sandbox 01900000-0000-7000-8000-000000000002\n"
+                       "overlay / root <- /state/images/host-1/common : /srv/rootfs\n"
+                       "proc /proc\n"))
+      << text;
+}
+
+TEST(Images, UnknownNamesListTheKnownOnes) {
+  ImageSettings settings;
+  settings.state_dir = "/state";
+  settings.directories = {{"debian", "/srv/debian"}};
+  Images images(settings);
+  EXPECT_TRUE(images.find("host"));
+  EXPECT_TRUE(images.find("debian"));
+  for (const char* name : {"", "nope", "debian/..", "/", "HOST"}) {
+    auto missing = images.find(name);
+    ASSERT_FALSE(missing) << name;
+    EXPECT_EQ(missing.error().code, Code::not_found);
+    EXPECT_NE(missing.error().message.find("host, debian"), std::string::npos);
+  }
+}
+
+TEST(Control, StatesAndNonsense) {
+  auto ended = parse_control_state(R"({"state":"ended","exit_code":3})");
+  ASSERT_TRUE(ended);
+  EXPECT_EQ(ended->kind, ControlState::Kind::ended);
+  EXPECT_EQ(ended->exit_code, 3);
+  for (const char* text :
+       {"", "{}", "[]", "3", R"({"state":1})", R"({"state":"asleep"})", R"({"state":"ended")"}) {
+    EXPECT_FALSE(parse_control_state(text)) << text;
+  }
+}
+
+}  // namespace
+}  // namespace osb::runtime

@@ -1,0 +1,64 @@
+#include "runtime/native/service.h"
+
+#include <fcntl.h>
+#include <pwd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "launcher/settings.h"
+#include "sys/memfd.h"
+
+extern char** environ;
+
+namespace osb::runtime {
+namespace {
+
+// Between the ranges that distributions and service managers assign.
+constexpr uid_t kUnnamedServiceId = 60'700;
+
+Result<void> keep_across_exec(int fd) {
+  if (::fcntl(fd, F_SETFD, 0) < 0) return fail_errno("pass a descriptor on");
+  return {};
+}
+
+Result<void> exec_launcher(ServiceOptions options) {
+  if (::geteuid() != 0) {
+    return fail(Code::permission_denied,
+                "the native runtime needs root to make namespaces and cgroups; start it with sudo or as a "
+                "system service");
+  }
+  launcher::Settings settings;
+  settings.state_dir = options.images.state_dir;
+  settings.service_uid = settings.service_gid = kUnnamedServiceId;
+  if (struct passwd* account = ::getpwnam(options.user.c_str()); account && account->pw_uid != 0) {
+    settings.service_uid = account->pw_uid;
+    settings.service_gid = account->pw_gid;
+  }
+  options.images.host_version = TRY(write_host_image(options.images.state_dir));
+  settings.sources = Images(options.images).sources();
+  settings.server = std::move(options.server);
+  settings.server.push_back("--host-image=" + options.images.host_version);
+
+  Fd self = TRY(open_at(AT_FDCWD, "/proc/self/exe", O_RDONLY));
+  Fd execd = TRY(sys::sealed_executable("execd", options.execd_bytes));
+  Fd launcher = TRY(sys::sealed_executable("osb-launcher", options.launcher_bytes));
+  settings.listener_fd = options.listener.get();
+  settings.server_fd = self.get();
+  settings.execd_fd = execd.get();
+  for (int fd : {settings.listener_fd, settings.server_fd, settings.execd_fd}) TRY(keep_across_exec(fd));
+
+  std::vector<std::string> words = launcher::to_arguments(settings);
+  std::vector<char*> arguments = {const_cast<char*>("osb-launcher")};
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  ::syscall(SYS_execveat, launcher.get(), "", arguments.data(), environ, AT_EMPTY_PATH);
+  return fail_errno("start the launcher");
+}
+
+}  // namespace
+
+Error become_service(ServiceOptions options) {
+  return std::move(exec_launcher(std::move(options)).error()).in("start the service");
+}
+
+}  // namespace osb::runtime

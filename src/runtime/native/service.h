@@ -1,0 +1,27 @@
+#pragma once
+
+// The hand-over from opensandbox-server, started as root, to the launcher: prepares the state directory and
+// the host image, puts launcher and execd into sealed memory, and becomes the launcher.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/fd.h"
+#include "runtime/native/images.h"
+
+namespace osb::runtime {
+
+struct ServiceOptions {
+  ImageSettings images;             // host_version is filled in here
+  std::string user;                 // service user; when it does not exist, an unprivileged number is used
+  Fd listener;                      // where clients connect
+  std::vector<std::string> server;  // command line of the server role; "--host-image=VERSION" is appended
+  std::string_view launcher_bytes;
+  std::string_view execd_bytes;
+};
+
+// Returns only on failure.
+Error become_service(ServiceOptions options);
+
+}  // namespace osb::runtime

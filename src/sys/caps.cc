@@ -1,0 +1,45 @@
+#include "sys/caps.h"
+
+#include <linux/capability.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+
+namespace osb::sys {
+namespace {
+
+constexpr uint64_t bit(int cap) { return uint64_t{1} << cap; }
+
+// What package managers, daemons and test suites need over files and processes that belong to the sandbox's
+// own ids. Not here, and why it matters: SYS_ADMIN (mounts in a namespace of its own), SYS_PTRACE (execd),
+// NET_ADMIN and NET_RAW (the policy of the network namespace), MKNOD, SYS_MODULE, SYS_RAWIO, SYS_TIME,
+// SYS_BOOT, BPF, PERFMON, ...
+constexpr uint64_t kKept = bit(CAP_CHOWN) | bit(CAP_DAC_OVERRIDE) | bit(CAP_FOWNER) | bit(CAP_FSETID) |
+                           bit(CAP_KILL) | bit(CAP_SETGID) | bit(CAP_SETUID) | bit(CAP_SETPCAP) |
+                           bit(CAP_NET_BIND_SERVICE) | bit(CAP_SYS_CHROOT) | bit(CAP_SETFCAP);
+
+}  // namespace
+
+int drop_capabilities() {
+  if (::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0) return -errno;
+  for (int cap = 0; cap <= 63; ++cap) {
+    if (kKept & bit(cap)) continue;
+    if (::prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0) {
+      if (errno == EINVAL) break;  // past the last capability of this kernel
+      return -errno;
+    }
+  }
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2]{};
+  for (int i = 0; i < 2; ++i) {
+    uint32_t word = static_cast<uint32_t>(kKept >> (32 * i));
+    data[i] = {word, word, 0};
+  }
+  if (::syscall(SYS_capset, &header, data) < 0) return -errno;
+  return 0;
+}
+
+}  // namespace osb::sys

@@ -1,0 +1,225 @@
+#include "sys/cgroup.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/cleanup.h"
+#include "base/strings.h"
+
+namespace osb::sys {
+namespace {
+
+constexpr int64_t kCpuPeriodMicros = 100'000;
+
+Result<void> make_group(const std::string& path) {
+  if (::mkdir(path.c_str(), 0755) < 0 && errno != EEXIST) return fail_errno("make cgroup " + path);
+  return {};
+}
+
+// Writes "+cpu +memory +pids" so that children of `group` get these controllers; those already on stay on.
+Result<void> delegate(const std::string& group, const CgroupLayout& layout) {
+  auto want = [&](const Controller& c, const char* word) -> Result<void> {
+    if (c.version != Controller::Version::v2) return {};
+    return in_context("enable a controller; the group must be ours to delegate",
+                      write_file(group + "/cgroup.subtree_control", word));
+  };
+  TRY(want(layout.cpu, "+cpu"));
+  TRY(want(layout.memory, "+memory"));
+  return want(layout.pids, "+pids");
+}
+
+Result<void> apply(const std::string& group, const std::string& file, int64_t value) {
+  return in_context("limit", write_file(group + "/" + file, std::to_string(value)));
+}
+
+}  // namespace
+
+CgroupLayout CgroupLayout::parse(std::string_view mountinfo, std::string_view v2_controllers) {
+  CgroupLayout layout;
+  auto claim = [](Controller& c, Controller::Version version, std::string_view mount) {
+    if (c.version == Controller::Version::none) c = {version, std::string(mount)};
+  };
+  for (std::string_view line : split(mountinfo, '\n')) {
+    size_t dash = line.find(" - ");
+    if (dash == line.npos) continue;
+    auto left = split(line.substr(0, dash), ' ');
+    auto right = split(line.substr(dash + 3), ' ');
+    if (left.size() < 5 || right.size() < 3) continue;
+    // Only the whole hierarchy counts, not a bind of some group in it.
+    if (left[3] != "/") continue;
+    if (right[0] == "cgroup2" && layout.v2.empty()) {
+      layout.v2 = left[4];
+      for (std::string_view word : split(trim(v2_controllers), ' ')) {
+        if (word == "cpu") claim(layout.cpu, Controller::Version::v2, left[4]);
+        if (word == "memory") claim(layout.memory, Controller::Version::v2, left[4]);
+        if (word == "pids") claim(layout.pids, Controller::Version::v2, left[4]);
+      }
+    }
+    if (right[0] == "cgroup") {
+      for (std::string_view word : split(right[2], ',')) {
+        if (word == "cpu") claim(layout.cpu, Controller::Version::v1, left[4]);
+        if (word == "memory") claim(layout.memory, Controller::Version::v1, left[4]);
+        if (word == "pids") claim(layout.pids, Controller::Version::v1, left[4]);
+      }
+    }
+  }
+  return layout;
+}
+
+Result<CgroupLayout> CgroupLayout::detect() {
+  std::string mountinfo = TRY(read_file("/proc/self/mountinfo", 16 << 20));
+  CgroupLayout first = parse(mountinfo, "");
+  std::string controllers;
+  if (!first.v2.empty()) controllers = read_file(first.v2 + "/cgroup.controllers").value_or("");
+  return parse(mountinfo, controllers);
+}
+
+Result<CgroupTree> CgroupTree::open(CgroupLayout layout, std::string name) {
+  if (layout.v2.empty()) {
+    return fail(
+        Code::unsupported,
+        "no cgroup2 file system is mounted; mount one (mount -t cgroup2 none /sys/fs/cgroup/unified)");
+  }
+  CgroupTree tree(std::move(layout), std::move(name));
+  TRY(delegate(tree.layout_.v2, tree.layout_));
+  TRY(make_group(tree.path(tree.layout_.v2, "")));
+  TRY(delegate(tree.path(tree.layout_.v2, ""), tree.layout_));
+  for (const std::string& mount : tree.v1_mounts()) TRY(make_group(tree.path(mount, "")));
+  return tree;
+}
+
+std::string CgroupTree::path(const std::string& mount, const std::string& id) const {
+  return mount + "/" + name_ + (id.empty() ? "" : "/" + id);
+}
+
+std::vector<std::string> CgroupTree::v1_mounts() const {
+  std::vector<std::string> mounts;
+  for (const Controller* c : {&layout_.cpu, &layout_.memory, &layout_.pids}) {
+    bool known = std::find(mounts.begin(), mounts.end(), c->mount) != mounts.end();
+    if (c->version == Controller::Version::v1 && !known) mounts.push_back(c->mount);
+  }
+  return mounts;
+}
+
+Result<CgroupHandles> CgroupTree::create(const std::string& id, const CgroupLimits& limits) const {
+  auto missing = [](const char* what) {
+    return fail(Code::unsupported, std::string("no cgroup controller here can limit ") + what);
+  };
+  if (limits.cpu_millis && layout_.cpu.version == Controller::Version::none) return missing("cpu");
+  if (limits.memory_bytes && layout_.memory.version == Controller::Version::none) return missing("memory");
+  if (limits.pids && layout_.pids.version == Controller::Version::none) return missing("pids");
+
+  Cleanup undo;
+  undo.push([&] { (void)remove(id); });
+  std::string v2 = path(layout_.v2, id);
+  if (::mkdir(v2.c_str(), 0755) < 0) return fail_errno("make cgroup " + v2);
+  CgroupHandles handles;
+  handles.v2_directory = TRY(open_at(AT_FDCWD, v2, O_RDONLY | O_DIRECTORY));
+  for (const std::string& mount : v1_mounts()) {
+    TRY(make_group(path(mount, id)));
+    handles.v1_procs.push_back(TRY(open_at(AT_FDCWD, path(mount, id) + "/cgroup.procs", O_WRONLY)));
+  }
+
+  using Version = Controller::Version;
+  if (limits.memory_bytes) {
+    bool v1 = layout_.memory.version == Version::v1;
+    std::string group = path(layout_.memory.mount, id);
+    TRY(apply(group, v1 ? "memory.limit_in_bytes" : "memory.max", *limits.memory_bytes));
+    // Without this a limited sandbox would push its excess into swap. Absent where swap is not accounted.
+    if (v1)
+      (void)apply(group, "memory.memsw.limit_in_bytes", *limits.memory_bytes);
+    else
+      (void)apply(group, "memory.swap.max", 0);
+  }
+  if (limits.cpu_millis) {
+    int64_t quota = *limits.cpu_millis * kCpuPeriodMicros / 1000;
+    std::string group = path(layout_.cpu.mount, id);
+    if (layout_.cpu.version == Version::v1) {
+      TRY(apply(group, "cpu.cfs_period_us", kCpuPeriodMicros));
+      TRY(apply(group, "cpu.cfs_quota_us", quota));
+    } else {
+      TRY(write_file(group + "/cpu.max", std::to_string(quota) + " " + std::to_string(kCpuPeriodMicros)));
+    }
+  }
+  if (limits.pids) TRY(apply(path(layout_.pids.mount, id), "pids.max", *limits.pids));
+  undo.release();
+  return handles;
+}
+
+Result<void> CgroupTree::kill(const std::string& id) const {
+  auto done = write_file(path(layout_.v2, id) + "/cgroup.kill", "1");
+  if (!done && done.error().code == Code::not_found) return {};
+  return done;
+}
+
+Result<void> CgroupTree::freeze(const std::string& id, bool frozen) const {
+  return write_file(path(layout_.v2, id) + "/cgroup.freeze", frozen ? "1" : "0");
+}
+
+Result<bool> CgroupTree::frozen(const std::string& id) const {
+  std::string text = TRY(read_file(path(layout_.v2, id) + "/cgroup.events"));
+  return text.find("frozen 1") != text.npos;
+}
+
+Result<Fd> CgroupTree::open_events(const std::string& id) const {
+  return open_at(AT_FDCWD, path(layout_.v2, id) + "/cgroup.events", O_RDONLY);
+}
+
+Result<bool> CgroupTree::populated(const std::string& id) const {
+  auto text = read_file(path(layout_.v2, id) + "/cgroup.events");
+  if (!text) {
+    if (text.error().code == Code::not_found) return false;
+    return std::unexpected(std::move(text).error());
+  }
+  return text->find("populated 1") != text->npos;
+}
+
+Result<std::vector<pid_t>> CgroupTree::processes(const std::string& id) const {
+  std::string text = TRY(read_file(path(layout_.v2, id) + "/cgroup.procs", 16 << 20));
+  std::vector<pid_t> pids;
+  for (std::string_view line : split(text, '\n')) {
+    if (auto pid = parse_number<pid_t>(line)) pids.push_back(*pid);
+  }
+  return pids;
+}
+
+Result<int64_t> CgroupTree::oom_kills(const std::string& id) const {
+  if (layout_.memory.version == Controller::Version::none) return 0;
+  bool v1 = layout_.memory.version == Controller::Version::v1;
+  std::string text =
+      TRY(read_file(path(layout_.memory.mount, id) + (v1 ? "/memory.oom_control" : "/memory.events")));
+  for (std::string_view line : split(text, '\n')) {
+    auto words = split(line, ' ');
+    if (words.size() == 2 && words[0] == "oom_kill") return parse_number<int64_t>(words[1]).value_or(0);
+  }
+  return 0;
+}
+
+Result<void> CgroupTree::remove(const std::string& id) const {
+  auto remove_group = [](const std::string& group) -> Result<void> {
+    if (::rmdir(group.c_str()) == 0 || errno == ENOENT) return {};
+    if (errno == EBUSY) return fail(Code::exhausted, "cgroup " + group + " still has processes");
+    return fail_errno("remove cgroup " + group);
+  };
+  for (const std::string& mount : v1_mounts()) TRY(remove_group(path(mount, id)));
+  return remove_group(path(layout_.v2, id));  // last: its name is the sandbox's identity
+}
+
+Result<std::vector<std::string>> CgroupTree::list() const {
+  std::string root = path(layout_.v2, "");
+  DIR* dir = ::opendir(root.c_str());
+  if (!dir) return fail_errno("list " + root);
+  std::vector<std::string> ids;
+  while (struct dirent* entry = ::readdir(dir)) {
+    std::string_view name = entry->d_name;
+    if (entry->d_type == DT_DIR && name != "." && name != "..") ids.emplace_back(name);
+  }
+  ::closedir(dir);
+  return ids;
+}
+
+}  // namespace osb::sys

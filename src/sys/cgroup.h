@@ -1,0 +1,83 @@
+#pragma once
+
+// The cgroups of our sandboxes: one group per sandbox, named by its id, below one group of ours in every
+// hierarchy used.
+//
+// Version 2 always carries identity: a sandbox is cloned into its v2 group, ended through cgroup.kill, and
+// recognised by the group's name after a restart. Limits go to v2 where its controllers are available, else
+// to the v1 hierarchies that have them ("hybrid" hosts). A limit that no hierarchy can enforce is an error,
+// never ignored.
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/fd.h"
+
+namespace osb::sys {
+
+struct CgroupLimits {
+  std::optional<int64_t> cpu_millis;
+  std::optional<int64_t> memory_bytes;
+  std::optional<int64_t> pids;
+};
+
+// Where one controller's files live.
+struct Controller {
+  enum class Version { none, v1, v2 } version = Version::none;
+  std::string mount;  // mount point of the hierarchy
+};
+
+// The hierarchies of this host, read from a mountinfo text.
+struct CgroupLayout {
+  std::string v2;  // mount point, empty when there is none
+  Controller cpu, memory, pids;
+
+  static CgroupLayout parse(std::string_view mountinfo, std::string_view v2_controllers);
+  static Result<CgroupLayout> detect();
+};
+
+// What a process must be placed into: the v2 directory (for CLONE_INTO_CGROUP) and the cgroup.procs files of
+// v1 groups.
+struct CgroupHandles {
+  Fd v2_directory;
+  std::vector<Fd> v1_procs;
+};
+
+// Not thread-safe; belongs to the launcher.
+class CgroupTree {
+ public:
+  // Ensures the parent group `name` in every hierarchy used.
+  static Result<CgroupTree> open(CgroupLayout layout, std::string name);
+
+  const CgroupLayout& layout() const { return layout_; }
+  Result<CgroupHandles> create(const std::string& id, const CgroupLimits& limits) const;
+  // Ends every process of the group, at once and without a race against forks.
+  Result<void> kill(const std::string& id) const;
+  // Asks for it; frozen() tells when every process has stopped.
+  Result<void> freeze(const std::string& id, bool frozen) const;
+  Result<bool> frozen(const std::string& id) const;
+  // Readable-with-priority (EPOLLPRI) when the group becomes empty.
+  Result<Fd> open_events(const std::string& id) const;
+  Result<bool> populated(const std::string& id) const;  // false also when the group is gone
+  Result<std::vector<pid_t>> processes(const std::string& id) const;
+  // How often the kernel killed for memory in this group.
+  Result<int64_t> oom_kills(const std::string& id) const;
+  // Removes the group everywhere; success when it is gone already. Code::exhausted while processes remain.
+  Result<void> remove(const std::string& id) const;
+  Result<std::vector<std::string>> list() const;
+
+ private:
+  CgroupTree(CgroupLayout layout, std::string name) : layout_(std::move(layout)), name_(std::move(name)) {}
+  std::string path(const std::string& mount, const std::string& id) const;
+  std::vector<std::string> v1_mounts() const;  // each mount that holds a v1 controller, once
+
+  CgroupLayout layout_;
+  std::string name_;
+};
+
+}  // namespace osb::sys

@@ -1,0 +1,54 @@
+#include "sys/cgroup.h"
+
+#include <gtest/gtest.h>
+
+namespace osb::sys {
+namespace {
+
+using Version = Controller::Version;
+
+TEST(CgroupLayout, HybridHostLimitsThroughV1) {
+  auto layout = CgroupLayout::parse(
+      "30 25 0:26 / /sys/fs/cgroup rw - tmpfs tmpfs rw,mode=755\n"
+      "31 30 0:27 / /sys/fs/cgroup/cpu,cpuacct rw,relatime - cgroup cgroup rw,cpu,cpuacct\n"
+      "32 30 0:28 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n"
+      "33 30 0:29 / /sys/fs/cgroup/pids rw,relatime - cgroup cgroup rw,pids\n"
+      "34 30 0:30 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n",
+      "hugetlb\n");
+  EXPECT_EQ(layout.v2, "/sys/fs/cgroup/unified");
+  EXPECT_EQ(layout.cpu.version, Version::v1);
+  EXPECT_EQ(layout.cpu.mount, "/sys/fs/cgroup/cpu,cpuacct");
+  EXPECT_EQ(layout.memory.mount, "/sys/fs/cgroup/memory");
+  EXPECT_EQ(layout.pids.version, Version::v1);
+}
+
+TEST(CgroupLayout, UnifiedHostLimitsThroughV2) {
+  auto layout = CgroupLayout::parse("30 25 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n",
+                                    "cpuset cpu io memory pids\n");
+  EXPECT_EQ(layout.v2, "/sys/fs/cgroup");
+  for (const Controller* c : {&layout.cpu, &layout.memory, &layout.pids}) {
+    EXPECT_EQ(c->version, Version::v2);
+    EXPECT_EQ(c->mount, "/sys/fs/cgroup");
+  }
+}
+
+TEST(CgroupLayout, WhatIsMissingIsNone) {
+  auto layout = CgroupLayout::parse("30 25 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", "io\n");
+  EXPECT_EQ(layout.memory.version, Version::none);
+  EXPECT_TRUE(CgroupLayout::parse("", "").v2.empty());
+}
+
+TEST(CgroupLayout, ABindOfOneGroupIsNotTheHierarchy) {
+  auto layout =
+      CgroupLayout::parse("30 25 0:26 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", "memory");
+  EXPECT_TRUE(layout.v2.empty());
+}
+
+TEST(CgroupTree, NoV2SaysWhatToDo) {
+  auto tree = CgroupTree::open(CgroupLayout{}, "x");
+  ASSERT_FALSE(tree);
+  EXPECT_NE(tree.error().message.find("mount -t cgroup2"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace osb::sys

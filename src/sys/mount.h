@@ -1,0 +1,38 @@
+#pragma once
+
+// Mounts through the descriptor-based mount API: a mount is made detached, shaped, and only then attached, so
+// that nothing half-made is ever visible and no path is looked up twice.
+//
+// These functions run between clone and exec: no allocation, no exceptions, errors are negative errno values.
+
+#include <cstdint>
+
+namespace osb::sys {
+
+// A detached copy of the mount at `path` (relative to `dir`), without its submounts. The descriptor, or
+// -errno.
+int clone_mount(int dir, const char* path);
+
+// Maps the ids of a detached mount through a user namespace. Overlay and proc cannot be idmapped (EINVAL).
+int idmap_mount(int mount, int user_namespace);
+
+// Turns MOUNT_ATTR_* flags on, for `mount` and everything below it. 0 or -errno.
+int restrict_mount(int mount, uint64_t attributes);
+
+// One option of a file system to be mounted.
+struct MountOption {
+  const char* key;
+  const char* value;  // null: a flag
+};
+
+// A detached mount of a new file system instance, or -errno.
+int mount_filesystem(const char* type, const MountOption* options, int count, uint64_t attributes);
+
+// Attaches a detached mount at `path` relative to `dir`; the last component may not be a symlink. 0 or
+// -errno.
+int attach_mount(int mount, int dir, const char* path);
+
+// The same onto a directory (or file) that is already open.
+int attach_mount_to(int mount, int target);
+
+}  // namespace osb::sys

@@ -1,0 +1,26 @@
+#pragma once
+
+// User and network namespaces as descriptors, made ahead of the sandbox that will use them.
+
+#include <cstdint>
+
+#include "base/fd.h"
+
+namespace osb::sys {
+
+// A user namespace that maps ids 0 .. count-1 inside to base .. base+count-1 outside, for users and groups.
+// Needs CAP_SETUID and CAP_SETGID in the caller's namespace.
+Result<Fd> create_user_namespace(uint32_t base, uint32_t count);
+
+// A network namespace whose only interface, lo, is up, and in which every user may bind low ports. The caller
+// must be single-threaded: it enters the new namespace for a moment and comes back to `home`.
+Result<Fd> create_network_namespace(int home);
+
+// Unconnected TCP sockets inside the network namespace of a process (or of a namespace descriptor).
+// Single-threaded too.
+Result<void> sockets_in_network(int pidfd, int home, Fd* sockets, int count);
+
+// The caller's own network namespace.
+Result<Fd> own_network_namespace();
+
+}  // namespace osb::sys

@@ -1,0 +1,34 @@
+#include "sys/process.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/strings.h"
+
+namespace osb::sys {
+
+Result<Fd> open_pidfd(pid_t pid) {
+  long fd = ::syscall(SYS_pidfd_open, pid, 0);
+  if (fd < 0) return fail_errno("pidfd_open " + std::to_string(pid));
+  return Fd(static_cast<int>(fd));
+}
+
+Result<uint64_t> process_start_ticks(pid_t pid) {
+  std::string path = "/proc/" + std::to_string(pid) + "/stat";
+  std::string stat = TRY(read_file(path));
+  // The command name may contain blanks and parentheses; fields are counted from behind its last parenthesis.
+  size_t end = stat.rfind(')');
+  if (end == stat.npos || end + 2 > stat.size()) return fail(Code::corrupt, path + ": no command name");
+  auto fields = split(std::string_view(stat).substr(end + 2), ' ');
+  if (fields.size() < 20) return fail(Code::corrupt, path + ": too few fields");
+  auto ticks = parse_number<uint64_t>(fields[19]);
+  if (!ticks) return fail(Code::corrupt, path + ": no start time");
+  return *ticks;
+}
+
+Result<std::string> boot_id() {
+  std::string text = TRY(read_file("/proc/sys/kernel/random/boot_id"));
+  return std::string(trim(text));
+}
+
+}  // namespace osb::sys
