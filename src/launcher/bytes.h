@@ -1,7 +1,8 @@
 #pragma once
 
-// Values as bytes between server and launcher: little-endian integers, strings with their length in front. The reader is
-// bounded by its input: anything that does not fit makes it fail, and reading on gives zeros and empty strings.
+// Values as bytes between server and launcher: little-endian integers, strings with their length in front.
+// The reader is bounded by its input: anything that does not fit makes it fail, and reading on gives zeros
+// and empty strings.
 
 #include <cstdint>
 #include <cstring>

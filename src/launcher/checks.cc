@@ -61,8 +61,13 @@ Result<void> check_step(const Step& step, bool first) {
 
 }  // namespace
 
+Result<void> check_id(std::string_view id) {
+  if (!is_uuid(id)) return fail(Code::permission_denied, "refused: the id is not a UUID");
+  return {};
+}
+
 Result<void> check(const Plan& plan) {
-  if (!is_uuid(plan.id)) return fail(Code::permission_denied, "refused: the id is not a UUID");
+  TRY(check_id(plan.id));
   auto in_range = [](const std::optional<int64_t>& value, int64_t low, int64_t high) {
     return !value || (*value >= low && *value <= high);
   };
@@ -89,7 +94,8 @@ Result<Fd> open_source(const Settings& settings, const std::string& path) {
     if (path == root) return top;
     return open_beneath(top.get(), path.substr(root.size() + 1), O_PATH);
   }
-  return fail(Code::permission_denied, "refused: " + path + " is not among the directories this launcher may show");
+  return fail(Code::permission_denied,
+              "refused: " + path + " is not among the directories this launcher may show");
 }
 
 }  // namespace osb::launcher

@@ -1,7 +1,7 @@
 #pragma once
 
-// What the launcher refuses. The server is not trusted with the host: a plan may name only sources from the launcher's own
-// settings, targets inside the new root, and values in range.
+// What the launcher refuses. The server is not trusted with the host: a plan may name only sources from the
+// launcher's own settings, targets inside the new root, and values in range.
 
 #include "base/fd.h"
 #include "launcher/plan.h"
@@ -9,11 +9,14 @@
 
 namespace osb::launcher {
 
+// Ids become names of directories and groups: nothing but a UUID passes.
+Result<void> check_id(std::string_view id);
+
 // Values only; nothing is looked up.
 Result<void> check(const Plan& plan);
 
-// A directory or file of the host that a sandbox may be shown. `path` must be one of the settings' sources or of the state
-// directory's images, or lie below one, without any symlink on the way below.
+// A directory or file of the host that a sandbox may be shown. `path` must be one of the settings' sources or
+// of the state directory's images, or lie below one, without any symlink on the way below.
 Result<Fd> open_source(const Settings& settings, const std::string& path);
 
 }  // namespace osb::launcher

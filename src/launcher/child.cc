@@ -1,6 +1,7 @@
 #include "launcher/child.h"
 
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/close_range.h>
 #include <linux/keyctl.h>
 #include <linux/openat2.h>
@@ -12,12 +13,12 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
-#include <grp.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 
+#include "launcher/settings.h"
 #include "sys/caps.h"
 #include "sys/mount.h"
 #include "sys/seccomp.h"
@@ -32,12 +33,12 @@ int check_call(long value) { return value < 0 ? -errno : static_cast<int>(value)
 // State of the recipe while the new root grows.
 struct Builder {
   const ChildOrder& order;
-  int root = -1;       // the new root, once its overlay is attached
+  int root = -1;  // the new root, once its overlay is attached
   int lowers_used = 0;
 
   // A path of the new root, with the image's own symlinks resolved inside it, as if it were already "/".
   int open_in_root(const char* path, int flags) const {
-    struct open_how how {};
+    struct open_how how{};
     how.flags = static_cast<uint64_t>(flags) | O_CLOEXEC;
     how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
     return check_call(::syscall(SYS_openat2, root, path, &how, sizeof how));
@@ -61,7 +62,9 @@ struct Builder {
         int parent = slash == 1 ? ::dup(root) : open_in_root(part, O_PATH | O_DIRECTORY);
         if (parent < 0) return parent;
         int made = check_call(::mkdirat(parent, part + slash, 0755));
-        if (made == 0) made = check_call(::fchownat(parent, part + slash, order.first_id, order.first_id, AT_SYMLINK_NOFOLLOW));
+        if (made == 0)
+          made = check_call(
+              ::fchownat(parent, part + slash, order.first_id, order.first_id, AT_SYMLINK_NOFOLLOW));
         ::close(parent);
         if (made < 0) return made;
       } else {
@@ -87,19 +90,17 @@ struct Builder {
   int overlay(const ReadyStep& ready) {
     const Step& step = *ready.step;
     size_t count = step.lowers.size();
-    // The layers become visible below lowers_dir, in this mount namespace only, with the sandbox's ids.
-    if (::chdir(order.lowers_dir) < 0) return -errno;
-    char names[256][8];
+    // The layers become visible below the lowers directory, in this mount namespace only, with the sandbox's
+    // ids.
+    char names[256][16];
     sys::MountOption options[256 + 6];
     int used = 0;
     if (count > 256) return -E2BIG;
     for (size_t i = 0; i < count; ++i) {
-      std::snprintf(names[i], sizeof names[i], "%d", lowers_used++);
-      int layer = sys::clone_mount(ready.sources[i], "");
-      if (layer < 0) return layer;
+      std::snprintf(names[i], sizeof names[i], "%s/%d", state::kLowers, lowers_used++);
+      int layer = ready.sources[i];
       int status = sys::idmap_mount(layer, order.user_namespace);
       if (status == 0) status = sys::attach_mount(layer, AT_FDCWD, names[i]);
-      ::close(layer);
       if (status < 0) return status;
       options[used++] = {count == 1 ? "lowerdir" : "lowerdir+", names[i]};
     }
@@ -113,39 +114,47 @@ struct Builder {
     int mount = sys::mount_filesystem("overlay", options, used, kQuiet);
     if (mount < 0) return mount;
     if (root >= 0) return place(mount, step.target.c_str());
-    int status = sys::attach_mount(mount, AT_FDCWD, order.mount_dir);
+    int status = sys::attach_mount(mount, AT_FDCWD, state::kMount);
     ::close(mount);
     if (status < 0) return status;
-    root = check_call(::open(order.mount_dir, O_PATH | O_DIRECTORY | O_CLOEXEC));
+    root = check_call(::open(state::kMount, O_PATH | O_DIRECTORY | O_CLOEXEC));
     return root < 0 ? root : 0;
   }
 
   int bind(const ReadyStep& ready) const {
-    int mount = sys::clone_mount(ready.sources[0], "");
-    if (mount < 0) return mount;
+    int mount = ready.sources[0];
     int status = sys::idmap_mount(mount, order.user_namespace);
     if (status == 0) status = sys::restrict_mount(mount, kQuiet | MOUNT_ATTR_RDONLY);
-    if (status < 0) {
-      ::close(mount);
-      return status;
-    }
+    if (status < 0) return status;
     return place(mount, ready.step->target.c_str());
   }
 
   int devices(const char* target) const {
-    const sys::MountOption options[] = {{"mode", "0755"}, {"size", "65536"}, {"nr_inodes", "256"}};
-    int mount = sys::mount_filesystem("tmpfs", options, 3, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+    char owner[16], tty[16];
+    std::snprintf(owner, sizeof owner, "%u", order.first_id);
+    std::snprintf(tty, sizeof tty, "%u", order.first_id + 5);  // by Debian's numbering and most others'
+    const sys::MountOption options[] = {
+        {"mode", "0755"}, {"size", "65536"}, {"nr_inodes", "256"}, {"uid", owner}, {"gid", owner}};
+    int mount = sys::mount_filesystem("tmpfs", options, 5, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
     int status = place(mount, target);
     if (status < 0) return status;
     int dev = open_in_root(target, O_RDONLY | O_DIRECTORY);
     if (dev < 0) return dev;
-    static constexpr struct { const char* name; unsigned major, minor; } kNodes[] = {
-        {"null", 1, 3}, {"zero", 1, 5}, {"full", 1, 7}, {"random", 1, 8}, {"urandom", 1, 9}, {"tty", 5, 0}};
-    static constexpr struct { const char *name, *to; } kLinks[] = {
-        {"fd", "/proc/self/fd"}, {"stdin", "/proc/self/fd/0"}, {"stdout", "/proc/self/fd/1"},
-        {"stderr", "/proc/self/fd/2"}, {"ptmx", "pts/ptmx"}};
+    static constexpr struct {
+      const char* name;
+      unsigned major, minor;
+    } kNodes[] = {{"null", 1, 3},   {"zero", 1, 5},    {"full", 1, 7},
+                  {"random", 1, 8}, {"urandom", 1, 9}, {"tty", 5, 0}};
+    static constexpr struct {
+      const char *name, *to;
+    } kLinks[] = {{"fd", "/proc/self/fd"},
+                  {"stdin", "/proc/self/fd/0"},
+                  {"stdout", "/proc/self/fd/1"},
+                  {"stderr", "/proc/self/fd/2"},
+                  {"ptmx", "pts/ptmx"}};
     uint32_t id = order.first_id;
-    // The umask is cleared by run_child. Nodes are made here, while this process may; the sandbox itself never can.
+    // The umask is cleared by run_child. Nodes are made here, while this process may; the sandbox itself
+    // never can.
     for (const auto& node : kNodes) {
       status = check_call(::mknodat(dev, node.name, S_IFCHR | 0666, makedev(node.major, node.minor)));
       if (status == 0) status = check_call(::fchownat(dev, node.name, id, id, AT_SYMLINK_NOFOLLOW));
@@ -156,17 +165,15 @@ struct Builder {
       if (status < 0) return status;
     }
     if (::mkdirat(dev, "pts", 0755) < 0 || ::mkdirat(dev, "shm", 01777) < 0) return -errno;
-    if (::fchown(dev, id, id) < 0) return -errno;
-    char group[16];
-    std::snprintf(group, sizeof group, "%u", id + 5);  // tty, by Debian's and most other numberings
-    const sys::MountOption pts[] = {{"newinstance", nullptr}, {"ptmxmode", "0666"}, {"mode", "0620"}, {"gid", group}};
+    const sys::MountOption pts[] = {
+        {"newinstance", nullptr}, {"ptmxmode", "0666"}, {"mode", "0620"}, {"gid", tty}};
     mount = sys::mount_filesystem("devpts", pts, 4, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
     if (mount < 0) return mount;
     status = sys::attach_mount(mount, dev, "pts");
     ::close(mount);
     if (status < 0) return status;
-    const sys::MountOption shm[] = {{"mode", "1777"}, {"size", "67108864"}};
-    mount = sys::mount_filesystem("tmpfs", shm, 2, kQuiet | MOUNT_ATTR_NOEXEC);
+    const sys::MountOption shm[] = {{"mode", "1777"}, {"size", "67108864"}, {"uid", owner}, {"gid", owner}};
+    mount = sys::mount_filesystem("tmpfs", shm, 4, kQuiet | MOUNT_ATTR_NOEXEC);
     if (mount < 0) return mount;
     status = sys::attach_mount(mount, dev, "shm");
     ::close(mount);
@@ -179,7 +186,7 @@ struct Builder {
     int at = open_in_root(target, O_PATH);
     if (at == -ENOENT) return 0;
     if (at < 0) return at;
-    struct stat info {};
+    struct stat info{};
     int status = check_call(::fstat(at, &info));
     int cover = -1;
     if (status == 0 && S_ISDIR(info.st_mode)) {
@@ -213,14 +220,22 @@ struct Builder {
     const char* target = step.target.c_str();
     constexpr uint64_t kKernel = kQuiet | MOUNT_ATTR_NOEXEC;
     switch (step.kind) {
-      case Step::Kind::overlay: return overlay(ready);
-      case Step::Kind::bind: return bind(ready);
-      case Step::Kind::proc: return place(sys::mount_filesystem("proc", nullptr, 0, kKernel), target);
-      case Step::Kind::sysfs: return place(sys::mount_filesystem("sysfs", nullptr, 0, kKernel | MOUNT_ATTR_RDONLY), target);
-      case Step::Kind::devices: return devices(target);
-      case Step::Kind::mask: return mask(target);
-      case Step::Kind::read_only: return read_only(target);
-      case Step::Kind::hostname: return check_call(::sethostname(step.name.data(), step.name.size()));
+      case Step::Kind::overlay:
+        return overlay(ready);
+      case Step::Kind::bind:
+        return bind(ready);
+      case Step::Kind::proc:
+        return place(sys::mount_filesystem("proc", nullptr, 0, kKernel), target);
+      case Step::Kind::sysfs:
+        return place(sys::mount_filesystem("sysfs", nullptr, 0, kKernel | MOUNT_ATTR_RDONLY), target);
+      case Step::Kind::devices:
+        return devices(target);
+      case Step::Kind::mask:
+        return mask(target);
+      case Step::Kind::read_only:
+        return read_only(target);
+      case Step::Kind::hostname:
+        return check_call(::sethostname(step.name.data(), step.name.size()));
     }
     return -EINVAL;
   }
@@ -259,7 +274,7 @@ int become_sandbox_root() {
 
 int set_limits() {
   // One byte: no core file, and, unlike zero, no core handler of the host either.
-  const struct rlimit core {1, 1};
+  const struct rlimit core{1, 1};
   return check_call(::setrlimit(RLIMIT_CORE, &core));
 }
 
@@ -268,7 +283,8 @@ int arrange_descriptors(const ChildOrder& order) {
   int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   if (null < 0) return -errno;
   // First out of the way of 0-4, then into place; dup2 clears close-on-exec.
-  int api = ::fcntl(order.api_listener, F_DUPFD_CLOEXEC, 16), control = ::fcntl(order.control_listener, F_DUPFD_CLOEXEC, 16);
+  int api = ::fcntl(order.api_listener, F_DUPFD_CLOEXEC, 16),
+      control = ::fcntl(order.control_listener, F_DUPFD_CLOEXEC, 16);
   if (api < 0 || control < 0) return -errno;
   for (int fd = 0; fd < 3; ++fd) {
     if (::dup2(null, fd) < 0) return -errno;
@@ -281,20 +297,34 @@ int arrange_descriptors(const ChildOrder& order) {
 
 const char* to_string(Stage stage) {
   switch (stage) {
-    case Stage::cgroup_v1: return "join the v1 cgroups";
-    case Stage::cgroup_namespace: return "make a cgroup namespace";
-    case Stage::private_mounts: return "make mounts private";
-    case Stage::network: return "enter the network namespace";
-    case Stage::pivot: return "pivot into the new root";
-    case Stage::session_keyring: return "take a fresh session keyring";
-    case Stage::user_namespace: return "enter the user namespace";
-    case Stage::identity: return "become the sandbox's root";
-    case Stage::no_new_privs: return "set no_new_privs";
-    case Stage::capabilities: return "drop capabilities";
-    case Stage::limits: return "set process limits";
-    case Stage::descriptors: return "arrange descriptors";
-    case Stage::seccomp: return "install the seccomp program";
-    case Stage::exec: return "start execd";
+    case Stage::cgroup_v1:
+      return "join the v1 cgroups";
+    case Stage::cgroup_namespace:
+      return "make a cgroup namespace";
+    case Stage::private_mounts:
+      return "make mounts private";
+    case Stage::network:
+      return "enter the network namespace";
+    case Stage::pivot:
+      return "pivot into the new root";
+    case Stage::session_keyring:
+      return "take a fresh session keyring";
+    case Stage::user_namespace:
+      return "enter the user namespace";
+    case Stage::identity:
+      return "become the sandbox's root";
+    case Stage::no_new_privs:
+      return "set no_new_privs";
+    case Stage::capabilities:
+      return "drop capabilities";
+    case Stage::limits:
+      return "set process limits";
+    case Stage::descriptors:
+      return "arrange descriptors";
+    case Stage::seccomp:
+      return "install the seccomp program";
+    case Stage::exec:
+      return "start execd";
   }
   return "unknown stage";
 }
@@ -309,8 +339,12 @@ void run_child(const ChildOrder& order) {
   ::umask(0);
   must(order, Stage::cgroup_v1, join_v1_groups(order));
   must(order, Stage::cgroup_namespace, check_call(::unshare(CLONE_NEWCGROUP)));
-  must(order, Stage::private_mounts, check_call(::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr)));
+  must(order, Stage::private_mounts,
+       check_call(::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr)));
   must(order, Stage::network, check_call(::setns(order.network_namespace, CLONE_NEWNET)));
+  // Names of the host appear in the sandbox's mount table as they are written here: relative ones tell
+  // nothing.
+  must(order, Stage::private_mounts, check_call(::chdir(order.state_dir)));
   Builder builder{order};
   for (size_t i = 0; i < order.step_count; ++i) {
     int status = builder.run(order.steps[i]);
@@ -324,7 +358,8 @@ void run_child(const ChildOrder& order) {
   must(order, Stage::session_keyring, keyring == -ENOSYS || keyring == -EOPNOTSUPP ? 0 : keyring);
   ::umask(022);
 
-  // From here on: every capability, but only within the sandbox's user namespace, which owns none of the other namespaces.
+  // From here on: every capability, but only within the sandbox's user namespace, which owns none of the
+  // other namespaces.
   must(order, Stage::user_namespace, check_call(::setns(order.user_namespace, CLONE_NEWUSER)));
   must(order, Stage::identity, become_sandbox_root());
   must(order, Stage::capabilities, sys::drop_capabilities());

@@ -1,7 +1,7 @@
 #pragma once
 
-// The recipe: what happens between clone and the start of execd, in order. Everything here runs in the new process, which
-// is single-threaded, allocates nothing, and reports the step that failed on a pipe.
+// The recipe: what happens between clone and the start of execd, in order. Everything here runs in the new
+// process, which is single-threaded, allocates nothing, and reports the step that failed on a pipe.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,27 +14,26 @@ namespace osb::launcher {
 // A step with its descriptors opened and its strings ready. Borrows from the Plan.
 struct ReadyStep {
   const Step* step = nullptr;
-  const int* sources = nullptr;  // overlay: one O_PATH descriptor per layer; bind: one
-  const char* upper = nullptr;   // overlay: absolute paths
+  const int* sources = nullptr;  // detached mounts: one per layer of an overlay, or the source of a bind
+  const char* upper = nullptr;   // overlay: relative to the state directory
   const char* work = nullptr;
 };
 
 struct ChildOrder {
   const ReadyStep* steps = nullptr;
   size_t step_count = 0;
-  const char* mount_dir = nullptr;   // empty host directories that get covered inside the new mount namespace
-  const char* lowers_dir = nullptr;
-  uint32_t first_id = 0;             // what uid and gid 0 of the sandbox are outside
+  const char* state_dir = nullptr;
+  uint32_t first_id = 0;  // what uid and gid 0 of the sandbox are outside
   int user_namespace = -1;
   int network_namespace = -1;
-  const int* v1_procs = nullptr;     // cgroup.procs files of v1 groups
+  const int* v1_procs = nullptr;  // cgroup.procs files of v1 groups
   size_t v1_count = 0;
   const void* seccomp = nullptr;
   size_t seccomp_bytes = 0;
   int execd = -1;
   int api_listener = -1;
   int control_listener = -1;
-  int report = -1;                   // closes at exec: end of file without bytes means that execd runs
+  int report = -1;  // closes at exec: end of file without bytes means that execd runs
 };
 
 // What arrives on the report pipe when a step failed.
@@ -44,8 +43,20 @@ struct ChildFailure {
 };
 inline constexpr uint32_t kFixedStage = 0x10000;
 enum class Stage : uint32_t {
-  cgroup_v1, cgroup_namespace, private_mounts, network, pivot, session_keyring, user_namespace, identity, no_new_privs,
-  capabilities, limits, descriptors, seccomp, exec,
+  cgroup_v1,
+  cgroup_namespace,
+  private_mounts,
+  network,
+  pivot,
+  session_keyring,
+  user_namespace,
+  identity,
+  no_new_privs,
+  capabilities,
+  limits,
+  descriptors,
+  seccomp,
+  exec,
 };
 const char* to_string(Stage stage);
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 
@@ -29,7 +30,8 @@ constexpr auto kServerGrace = std::chrono::seconds(8);
 constexpr auto kRestartFirst = std::chrono::milliseconds(50);
 constexpr auto kRestartMost = std::chrono::seconds(5);
 constexpr auto kHealthyAfter = std::chrono::seconds(10);
-constexpr int kRemoveRetryMs = 2;
+constexpr int kRetryMs = 1;
+constexpr auto kFreezeLimit = std::chrono::seconds(10);
 
 class Loop {
  public:
@@ -59,7 +61,10 @@ class Loop {
   void start_sandbox(const Request& request);
   void on_start_report(Waiting waiting);
   void end_sandbox(uint64_t tag, const std::string& id, bool keep_files);
-  void finish_end(Waiting waiting);
+  void end_when_empty(Waiting waiting);
+  bool finish_end(const Waiting& waiting);
+  void freeze_sandbox(uint64_t tag, const std::string& id);
+  bool finish_freeze(uint64_t tag, const std::string& id, Clock::time_point give_up);
   void answer(Answer answer);
   void answer_error(uint64_t tag, const Error& error);
   void start_server();
@@ -72,7 +77,8 @@ class Loop {
   Sandboxes& sandboxes_;
   Fd epoll_;
   std::map<int, Waiting> waiting_;
-  std::vector<Waiting> removals_;  // groups whose last process is gone but which the kernel still holds for a moment
+  // What the kernel finishes in its own time; each returns true when it is done.
+  std::vector<std::function<bool()>> retries_;
   ServerProcess server_;
   Clock::time_point server_started_{}, restart_at_{};
   Clock::duration restart_delay_ = kRestartFirst;
@@ -83,7 +89,7 @@ class Loop {
 };
 
 void Loop::watch(int fd, Waiting waiting) {
-  struct epoll_event event {};
+  struct epoll_event event{};
   event.events = EPOLLIN;
   event.data.fd = fd;
   if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) < 0) {
@@ -101,7 +107,8 @@ void Loop::forget(int fd) {
 void Loop::answer(Answer answer) {
   if (!server_.channel.valid()) return;
   auto sent = send_message(server_.channel.get(), encode_head(answer), answer.descriptors);
-  // A server that does not read its answers is broken; a fresh one recovers from what is on disk and in the kernel.
+  // A server that does not read its answers is broken; a fresh one recovers from what is on disk and in the
+  // kernel.
   if (!sent && server_.pid > 0) {
     log::error("the server does not take its answers; restarting it", {{"error", sent.error().message}});
     ::kill(server_.pid, SIGKILL);
@@ -162,24 +169,53 @@ void Loop::end_sandbox(uint64_t tag, const std::string& id, bool keep_files) {
   w.id = id;
   w.keep_files = keep_files;
   w.fd = std::move(*init);
-  if (!w.fd.valid()) return finish_end(std::move(w));
-  int fd = w.fd.get();
-  watch(fd, std::move(w));
+  if (w.fd.valid()) {
+    int fd = w.fd.get();
+    return watch(fd, std::move(w));
+  }
+  end_when_empty(std::move(w));
 }
 
-void Loop::finish_end(Waiting w) {
+void Loop::end_when_empty(Waiting w) {
+  if (finish_end(w)) return;
+  auto kept = std::make_shared<Waiting>(std::move(w));
+  retries_.push_back([this, kept] { return finish_end(*kept); });
+}
+
+bool Loop::finish_end(const Waiting& w) {
   auto removed = sandboxes_.remove(w.id, w.keep_files);
-  if (!removed && removed.error().code == Code::exhausted) {
-    removals_.push_back(std::move(w));
-    return;
-  }
+  // The last process is gone, but the kernel may hold its group for a moment longer.
+  if (!removed && removed.error().code == Code::exhausted) return false;
   if (!removed) {
     log::error("cannot remove a sandbox", {{"id", w.id}, {"error", removed.error().message}});
     if (w.tag) answer_error(w.tag, removed.error());
-    return;
+    return true;
   }
   if (w.tag) answer({.tag = w.tag, .message = {}, .body = {}, .descriptors = {}});
   if (!w.keep_files) empty_trash();
+  return true;
+}
+
+void Loop::freeze_sandbox(uint64_t tag, const std::string& id) {
+  auto asked = sandboxes_.freeze(id, true);
+  if (!asked) return answer_error(tag, asked.error());
+  auto give_up = Clock::now() + kFreezeLimit;
+  if (!finish_freeze(tag, id, give_up)) {
+    retries_.push_back([this, tag, id, give_up] { return finish_freeze(tag, id, give_up); });
+  }
+}
+
+bool Loop::finish_freeze(uint64_t tag, const std::string& id, Clock::time_point give_up) {
+  auto frozen = sandboxes_.frozen(id);
+  if (frozen && !*frozen && Clock::now() < give_up) return false;
+  if (frozen && *frozen) {
+    answer({.tag = tag, .message = {}, .body = {}, .descriptors = {}});
+    return true;
+  }
+  (void)sandboxes_.freeze(id, false);
+  answer_error(tag, frozen ? Error{Code::timeout, ETIMEDOUT, "a process of the sandbox does not stop"}
+                           : frozen.error());
+  return true;
 }
 
 void Loop::empty_trash() {
@@ -193,9 +229,12 @@ void Loop::handle(const Request& request) {
   Answer a;
   a.tag = request.tag;
   switch (request.verb) {
-    case Verb::start: return start_sandbox(request);
-    case Verb::stop: return end_sandbox(request.tag, request.body, true);
-    case Verb::destroy: return end_sandbox(request.tag, request.body, false);
+    case Verb::start:
+      return start_sandbox(request);
+    case Verb::stop:
+      return end_sandbox(request.tag, request.body, true);
+    case Verb::destroy:
+      return end_sandbox(request.tag, request.body, false);
     case Verb::list: {
       auto page = sandboxes_.list(request.body);
       if (!page) return answer_error(request.tag, page.error());
@@ -221,6 +260,12 @@ void Loop::handle(const Request& request) {
       if (!sockets) return answer_error(request.tag, sockets.error());
       a.descriptors = std::move(*sockets);
       return answer(std::move(a));
+    }
+    case Verb::freeze:
+      return freeze_sandbox(request.tag, request.body);
+    case Verb::thaw: {
+      auto thawed = sandboxes_.freeze(request.body, false);
+      return thawed ? answer(std::move(a)) : answer_error(request.tag, thawed.error());
     }
     case Verb::ooms: {
       auto count = sandboxes_.oom_kills(request.body);
@@ -276,15 +321,17 @@ void Loop::reap() {
     server_ = {};
     if (stopping_) return;
     auto lived = Clock::now() - server_started_;
-    restart_delay_ = lived > kHealthyAfter ? Clock::duration(kRestartFirst) : std::min<Clock::duration>(restart_delay_ * 2, kRestartMost);
+    restart_delay_ = lived > kHealthyAfter ? Clock::duration(kRestartFirst)
+                                           : std::min<Clock::duration>(restart_delay_ * 2, kRestartMost);
     restart_at_ = Clock::now() + restart_delay_;
     log::warn("the server ended; starting it again",
-              {{WIFSIGNALED(status) ? "signal" : "status", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status)}});
+              {{WIFSIGNALED(status) ? "signal" : "status",
+                WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status)}});
   }
 }
 
 void Loop::on_signals(int fd) {
-  struct signalfd_siginfo info {};
+  struct signalfd_siginfo info{};
   while (::read(fd, &info, sizeof info) == sizeof info) {
     if (info.ssi_signo == SIGCHLD) {
       reap();
@@ -302,20 +349,22 @@ void Loop::dispatch(int fd) {
   auto found = waiting_.find(fd);
   if (found == waiting_.end()) return;
   switch (found->second.what) {
-    case Waiting::For::signal: return on_signals(fd);
-    case Waiting::For::server: return on_server_message();
+    case Waiting::For::signal:
+      return on_signals(fd);
+    case Waiting::For::server:
+      return on_server_message();
     case Waiting::For::start:
     case Waiting::For::death: {
       Waiting w = std::move(found->second);
       forget(fd);
       if (w.what == Waiting::For::start) return on_start_report(std::move(w));
-      return finish_end(std::move(w));
+      return end_when_empty(std::move(w));
     }
   }
 }
 
 int Loop::timeout_ms() const {
-  if (!removals_.empty()) return kRemoveRetryMs;
+  if (!retries_.empty()) return kRetryMs;
   auto until = [](Clock::time_point t) {
     auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(t - Clock::now()).count();
     return static_cast<int>(std::max<int64_t>(0, ms + 1));
@@ -344,9 +393,12 @@ int Loop::run() {
     struct epoll_event events[64];
     int count = ::epoll_wait(epoll_.get(), events, 64, timeout_ms());
     for (int i = 0; i < count; ++i) dispatch(events[i].data.fd);
+    auto pending = std::exchange(retries_, {});
+    for (auto& retry : pending) {
+      if (!retry()) retries_.push_back(std::move(retry));
+    }
     if (count > 0) continue;
-    // Nothing to answer: time for retries, restarts, and things made ahead of need.
-    for (auto retry = std::exchange(removals_, {}); Waiting& w : retry) finish_end(std::move(w));
+    // Nothing to answer: time for restarts, and for things made ahead of need.
     if (stopping_) {
       if (Clock::now() >= stop_by_ && server_.pid > 0) ::kill(server_.pid, SIGKILL), stop_by_ += kServerGrace;
     } else if (server_.pid < 0 && Clock::now() >= restart_at_) {
@@ -380,7 +432,7 @@ Result<void> reserve_low_descriptors(Settings& settings) {
 
 Result<int> open_and_run(Settings& settings) {
   TRY(reserve_low_descriptors(settings));
-  struct rlimit files {};
+  struct rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);
   files.rlim_cur = files.rlim_max;
   ::setrlimit(RLIMIT_NOFILE, &files);

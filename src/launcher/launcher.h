@@ -1,7 +1,8 @@
 #pragma once
 
-// The launcher: the only process of ours on the host that holds privilege. Single-threaded; one loop that answers the
-// server's requests, starts the server again when it dies, and leaves sandboxes alone when it ends itself.
+// The launcher: the only process of ours on the host that holds privilege. Single-threaded; one loop that
+// answers the server's requests, starts the server again when it dies, and leaves sandboxes alone when it
+// ends itself.
 
 #include "launcher/settings.h"
 

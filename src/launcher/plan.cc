@@ -19,14 +19,22 @@ std::optional<int64_t> optional_number(ByteReader& in) {
 
 std::string_view to_string(Step::Kind kind) {
   switch (kind) {
-    case Step::Kind::overlay: return "overlay";
-    case Step::Kind::bind: return "bind";
-    case Step::Kind::proc: return "proc";
-    case Step::Kind::sysfs: return "sysfs";
-    case Step::Kind::devices: return "devices";
-    case Step::Kind::mask: return "mask";
-    case Step::Kind::read_only: return "read-only";
-    case Step::Kind::hostname: return "hostname";
+    case Step::Kind::overlay:
+      return "overlay";
+    case Step::Kind::bind:
+      return "bind";
+    case Step::Kind::proc:
+      return "proc";
+    case Step::Kind::sysfs:
+      return "sysfs";
+    case Step::Kind::devices:
+      return "devices";
+    case Step::Kind::mask:
+      return "mask";
+    case Step::Kind::read_only:
+      return "read-only";
+    case Step::Kind::hostname:
+      return "hostname";
   }
   return "unknown";
 }

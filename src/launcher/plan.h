@@ -1,10 +1,11 @@
 #pragma once
 
-// What the unprivileged server asks the launcher to build: plain values, executed top to bottom. A pure function made it
-// (runtime/native/plan.cc), a golden test shows it, and the launcher refuses the parts that are not allowed.
+// What the unprivileged server asks the launcher to build: plain values, executed top to bottom. A pure
+// function made it (runtime/native/plan.cc), a golden test shows it, and the launcher refuses the parts that
+// are not allowed.
 //
-// Not fields of a plan, because they always happen: fresh namespaces, the id range (the launcher chooses it), the user
-// namespace, no_new_privs, the seccomp program, the capability drop, closed descriptors.
+// Not fields of a plan, because they always happen: fresh namespaces, the id range (the launcher chooses it),
+// the user namespace, no_new_privs, the seccomp program, the capability drop, closed descriptors.
 
 #include <cstdint>
 #include <string>

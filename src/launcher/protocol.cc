@@ -22,7 +22,7 @@ Result<Request> decode_request(std::string_view bytes) {
   request.tag = in.number<uint64_t>();
   auto verb = in.number<uint8_t>();
   request.body = in.string();
-  if (!in.complete() || verb < 1 || verb > static_cast<uint8_t>(Verb::ooms)) {
+  if (!in.complete() || verb < 1 || verb > static_cast<uint8_t>(Verb::thaw)) {
     return fail(Code::corrupt, "launcher request");
   }
   request.verb = static_cast<Verb>(verb);
@@ -68,14 +68,15 @@ Result<Started> decode_started(std::string_view bytes) {
 }
 
 Result<void> send_message(int socket, std::string_view bytes, const std::vector<Fd>& descriptors) {
-  struct iovec part {};
+  struct iovec part{};
   part.iov_base = const_cast<char*>(bytes.data());
   part.iov_len = bytes.size();
-  struct msghdr message {};
+  struct msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
   alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxDescriptors)] = {};
-  if (descriptors.size() > kMaxDescriptors) return fail(Code::too_large, "too many descriptors in one message");
+  if (descriptors.size() > kMaxDescriptors)
+    return fail(Code::too_large, "too many descriptors in one message");
   if (!descriptors.empty()) {
     message.msg_control = control;
     message.msg_controllen = CMSG_SPACE(sizeof(int) * descriptors.size());
@@ -97,11 +98,11 @@ Result<void> send_message(int socket, std::string_view bytes, const std::vector<
 Result<Received> receive_message(int socket) {
   static thread_local char buffer[kMaxMessage];
   Received received;
-  struct iovec part {};
+  struct iovec part{};
   part.iov_base = buffer;
   part.iov_len = sizeof buffer;
   alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxDescriptors)] = {};
-  struct msghdr message {};
+  struct msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
   message.msg_control = control;

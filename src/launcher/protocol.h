@@ -1,7 +1,7 @@
 #pragma once
 
-// Messages between server and launcher on a SOCK_SEQPACKET pair: one request, one answer with the same tag, in any order.
-// Descriptors travel beside an answer.
+// Messages between server and launcher on a SOCK_SEQPACKET pair: one request, one answer with the same tag,
+// in any order. Descriptors travel beside an answer.
 
 #include <cstdint>
 #include <string>
@@ -21,10 +21,12 @@ enum class Verb : uint8_t {
   start = 1,  // body: a plan              -> Started, descriptor: pidfd
   stop,       // body: id                  -> nothing; all processes are gone, the files stay
   destroy,    // body: id                  -> nothing; everything is gone
-  list,       // body: last id seen or ""  -> Listed: at most kListPage ids in order, those behind the given one
-  adopt,      // body: id, pid, ticks      -> descriptor: pidfd; not_found when it is not that process any more
-  sockets,    // body: id, count           -> descriptors: unconnected TCP sockets inside the sandbox
-  ooms,       // body: id                  -> a number: processes killed for memory
+  list,     // body: last id seen or ""  -> Listed: at most kListPage ids in order, those behind the given one
+  adopt,    // body: id, pid, ticks      -> descriptor: pidfd; not_found when it is not that process any more
+  sockets,  // body: id, count           -> descriptors: unconnected TCP sockets inside the sandbox
+  ooms,     // body: id                  -> a number: processes killed for memory
+  freeze,   // body: id                  -> nothing; no process of it runs any more
+  thaw,     // body: id                  -> nothing
 };
 
 struct Request {

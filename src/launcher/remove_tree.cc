@@ -52,6 +52,8 @@ Result<void> remove_entry(int trash, int parent, const char* name, int depth) {
 
 }  // namespace
 
-Result<void> remove_from_trash(int trash, const std::string& name) { return remove_entry(trash, trash, name.c_str(), 0); }
+Result<void> remove_from_trash(int trash, const std::string& name) {
+  return remove_entry(trash, trash, name.c_str(), 0);
+}
 
 }  // namespace osb::launcher

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "launcher/checks.h"
+#include "sys/mount.h"
 #include "sys/namespaces.h"
 #include "sys/process.h"
 
@@ -45,8 +46,12 @@ Result<Prepared> prepare_steps(const Plan& plan, const Settings& settings, const
     if (step.kind == Step::Kind::bind) wanted.push_back(step.source);
     std::vector<int> fds;
     for (const std::string& path : wanted) {
-      ready.opened.push_back(TRY(open_source(settings, path)));
-      fds.push_back(ready.opened.back().get());
+      // Detached here: a mount of our namespace could not be copied from within the sandbox's.
+      Fd source = TRY(open_source(settings, path));
+      int mount = sys::clone_mount(source.get(), "");
+      if (mount < 0) return fail_errno("copy the mount of " + path, -mount);
+      ready.opened.emplace_back(mount);
+      fds.push_back(mount);
     }
     ready.sources.push_back(std::move(fds));
     r.sources = ready.sources.back().data();
@@ -62,9 +67,10 @@ Result<Prepared> prepare_steps(const Plan& plan, const Settings& settings, const
 }
 
 std::string describe(const ChildFailure& failure, const Plan& plan) {
-  std::string step = failure.step < plan.steps.size()
-                         ? "step " + std::to_string(failure.step + 1) + " (" + to_text(plan.steps[failure.step]) + ")"
-                         : std::string(to_string(static_cast<Stage>(failure.step - kFixedStage)));
+  std::string step =
+      failure.step < plan.steps.size()
+          ? "step " + std::to_string(failure.step + 1) + " (" + to_text(plan.steps[failure.step]) + ")"
+          : std::string(to_string(static_cast<Stage>(failure.step - kFixedStage)));
   return step + ": " + errno_text(failure.error);
 }
 
@@ -99,7 +105,8 @@ Result<Fd> Sandboxes::first_process(const std::string& id) const {
 Result<uint32_t> Sandboxes::free_range() const {
   auto found = std::find(taken_.begin(), taken_.end(), false);
   if (found == taken_.end()) {
-    return fail(Code::exhausted, "all " + std::to_string(kRanges) + " id ranges are in use; delete sandboxes");
+    return fail(Code::exhausted,
+                "all " + std::to_string(kRanges) + " id ranges are in use; delete sandboxes");
   }
   return kFirstId + static_cast<uint32_t>(found - taken_.begin()) * kIdsPerSandbox;
 }
@@ -112,7 +119,8 @@ void Sandboxes::mark(uint32_t range, bool taken) {
 Result<int> Sandboxes::user_namespace(uint32_t range) {
   auto found = user_namespaces_.find(range);
   if (found != user_namespaces_.end()) return found->second.get();
-  if (user_namespaces_.size() >= kCachedUserNamespaces) user_namespaces_.erase(std::prev(user_namespaces_.end()));
+  if (user_namespaces_.size() >= kCachedUserNamespaces)
+    user_namespaces_.erase(std::prev(user_namespaces_.end()));
   Fd made = TRY(sys::create_user_namespace(range, kIdsPerSandbox));
   return (user_namespaces_[range] = std::move(made)).get();
 }
@@ -161,12 +169,10 @@ Result<Sandboxes::Starting> Sandboxes::start(const Plan& plan) {
 
   std::vector<int> v1_procs;
   for (const Fd& fd : cgroup.v1_procs) v1_procs.push_back(fd.get());
-  std::string mount_dir = state_->path(state::kMount), lowers_dir = state_->path(state::kLowers);
   ChildOrder order;
   order.steps = ready.steps.data();
   order.step_count = ready.steps.size();
-  order.mount_dir = mount_dir.c_str();
-  order.lowers_dir = lowers_dir.c_str();
+  order.state_dir = settings_->state_dir.c_str();
   order.first_id = range;
   order.user_namespace = user_namespace;
   order.network_namespace = network.get();
@@ -180,7 +186,7 @@ Result<Sandboxes::Starting> Sandboxes::start(const Plan& plan) {
   order.report = report_write.get();
 
   int pidfd = -1;
-  struct clone_args args {};
+  struct clone_args args{};
   args.flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_PIDFD | CLONE_INTO_CGROUP;
   args.pidfd = reinterpret_cast<uint64_t>(&pidfd);
   args.exit_signal = SIGCHLD;
@@ -204,7 +210,7 @@ Result<Fd> Sandboxes::finish(Starting& starting, const Plan& plan) {
   ssize_t n = ::read(starting.report.get(), &failure, sizeof failure);
   if (n == 0) {
     // The pipe also closes when the process was killed before its exec.
-    struct pollfd gone {starting.pidfd.get(), POLLIN, 0};
+    struct pollfd gone{starting.pidfd.get(), POLLIN, 0};
     if (::poll(&gone, 1, 0) == 0) return std::move(starting.pidfd);
     return fail(Code::internal, "the sandbox's first process was killed while it was being set up");
   }
@@ -213,7 +219,7 @@ Result<Fd> Sandboxes::finish(Starting& starting, const Plan& plan) {
 }
 
 Result<Fd> Sandboxes::kill(const std::string& id) {
-  if (!is_uuid(id)) return fail(Code::permission_denied, "refused: the id is not a UUID");
+  TRY(check_id(id));
   Fd init;
   auto found = inits_.find(id);
   if (found != inits_.end()) {
@@ -249,10 +255,22 @@ Result<Fd> Sandboxes::adopt(const std::string& id, pid_t pid, uint64_t start_tic
 Result<std::vector<Fd>> Sandboxes::sockets(const std::string& id, size_t count) {
   auto found = inits_.find(id);
   if (found == inits_.end()) return fail(Code::not_found, "sandbox " + id + " has no process");
-  if (count == 0 || count > kMaxDescriptors) return fail(Code::permission_denied, "refused: too many sockets at once");
+  if (count == 0 || count > kMaxDescriptors)
+    return fail(Code::permission_denied, "refused: too many sockets at once");
   std::vector<Fd> sockets(count);
-  TRY(sys::sockets_in_network(found->second.get(), own_network_.get(), sockets.data(), static_cast<int>(count)));
+  TRY(sys::sockets_in_network(found->second.get(), own_network_.get(), sockets.data(),
+                              static_cast<int>(count)));
   return sockets;
+}
+
+Result<int64_t> Sandboxes::oom_kills(const std::string& id) const {
+  TRY(check_id(id));
+  return cgroups_.oom_kills(id);
+}
+
+Result<void> Sandboxes::freeze(const std::string& id, bool frozen) const {
+  TRY(check_id(id));
+  return cgroups_.freeze(id, frozen);
 }
 
 Result<std::vector<std::string>> Sandboxes::list(const std::string& after) const {
@@ -260,7 +278,8 @@ Result<std::vector<std::string>> Sandboxes::list(const std::string& after) const
   for (std::string& id : TRY(state_->list())) all.insert(std::move(id));
   for (std::string& id : TRY(cgroups_.list())) all.insert(std::move(id));
   std::vector<std::string> page;
-  for (auto it = all.upper_bound(after); it != all.end() && page.size() < kListPage; ++it) page.push_back(*it);
+  for (auto it = all.upper_bound(after); it != all.end() && page.size() < kListPage; ++it)
+    page.push_back(*it);
   return page;
 }
 

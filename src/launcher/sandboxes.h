@@ -2,8 +2,8 @@
 
 // The sandboxes of this host, as the launcher sees them: starts them, ends them, finds them again.
 //
-// What is known about a sandbox is in the kernel and on disk (its cgroup, its directory); the table here only caches the
-// pidfd of each sandbox's first process and is rebuilt from the cgroups at start.
+// What is known about a sandbox is in the kernel and on disk (its cgroup, its directory); the table here only
+// caches the pidfd of each sandbox's first process and is rebuilt from the cgroups at start.
 
 #include <functional>
 #include <map>
@@ -31,8 +31,8 @@ class Sandboxes {
   };
   // Clones the sandbox. Its process goes on by itself; finish() tells how that went.
   Result<Starting> start(const Plan& plan);
-  // To be called when `report` is readable: the pidfd for the server, or what failed (then nothing is left behind, but the
-  // caller still has to end() it).
+  // To be called when `report` is readable: the pidfd for the server, or what failed (then nothing is left
+  // behind, but the caller still has to end() it).
   Result<Fd> finish(Starting& starting, const Plan& plan);
 
   // Kills every process. The pidfd to wait for, or nothing when none runs.
@@ -42,7 +42,10 @@ class Sandboxes {
 
   Result<Fd> adopt(const std::string& id, pid_t pid, uint64_t start_ticks);
   Result<std::vector<Fd>> sockets(const std::string& id, size_t count);
-  Result<int64_t> oom_kills(const std::string& id) const { return cgroups_.oom_kills(id); }
+  Result<int64_t> oom_kills(const std::string& id) const;
+  // Stops or continues every process. A freeze is complete when frozen() says so.
+  Result<void> freeze(const std::string& id, bool frozen) const;
+  Result<bool> frozen(const std::string& id) const { return cgroups_.frozen(id); }
   Result<std::vector<std::string>> list(const std::string& after) const;
 
   // Makes things ahead of need; true when there was something to make.
@@ -62,9 +65,9 @@ class Sandboxes {
   StateDir* state_;
   sys::CgroupTree cgroups_;
   Fd own_network_;
-  std::map<std::string, Fd> inits_;  // pidfds
+  std::map<std::string, Fd> inits_;                       // pidfds
   std::vector<bool> taken_ = std::vector<bool>(kRanges);  // id ranges
-  std::map<uint32_t, Fd> user_namespaces_;                // by first id; kept for the next sandbox of that range
+  std::map<uint32_t, Fd> user_namespaces_;  // by first id; kept for the next sandbox of that range
   std::vector<Fd> spare_networks_;
 };
 

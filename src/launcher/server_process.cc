@@ -24,7 +24,8 @@ namespace {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != launcher) ::_exit(1);
   if (settings.service_uid != 0) {
-    if (::setgroups(0, nullptr) < 0 || ::setresgid(settings.service_gid, settings.service_gid, settings.service_gid) < 0 ||
+    if (::setgroups(0, nullptr) < 0 ||
+        ::setresgid(settings.service_gid, settings.service_gid, settings.service_gid) < 0 ||
         ::setresuid(settings.service_uid, settings.service_uid, settings.service_uid) < 0) {
       ::_exit(126);
     }
@@ -47,7 +48,8 @@ namespace {
 
 Result<ServerProcess> start_server(const Settings& settings) {
   int pair[2];
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0) return fail_errno("socketpair");
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) < 0)
+    return fail_errno("socketpair");
   Fd ours(pair[0]), theirs(pair[1]);
   std::vector<char*> arguments;
   for (const std::string& word : settings.server) arguments.push_back(const_cast<char*>(word.c_str()));

@@ -1,8 +1,9 @@
 #pragma once
 
-// The server as the launcher's child: started unprivileged with three descriptors, started again when it dies.
-//   3: the listening socket for clients, held by the launcher, so that connections wait while a new server starts
-//   4: the launcher's own socket, fresh for every generation
+// The server as the launcher's child: started unprivileged with three descriptors, started again when it
+// dies.
+//   3: the listening socket for clients, held by the launcher, so that connections wait while a new server
+//   starts 4: the launcher's own socket, fresh for every generation
 
 #include <sys/types.h>
 

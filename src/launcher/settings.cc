@@ -28,19 +28,30 @@ Result<Settings> from_arguments(const std::vector<std::string>& arguments) {
       into = static_cast<std::remove_reference_t<decltype(into)>>(*parsed);
       return {};
     };
-    if (name == "--state-dir") s.state_dir = value;
-    else if (name == "--service-uid") TRY(number(s.service_uid));
-    else if (name == "--service-gid") TRY(number(s.service_gid));
-    else if (name == "--listener-fd") TRY(number(s.listener_fd));
-    else if (name == "--server-fd") TRY(number(s.server_fd));
-    else if (name == "--execd-fd") TRY(number(s.execd_fd));
-    else if (name == "--source") s.sources.push_back(value);
-    else if (name == "--server-argument") s.server.push_back(value);
-    else return fail(Code::invalid_argument, "launcher: unknown argument " + argument + "; it is started by opensandbox-server");
+    if (name == "--state-dir")
+      s.state_dir = value;
+    else if (name == "--service-uid")
+      TRY(number(s.service_uid));
+    else if (name == "--service-gid")
+      TRY(number(s.service_gid));
+    else if (name == "--listener-fd")
+      TRY(number(s.listener_fd));
+    else if (name == "--server-fd")
+      TRY(number(s.server_fd));
+    else if (name == "--execd-fd")
+      TRY(number(s.execd_fd));
+    else if (name == "--source")
+      s.sources.push_back(value);
+    else if (name == "--server-argument")
+      s.server.push_back(value);
+    else
+      return fail(Code::invalid_argument,
+                  "launcher: unknown argument " + argument + "; it is started by opensandbox-server");
   }
-  if (s.state_dir.empty() || s.state_dir[0] != '/' || s.server.empty() || s.listener_fd < 0 || s.server_fd < 0 ||
-      s.execd_fd < 0) {
-    return fail(Code::invalid_argument, "launcher: started without its settings; start opensandbox-server instead");
+  if (s.state_dir.empty() || s.state_dir[0] != '/' || s.server.empty() || s.listener_fd < 0 ||
+      s.server_fd < 0 || s.execd_fd < 0) {
+    return fail(Code::invalid_argument,
+                "launcher: started without its settings; start opensandbox-server instead");
   }
   return s;
 }

@@ -1,7 +1,7 @@
 #pragma once
 
-// What the launcher was started with. It comes from whoever started the launcher as root, never from the server: the server's
-// wishes are checked against it.
+// What the launcher was started with. It comes from whoever started the launcher as root, never from the
+// server: the server's wishes are checked against it.
 
 #include <sys/types.h>
 
@@ -13,18 +13,19 @@
 
 namespace osb::launcher {
 
-// Id ranges of sandboxes: 65536 ids each, above the ranges that distributions hand out (subuid) and that service managers
-// give to containers, and below the sign bit that some programs trip over.
+// Id ranges of sandboxes: 65536 ids each, above the ranges that distributions hand out (subuid) and that
+// service managers give to containers, and below the sign bit that some programs trip over.
 inline constexpr uint32_t kFirstId = 0x7000'0000;
 inline constexpr uint32_t kIdsPerSandbox = 0x1'0000;
 inline constexpr uint32_t kRanges = 0x1000;
 
 struct Settings {
-  std::string state_dir;             // ours alone; see StateDir
-  uid_t service_uid = 0;             // who the server runs as
+  std::string state_dir;  // ours alone; see StateDir
+  uid_t service_uid = 0;  // who the server runs as
   gid_t service_gid = 0;
-  std::vector<std::string> sources;  // directories that may be shown to sandboxes, besides those of the state directory
-  std::vector<std::string> server;   // command line of the server
+  std::vector<std::string>
+      sources;  // directories that may be shown to sandboxes, besides those of the state directory
+  std::vector<std::string> server;  // command line of the server
 
   // Descriptors inherited from the starter.
   int listener_fd = -1;  // where clients connect; every generation of the server gets it
@@ -39,11 +40,12 @@ Result<Settings> from_arguments(const std::vector<std::string>& arguments);
 namespace state {
 inline constexpr char kSandboxes[] = "sandboxes";  // <id>/<layer>.upper and .work; root only
 inline constexpr char kTrash[] = "trash";          // what a worker removes; root only
-inline constexpr char kRun[] = "run";              // <id>.api and <id>.control, listening sockets; service group
-inline constexpr char kImages[] = "images";        // unpacked images, canonical ids; root only
-inline constexpr char kMount[] = "mount";          // where a sandbox being made sees its new root; always empty on the host
-inline constexpr char kLowers[] = "lowers";        // likewise for its layers: directories 0, 1, 2, ...
-inline constexpr char kDatabase[] = "db";          // the server's own
+inline constexpr char kRun[] = "run";        // <id>.api and <id>.control, listening sockets; service group
+inline constexpr char kImages[] = "images";  // unpacked images, canonical ids; root only
+inline constexpr char kMount[] =
+    "mount";  // where a sandbox being made sees its new root; always empty on the host
+inline constexpr char kLowers[] = "lowers";  // likewise for its layers: directories 0, 1, 2, ...
+inline constexpr char kDatabase[] = "db";    // the server's own
 }  // namespace state
 
 // The name of our cgroup: one per state directory, so that two services on one host do not meet.

@@ -27,7 +27,8 @@ constexpr int kBacklog = 512;
 Result<void> make_dir(const std::string& path, mode_t mode, uid_t uid, gid_t gid) {
   if (::mkdir(path.c_str(), mode) < 0 && errno != EEXIST) return fail_errno("make " + path);
   // Also on every later start: a changed service user or umask is put right, not reported as a mystery.
-  if (::chown(path.c_str(), uid, gid) < 0 || ::chmod(path.c_str(), mode) < 0) return fail_errno("own " + path);
+  if (::chown(path.c_str(), uid, gid) < 0 || ::chmod(path.c_str(), mode) < 0)
+    return fail_errno("own " + path);
   return {};
 }
 
@@ -53,7 +54,8 @@ Result<StateDir> StateDir::open(const Settings& settings) {
   TRY(make_dir(settings.state_dir, 0711, 0, 0));
   dir.lock_ = TRY(open_at(AT_FDCWD, dir.path("lock"), O_RDWR | O_CREAT, 0600));
   if (::flock(dir.lock_.get(), LOCK_EX | LOCK_NB) < 0) {
-    return fail(Code::already_exists, "another service uses " + settings.state_dir + "; stop it, or set native.state_dir");
+    return fail(Code::already_exists,
+                "another service uses " + settings.state_dir + "; stop it, or set native.state_dir");
   }
   TRY(make_dir(dir.path(state::kSandboxes), 0700, 0, 0));
   TRY(make_dir(dir.path(state::kTrash), 0700, 0, 0));
@@ -72,10 +74,10 @@ Result<StateDir> StateDir::open(const Settings& settings) {
 }
 
 std::string StateDir::upper(const std::string& id, const std::string& layer) const {
-  return path(state::kSandboxes) + "/" + id + "/" + layer + ".upper";
+  return std::string(state::kSandboxes) + "/" + id + "/" + layer + ".upper";
 }
 std::string StateDir::work(const std::string& id, const std::string& layer) const {
-  return path(state::kSandboxes) + "/" + id + "/" + layer + ".work";
+  return std::string(state::kSandboxes) + "/" + id + "/" + layer + ".work";
 }
 
 Result<void> StateDir::create_sandbox(const std::string& id, uint32_t first_id,
@@ -97,8 +99,9 @@ Result<void> StateDir::create_sandbox(const std::string& id, uint32_t first_id,
 }
 
 Result<uint32_t> StateDir::range_of(const std::string& id) const {
-  struct stat info {};
-  if (::fstatat(sandboxes_.get(), id.c_str(), &info, AT_SYMLINK_NOFOLLOW) < 0) return fail_errno("sandbox " + id);
+  struct stat info{};
+  if (::fstatat(sandboxes_.get(), id.c_str(), &info, AT_SYMLINK_NOFOLLOW) < 0)
+    return fail_errno("sandbox " + id);
   return info.st_uid;
 }
 
@@ -122,7 +125,7 @@ Result<void> StateDir::discard(const std::string& id) const {
 
 Result<Fd> StateDir::listen(const std::string& id, const char* suffix) const {
   std::string name = path(state::kRun) + "/" + id + suffix;
-  struct sockaddr_un address {};
+  struct sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (name.size() >= sizeof address.sun_path) {
     return fail(Code::invalid_argument, "native.state_dir is too long for unix sockets: " + name);
@@ -130,8 +133,10 @@ Result<Fd> StateDir::listen(const std::string& id, const char* suffix) const {
   std::memcpy(address.sun_path, name.c_str(), name.size() + 1);
   Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!socket.valid()) return fail_errno("unix socket");
-  if (::bind(socket.get(), reinterpret_cast<struct sockaddr*>(&address), sizeof address) < 0) return fail_errno("bind " + name);
-  if (::chmod(name.c_str(), 0660) < 0 || ::chown(name.c_str(), 0, settings_->service_gid) < 0) return fail_errno("own " + name);
+  if (::bind(socket.get(), reinterpret_cast<struct sockaddr*>(&address), sizeof address) < 0)
+    return fail_errno("bind " + name);
+  if (::chmod(name.c_str(), 0660) < 0 || ::chown(name.c_str(), 0, settings_->service_gid) < 0)
+    return fail_errno("own " + name);
   if (::listen(socket.get(), kBacklog) < 0) return fail_errno("listen " + name);
   return socket;
 }
@@ -139,8 +144,8 @@ Result<Fd> StateDir::listen(const std::string& id, const char* suffix) const {
 bool StateDir::trash_is_empty() const { return names_in(trash_.get()).empty(); }
 
 void StateDir::run_trash_worker() const {
-  // A sandbox wrote these trees. Nothing of it runs any more, and the walk follows no link; still, rights that removing
-  // files does not take are dropped first.
+  // A sandbox wrote these trees. Nothing of it runs any more, and the walk follows no link; still, rights
+  // that removing files does not take are dropped first.
   ::setpriority(PRIO_PROCESS, 0, 5);
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct data[2]{};
@@ -150,7 +155,8 @@ void StateDir::run_trash_worker() const {
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   for (bool progress = true; progress;) {
     progress = false;
-    for (const std::string& name : names_in(trash_.get())) progress |= remove_from_trash(trash_.get(), name).has_value();
+    for (const std::string& name : names_in(trash_.get()))
+      progress |= remove_from_trash(trash_.get(), name).has_value();
   }
   ::_exit(0);
 }

@@ -16,14 +16,18 @@ class StateDir {
   // Makes what is missing, with the right owners, and takes the lock: one service per state directory.
   static Result<StateDir> open(const Settings& settings);
 
-  // Directories <layer>.upper and <layer>.work for each layer, owned by the sandbox's root. Code::already_exists.
-  Result<void> create_sandbox(const std::string& id, uint32_t first_id, const std::vector<std::string>& layers) const;
+  // Directories <layer>.upper and <layer>.work for each layer, owned by the sandbox's root.
+  // Code::already_exists.
+  Result<void> create_sandbox(const std::string& id, uint32_t first_id,
+                              const std::vector<std::string>& layers) const;
+  // Relative to the state directory.
   std::string upper(const std::string& id, const std::string& layer) const;
   std::string work(const std::string& id, const std::string& layer) const;
   // The first id of the sandbox's range; Code::not_found.
   Result<uint32_t> range_of(const std::string& id) const;
   Result<std::vector<std::string>> list() const;  // sorted
-  // The sandbox's directory and sockets go at once; what is in it goes to the trash. Fine when nothing is there.
+  // The sandbox's directory and sockets go at once; what is in it goes to the trash. Fine when nothing is
+  // there.
   Result<void> discard(const std::string& id) const;
 
   // A listening socket that only the service's group may connect to.

@@ -13,11 +13,12 @@ namespace {
 
 constexpr uint64_t bit(int cap) { return uint64_t{1} << cap; }
 
-// What package managers, daemons and test suites need over files and processes that belong to the sandbox's own ids.
-// Not here, and why it matters: SYS_ADMIN (mounts in a namespace of its own), SYS_PTRACE (execd), NET_ADMIN and NET_RAW
-// (the policy of the network namespace), MKNOD, SYS_MODULE, SYS_RAWIO, SYS_TIME, SYS_BOOT, BPF, PERFMON, ...
-constexpr uint64_t kKept = bit(CAP_CHOWN) | bit(CAP_DAC_OVERRIDE) | bit(CAP_FOWNER) |
-                           bit(CAP_FSETID) | bit(CAP_KILL) | bit(CAP_SETGID) | bit(CAP_SETUID) | bit(CAP_SETPCAP) |
+// What package managers, daemons and test suites need over files and processes that belong to the sandbox's
+// own ids. Not here, and why it matters: SYS_ADMIN (mounts in a namespace of its own), SYS_PTRACE (execd),
+// NET_ADMIN and NET_RAW (the policy of the network namespace), MKNOD, SYS_MODULE, SYS_RAWIO, SYS_TIME,
+// SYS_BOOT, BPF, PERFMON, ...
+constexpr uint64_t kKept = bit(CAP_CHOWN) | bit(CAP_DAC_OVERRIDE) | bit(CAP_FOWNER) | bit(CAP_FSETID) |
+                           bit(CAP_KILL) | bit(CAP_SETGID) | bit(CAP_SETUID) | bit(CAP_SETPCAP) |
                            bit(CAP_NET_BIND_SERVICE) | bit(CAP_SYS_CHROOT) | bit(CAP_SETFCAP);
 
 }  // namespace

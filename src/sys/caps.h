@@ -1,7 +1,7 @@
 #pragma once
 
-// The capabilities that sandbox root keeps, all within its own user namespace. Everything else leaves the bounding set.
-// Runs between clone and exec: no allocation, errors are negative errno values.
+// The capabilities that sandbox root keeps, all within its own user namespace. Everything else leaves the
+// bounding set. Runs between clone and exec: no allocation, errors are negative errno values.
 
 namespace osb::sys {
 

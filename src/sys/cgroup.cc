@@ -80,8 +80,9 @@ Result<CgroupLayout> CgroupLayout::detect() {
 
 Result<CgroupTree> CgroupTree::open(CgroupLayout layout, std::string name) {
   if (layout.v2.empty()) {
-    return fail(Code::unsupported,
-                "no cgroup2 file system is mounted; mount one (mount -t cgroup2 none /sys/fs/cgroup/unified)");
+    return fail(
+        Code::unsupported,
+        "no cgroup2 file system is mounted; mount one (mount -t cgroup2 none /sys/fs/cgroup/unified)");
   }
   CgroupTree tree(std::move(layout), std::move(name));
   TRY(delegate(tree.layout_.v2, tree.layout_));
@@ -129,8 +130,10 @@ Result<CgroupHandles> CgroupTree::create(const std::string& id, const CgroupLimi
     std::string group = path(layout_.memory.mount, id);
     TRY(apply(group, v1 ? "memory.limit_in_bytes" : "memory.max", *limits.memory_bytes));
     // Without this a limited sandbox would push its excess into swap. Absent where swap is not accounted.
-    if (v1) (void)apply(group, "memory.memsw.limit_in_bytes", *limits.memory_bytes);
-    else (void)apply(group, "memory.swap.max", 0);
+    if (v1)
+      (void)apply(group, "memory.memsw.limit_in_bytes", *limits.memory_bytes);
+    else
+      (void)apply(group, "memory.swap.max", 0);
   }
   if (limits.cpu_millis) {
     int64_t quota = *limits.cpu_millis * kCpuPeriodMicros / 1000;
@@ -155,6 +158,11 @@ Result<void> CgroupTree::kill(const std::string& id) const {
 
 Result<void> CgroupTree::freeze(const std::string& id, bool frozen) const {
   return write_file(path(layout_.v2, id) + "/cgroup.freeze", frozen ? "1" : "0");
+}
+
+Result<bool> CgroupTree::frozen(const std::string& id) const {
+  std::string text = TRY(read_file(path(layout_.v2, id) + "/cgroup.events"));
+  return text.find("frozen 1") != text.npos;
 }
 
 Result<Fd> CgroupTree::open_events(const std::string& id) const {
@@ -182,7 +190,8 @@ Result<std::vector<pid_t>> CgroupTree::processes(const std::string& id) const {
 Result<int64_t> CgroupTree::oom_kills(const std::string& id) const {
   if (layout_.memory.version == Controller::Version::none) return 0;
   bool v1 = layout_.memory.version == Controller::Version::v1;
-  std::string text = TRY(read_file(path(layout_.memory.mount, id) + (v1 ? "/memory.oom_control" : "/memory.events")));
+  std::string text =
+      TRY(read_file(path(layout_.memory.mount, id) + (v1 ? "/memory.oom_control" : "/memory.events")));
   for (std::string_view line : split(text, '\n')) {
     auto words = split(line, ' ');
     if (words.size() == 2 && words[0] == "oom_kill") return parse_number<int64_t>(words[1]).value_or(0);

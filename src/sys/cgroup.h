@@ -1,10 +1,12 @@
 #pragma once
 
-// The cgroups of our sandboxes: one group per sandbox, named by its id, below one group of ours in every hierarchy used.
+// The cgroups of our sandboxes: one group per sandbox, named by its id, below one group of ours in every
+// hierarchy used.
 //
-// Version 2 always carries identity: a sandbox is cloned into its v2 group, ended through cgroup.kill, and recognised by the
-// group's name after a restart. Limits go to v2 where its controllers are available, else to the v1 hierarchies that have
-// them ("hybrid" hosts). A limit that no hierarchy can enforce is an error, never ignored.
+// Version 2 always carries identity: a sandbox is cloned into its v2 group, ended through cgroup.kill, and
+// recognised by the group's name after a restart. Limits go to v2 where its controllers are available, else
+// to the v1 hierarchies that have them ("hybrid" hosts). A limit that no hierarchy can enforce is an error,
+// never ignored.
 
 #include <sys/types.h>
 
@@ -39,7 +41,8 @@ struct CgroupLayout {
   static Result<CgroupLayout> detect();
 };
 
-// What a process must be placed into: the v2 directory (for CLONE_INTO_CGROUP) and the cgroup.procs files of v1 groups.
+// What a process must be placed into: the v2 directory (for CLONE_INTO_CGROUP) and the cgroup.procs files of
+// v1 groups.
 struct CgroupHandles {
   Fd v2_directory;
   std::vector<Fd> v1_procs;
@@ -55,7 +58,9 @@ class CgroupTree {
   Result<CgroupHandles> create(const std::string& id, const CgroupLimits& limits) const;
   // Ends every process of the group, at once and without a race against forks.
   Result<void> kill(const std::string& id) const;
+  // Asks for it; frozen() tells when every process has stopped.
   Result<void> freeze(const std::string& id, bool frozen) const;
+  Result<bool> frozen(const std::string& id) const;
   // Readable-with-priority (EPOLLPRI) when the group becomes empty.
   Result<Fd> open_events(const std::string& id) const;
   Result<bool> populated(const std::string& id) const;  // false also when the group is gone

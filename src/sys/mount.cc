@@ -15,18 +15,19 @@ int result(long value) { return value < 0 ? -errno : static_cast<int>(value); }
 }  // namespace
 
 int clone_mount(int dir, const char* path) {
-  return result(::open_tree(dir, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH));
+  return result(
+      ::open_tree(dir, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH));
 }
 
 int idmap_mount(int mount, int user_namespace) {
-  struct mount_attr attr {};
+  struct mount_attr attr{};
   attr.attr_set = MOUNT_ATTR_IDMAP;
   attr.userns_fd = static_cast<uint64_t>(user_namespace);
   return result(::mount_setattr(mount, "", AT_EMPTY_PATH, &attr, sizeof attr));
 }
 
 int restrict_mount(int mount, uint64_t attributes) {
-  struct mount_attr attr {};
+  struct mount_attr attr{};
   attr.attr_set = attributes;
   return result(::mount_setattr(mount, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof attr));
 }
@@ -37,7 +38,8 @@ int mount_filesystem(const char* type, const MountOption* options, int count, ui
   int status = 0;
   for (int i = 0; i < count && status == 0; ++i) {
     bool flag = options[i].value == nullptr;
-    status = result(::fsconfig(context, flag ? FSCONFIG_SET_FLAG : FSCONFIG_SET_STRING, options[i].key, options[i].value, 0));
+    status = result(::fsconfig(context, flag ? FSCONFIG_SET_FLAG : FSCONFIG_SET_STRING, options[i].key,
+                               options[i].value, 0));
   }
   if (status == 0) status = result(::fsconfig(context, FSCONFIG_CMD_CREATE, nullptr, nullptr, 0));
   if (status == 0) status = result(::fsmount(context, FSMOUNT_CLOEXEC, static_cast<unsigned>(attributes)));

@@ -1,7 +1,7 @@
 #pragma once
 
-// Mounts through the descriptor-based mount API: a mount is made detached, shaped, and only then attached, so that nothing
-// half-made is ever visible and no path is looked up twice.
+// Mounts through the descriptor-based mount API: a mount is made detached, shaped, and only then attached, so
+// that nothing half-made is ever visible and no path is looked up twice.
 //
 // These functions run between clone and exec: no allocation, no exceptions, errors are negative errno values.
 
@@ -9,7 +9,8 @@
 
 namespace osb::sys {
 
-// A detached copy of the mount at `path` (relative to `dir`), without its submounts. The descriptor, or -errno.
+// A detached copy of the mount at `path` (relative to `dir`), without its submounts. The descriptor, or
+// -errno.
 int clone_mount(int dir, const char* path);
 
 // Maps the ids of a detached mount through a user namespace. Overlay and proc cannot be idmapped (EINVAL).
@@ -27,7 +28,8 @@ struct MountOption {
 // A detached mount of a new file system instance, or -errno.
 int mount_filesystem(const char* type, const MountOption* options, int count, uint64_t attributes);
 
-// Attaches a detached mount at `path` relative to `dir`; the last component may not be a symlink. 0 or -errno.
+// Attaches a detached mount at `path` relative to `dir`; the last component may not be a symlink. 0 or
+// -errno.
 int attach_mount(int mount, int dir, const char* path);
 
 // The same onto a directory (or file) that is already open.

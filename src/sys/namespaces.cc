@@ -23,15 +23,15 @@ namespace {
 Result<void> bring_up_loopback() {
   Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!socket.valid()) return fail_errno("socket for lo");
-  struct ifreq request {};
+  struct ifreq request{};
   std::strcpy(request.ifr_name, "lo");
   request.ifr_flags = IFF_UP;
   if (::ioctl(socket.get(), SIOCSIFFLAGS, &request) < 0) return fail_errno("bring lo up");
   return {};
 }
 
-// The network namespace belongs to the host's user namespace, so sandbox root has no capability over it: without these two
-// it could neither bind port 80 nor send a ping.
+// The network namespace belongs to the host's user namespace, so sandbox root has no capability over it:
+// without these two it could neither bind port 80 nor send a ping.
 Result<void> open_to_unprivileged() {
   TRY(write_file("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0"));
   TRY(write_file("/proc/sys/net/ipv4/ping_group_range", "0 2147483647"));
@@ -47,7 +47,7 @@ void return_home(int home) {
 
 Result<Fd> create_user_namespace(uint32_t base, uint32_t count) {
   int pidfd = -1;
-  struct clone_args args {};
+  struct clone_args args{};
   args.flags = CLONE_NEWUSER | CLONE_PIDFD;
   args.pidfd = reinterpret_cast<uint64_t>(&pidfd);
   args.exit_signal = 0;  // reaped below, and nobody else's business

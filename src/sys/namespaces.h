@@ -12,11 +12,12 @@ namespace osb::sys {
 // Needs CAP_SETUID and CAP_SETGID in the caller's namespace.
 Result<Fd> create_user_namespace(uint32_t base, uint32_t count);
 
-// A network namespace whose only interface, lo, is up, and in which every user may bind low ports. The caller must be
-// single-threaded: it enters the new namespace for a moment and comes back to `home`.
+// A network namespace whose only interface, lo, is up, and in which every user may bind low ports. The caller
+// must be single-threaded: it enters the new namespace for a moment and comes back to `home`.
 Result<Fd> create_network_namespace(int home);
 
-// Unconnected TCP sockets inside the network namespace of a process (or of a namespace descriptor). Single-threaded too.
+// Unconnected TCP sockets inside the network namespace of a process (or of a namespace descriptor).
+// Single-threaded too.
 Result<void> sockets_in_network(int pidfd, int home, Fd* sockets, int count);
 
 // The caller's own network namespace.

@@ -1,6 +1,7 @@
 #pragma once
 
-// Processes by pidfd, and what identifies one beyond the reuse of its number: its start time and the boot it belongs to.
+// Processes by pidfd, and what identifies one beyond the reuse of its number: its start time and the boot it
+// belongs to.
 
 #include <sys/types.h>
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// Which system calls a sandbox may make, as data with a reason per group. Calls that stand in no group answer ENOSYS, so that
-// programs written for newer kernels fall back as they would on an older one.
+// Which system calls a sandbox may make, as data with a reason per group. Calls that stand in no group answer
+// ENOSYS, so that programs written for newer kernels fall back as they would on an older one.
 
 #include <span>
 #include <string_view>
