@@ -15,7 +15,7 @@ namespace osb::http {
 struct ClientConnection::Impl {
   explicit Impl(io::Socket socket) : wire(std::move(socket), nullptr), body(wire, {}) {}
 
-  Task<Result<void>> put(io::Pieces pieces);
+  Task<Result<void>> put(io::Pieces pieces, bool last);
   BodyDecoder decoder_for(const ResponseHead& head, const Framing& framing) const;
 
   Wire wire;
@@ -50,8 +50,8 @@ std::string ClientConnection::take_buffered() {
 
 bool ClientConnection::reusable() const {
   // Bytes behind an answer were not asked for: whoever sent them may mean them for the next request.
-  return impl_->keep && !impl_->sending && !impl_->awaiting && impl_->body.done() && !impl_->wire.broken() &&
-         impl_->wire.in().empty();
+  return impl_->keep && !impl_->sending && !impl_->awaiting && impl_->body.done() &&
+         !impl_->wire.read_broken() && !impl_->wire.write_broken() && impl_->wire.in().empty();
 }
 
 bool ClientConnection::alive() {
@@ -60,14 +60,21 @@ bool ClientConnection::alive() {
   return ::poll(&p, 1, 0) == 0;
 }
 
-Task<Result<void>> ClientConnection::Impl::put(io::Pieces pieces) {
+// `last`: nothing of the request follows. That is noted as soon as the bytes are out, not when the caller
+// goes on: the answer may be complete before that.
+Task<Result<void>> ClientConnection::Impl::put(io::Pieces pieces, bool last) {
   size_t size = 0;
   for (std::string_view piece : pieces) size += piece.size();
-  if (size == 0) co_return Result<void>{};
-  touched = true;
-  size_t sent = CO_TRY(wire.write_now(pieces));
+  size_t sent = 0;
+  if (size > 0) {
+    sent = CO_TRY(wire.write_now(pieces));
+    touched = true;
+  }
+  if (sent == size && last) sending = false;
   if (sent == size && !wire.must_yield()) co_return Result<void>{};
-  co_return co_await wire.write_rest(pieces, sent);
+  CO_TRY(co_await wire.write_rest(pieces, sent));
+  if (last) sending = false;
+  co_return Result<void>{};
 }
 
 Task<Result<void>> ClientConnection::send_head(RequestHead head, std::optional<uint64_t> length) {
@@ -112,7 +119,7 @@ Task<Result<void>> ClientConnection::write(std::string_view bytes) {
     pieces[1] = chunk_prefix(bytes.size(), c.prefix);
     pieces[3] = "\r\n";
   }
-  co_return co_await c.put(pieces);
+  co_return co_await c.put(pieces, c.framing.kind != BodyFraming::Kind::chunked && c.left == 0);
 }
 
 Task<Result<void>> ClientConnection::finish() {
@@ -125,9 +132,7 @@ Task<Result<void>> ClientConnection::finish() {
   if (c.head_pending) pieces[0] = c.head;
   c.head_pending = false;
   if (chunked) pieces[1] = "0\r\n\r\n";
-  CO_TRY(co_await c.put(pieces));
-  c.sending = false;
-  co_return Result<void>{};
+  co_return co_await c.put(pieces, true);
 }
 
 BodyDecoder ClientConnection::Impl::decoder_for(const ResponseHead& answer, const Framing& f) const {

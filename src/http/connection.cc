@@ -22,6 +22,12 @@ BodyDecoder decoder_for(const Framing& framing) {
   return BodyDecoder::with_length(framing.length.value_or(0));
 }
 
+Task<Result<void>> discard(io::Socket& socket) {
+  auto scratch = std::make_unique_for_overwrite<char[]>(Wire::kBodyBuffer);
+  while (CO_TRY(co_await io::read_some(socket, {scratch.get(), Wire::kBodyBuffer})) > 0);
+  co_return Result<void>{};
+}
+
 }  // namespace
 
 Connection::Connection(io::Socket socket, const Handler& handler, const ServerLimits& limits,
@@ -37,10 +43,15 @@ Connection::Connection(io::Socket socket, const Handler& handler, const ServerLi
   wire_.set_write_limit(limits.write_timeout);
 }
 
+void Connection::sweep(TimePoint now) {
+  wire_.sweep(now);
+  writer_.sweep();
+}
+
 void Connection::stop() {
   stopping_ = true;
   writer_.close_after();
-  if (idle_) wire_.expire();
+  if (idle_) wire_.stop_reading();
 }
 
 Task<> Connection::run() {
@@ -49,7 +60,7 @@ Task<> Connection::run() {
     co_await call_handler();
     if (!co_await settle()) break;
   }
-  if (!clean_ && !wire_.broken()) co_await linger();
+  if (!clean_ && !wire_.write_broken()) co_await linger();
 }
 
 Task<Connection::Next> Connection::read_request() {
@@ -124,7 +135,7 @@ Task<> Connection::call_handler() {
 }
 
 Task<bool> Connection::settle() {
-  if (writer_.taken_over() || wire_.broken()) co_return false;
+  if (writer_.taken_over() || wire_.write_broken()) co_return false;
   if (!writer_.started()) {
     auto sent = co_await writer_.send(
         500, {{"Content-Type", "application/json"}},
@@ -135,7 +146,7 @@ Task<bool> Connection::settle() {
     writer_.abort();
     co_return false;
   }
-  if (writer_.closes() || stopping_) {
+  if (writer_.closes() || stopping_ || wire_.read_broken()) {
     clean_ = body_.done() && wire_.in().empty();
     co_return false;
   }
@@ -172,12 +183,7 @@ Task<> Connection::linger() {
   boost::system::error_code error;
   wire_.socket().shutdown(io::Socket::shutdown_send, error);
   if (error) co_return;
-  auto scratch = std::make_unique_for_overwrite<char[]>(Wire::kBodyBuffer);
-  auto deadline = wire_.deadline_after(std::chrono::seconds(2));
-  while (true) {
-    auto got = co_await wire_.read({scratch.get(), Wire::kBodyBuffer}, deadline);
-    if (!got || *got == 0) co_return;
-  }
+  std::ignore = co_await io::with_deadline(std::chrono::seconds(2), "linger", discard(wire_.socket()));
 }
 
 }  // namespace osb::http

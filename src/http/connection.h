@@ -18,11 +18,11 @@ class Connection {
 
   Task<> run();
 
-  // For the server's sweep and its close(); the run ends by itself soon after.
-  Wire& wire() { return wire_; }
-  bool idle() const { return idle_; }
+  // What has waited for too long is given up, and a handler that asked is told that its client has gone.
+  void sweep(TimePoint now);
+  bool idle() const { return idle_ && !stopping_; }
   TimePoint idle_since() const { return idle_since_; }
-  void stop();  // now when idle, else after the answer that is under way
+  void stop();  // ends now when idle, else after the answer that is under way
 
  private:
   enum class Next { request, end };

@@ -23,6 +23,7 @@ size_t total(io::Pieces pieces) {
 void StreamWriter::begin(Begin request) {
   request_ = request;
   state_ = State::idle;
+  when_closed_ = nullptr;
   always_.clear();
   head_pending_ = false;
 }
@@ -53,9 +54,7 @@ Result<void> StreamWriter::open(int status, const Headers& headers, std::optiona
     request_.close = true;
   }
   if (list_contains(headers.get("connection"), "close")) request_.close = true;
-  // A body that will not be drained ends the connection, and the client should know before it sends more.
-  if (body_.held_back() || (!body_.done() && body_.remaining().value_or(0) > kMaxDrainBytes))
-    request_.close = true;
+  if (body_.held_back() || wire_.read_broken()) request_.close = true;
   TRY(format_response_head({status, headers, always_, framing_, request_.close}, head_));
   mute_ = bodiless || request_.head_only;
   left_ = framing_.length;
@@ -73,6 +72,9 @@ Task<Result<void>> StreamWriter::finish_write(io::Pieces pieces, size_t sent) {
 }
 
 Task<Result<void>> StreamWriter::send(int status, Headers headers, std::string body) {
+  // A body that will not be drained ends the connection, and the client should know before it sends more. A
+  // streamed answer does not decide that: its handler may go on reading.
+  if (!body_.done() && body_.remaining().value_or(0) > kMaxDrainBytes) request_.close = true;
   CO_TRY(open(status, headers, body.size()));
   std::array<std::string_view, 2> pieces{head_, mute_ ? std::string_view() : std::string_view(body)};
   head_pending_ = false;
@@ -164,6 +166,11 @@ std::pair<io::Socket*, std::string> StreamWriter::take_over() {
   std::string received(wire_.in().view());
   wire_.in().consume(received.size());
   return {&wire_.socket(), std::move(received)};
+}
+
+void StreamWriter::sweep() {
+  if (!when_closed_ || !io::peer_closed(wire_.socket())) return;
+  std::exchange(when_closed_, nullptr)();
 }
 
 Task<> StreamWriter::wait_closed() { co_await io::wait_peer_closed(wire_.socket()); }

@@ -31,6 +31,8 @@ class StreamWriter final : public ResponseWriter {
   void abort() override;
   std::pair<io::Socket*, std::string> take_over() override;
   Task<> wait_closed() override;
+  void when_closed(std::function<void()> call) override { when_closed_ = std::move(call); }
+  void sweep();
 
   bool finished() const { return state_ == State::finished; }
   bool taken_over() const { return state_ == State::taken; }
@@ -51,6 +53,7 @@ class StreamWriter final : public ResponseWriter {
   StreamBody& body_;
   Begin request_;
   State state_ = State::idle;
+  std::function<void()> when_closed_;
   std::vector<HeaderField> always_;
   std::string head_;  // composed; not sent yet when head_pending_
   bool head_pending_ = false;

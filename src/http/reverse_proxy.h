@@ -1,7 +1,9 @@
 #pragma once
 
 // Relays one request to an upstream connection and its answer back, streaming both ways with constant memory:
-// the answer may start before the request body has ended. Hop-by-hop fields never cross.
+// the answer may start before the request body has ended, and every piece of it is passed on at once.
+// Hop-by-hop fields never cross. A WebSocket handshake that the upstream accepts (101) turns both connections
+// into one tunnel.
 
 #include <functional>
 
@@ -9,14 +11,15 @@
 
 namespace osb::http {
 
-// Removes hop-by-hop fields and those that Connection names.
+// Removes hop-by-hop fields and those that Connection names. A caller strips what a client sent before it
+// adds fields of its own, so that a client cannot name those.
 void strip_hop_by_hop(Headers& headers);
 
 struct Forward {
-  RequestHead head;                                  // what the upstream shall see: method, target, headers
-  std::function<void(ResponseHead&)> edit_response;  // optional
-  io::Duration head_timeout =
-      std::chrono::seconds(180);  // from the end of the request body to the answer's head
+  RequestHead head{};                                  // what the upstream shall see: method, target, headers
+  std::function<void(ResponseHead&)> edit_response{};  // optional
+  // From the end of the request body to the answer's head.
+  io::Duration head_timeout = std::chrono::seconds(180);
 };
 
 enum class Relay {
@@ -26,10 +29,14 @@ enum class Relay {
 };
 struct RelayResult {
   Relay outcome = Relay::complete;
-  Error error;
+  // Code::invalid_argument: the client's body is malformed; Code::corrupt: the upstream does not speak
+  // HTTP/1.1; Code::timeout: no head in time; Code::unavailable: the upstream closed, or the client is gone;
+  // Code::cancelled.
+  Error error{};
   bool request_sent =
       false;  // when not_answered: whether any byte of the request may have reached the upstream
 };
+// The upstream must be idle. Host and X-Forwarded-* are the caller's to set in `what.head`.
 Task<RelayResult> forward(Request& request, ResponseWriter& response, ClientConnection& upstream,
                           Forward what);
 

@@ -37,6 +37,8 @@ Task<> ResponseWriter::wait_closed() {
   while (true) co_await io::sleep_for(std::chrono::hours(1));
 }
 
+void ResponseWriter::when_closed(std::function<void()>) {}
+
 struct Server::Impl {
   Impl(io::Executor e, Handler h, ServerLimits l)
       : executor(e), handler(std::move(h)), limits(l), tasks(e), changed(e) {
@@ -109,7 +111,7 @@ Task<> Server::Impl::sweep(Impl* self) {
     co_await io::sleep_for(self->ticks.interval);
     self->ticks.now = std::chrono::steady_clock::now();
     for (Connection* connection : self->connections) {
-      if (connection->wire().overdue(self->ticks.now)) connection->wire().expire();
+      connection->sweep(self->ticks.now);
     }
   }
   self->sweeping = false;
@@ -129,8 +131,7 @@ Task<> Server::Impl::wait_for_room() {
   while (connections.size() >= limits.max_connections) {
     Connection* oldest = nullptr;
     for (Connection* c : connections) {
-      if (c->idle() && !c->wire().expired() && (!oldest || c->idle_since() < oldest->idle_since()))
-        oldest = c;
+      if (c->idle() && (!oldest || c->idle_since() < oldest->idle_since())) oldest = c;
     }
     if (oldest) oldest->stop();
     co_await changed.wait();

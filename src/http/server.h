@@ -61,6 +61,9 @@ class ResponseWriter {
   // request body was read to its end; cancel it when the answer is ready (io::race). The default waits for
   // ever.
   virtual Task<> wait_closed();
+  // The same as a call, within a second or so, while the handler runs; costs nothing. Null takes it back,
+  // which a handler must do before what the call uses is gone. The default never calls.
+  virtual void when_closed(std::function<void()> call);
 
   // send() of a JSON text with its media type.
   Task<Result<void>> json(int status, std::string body);

@@ -27,7 +27,7 @@ Task<Result<size_t>> StreamBody::read_some(std::span<char> into) {
     if (!wire_.in().empty()) {
       auto step = decoder_.decode(wire_.in().view(), into);
       if (!step) {
-        wire_.break_off();  // where the next message starts is unknown from here on
+        wire_.stop_reading();  // where the next message starts is unknown from here on
         co_return std::unexpected(std::move(step.error()));
       }
       wire_.in().consume(step->consumed);

@@ -33,10 +33,14 @@ void InputBuffer::shrink(size_t capacity) {
   begin_ = end_ = capacity_ = 0;
 }
 
-Error Wire::explain(Error error) const {
-  if (expired_) return {Code::timeout, 0, "the other side was silent for too long"};
+namespace {
+
+Error explain(bool expired, Error error) {
+  if (expired) return {Code::timeout, 0, "the other side was silent for too long"};
   return error;
 }
+
+}  // namespace
 
 TimePoint Wire::deadline_after(io::Duration limit) const {
   // `now` may be one interval old, and a limit must never end early.
@@ -45,7 +49,8 @@ TimePoint Wire::deadline_after(io::Duration limit) const {
 
 Task<Result<size_t>> Wire::read(std::span<char> into, TimePoint deadline) {
   if (read_broken_)
-    co_return std::unexpected(explain({Code::unavailable, 0, "read: the connection is broken"}));
+    co_return std::unexpected(
+        explain(read_expired_, {Code::unavailable, 0, "read: the connection is broken"}));
   // The reactor reports the end of a stream once: a second read would wait for ever.
   if (ended_) co_return 0;
   streak_ = 0;
@@ -55,7 +60,7 @@ Task<Result<size_t>> Wire::read(std::span<char> into, TimePoint deadline) {
   if (!got) {
     // A read that its owner gave up took nothing from the stream.
     if (got.error().code != Code::cancelled) read_broken_ = true;
-    co_return std::unexpected(explain(std::move(got.error())));
+    co_return std::unexpected(explain(read_expired_, std::move(got.error())));
   }
   ended_ = *got == 0;
   co_return *got;
@@ -69,7 +74,8 @@ Task<Result<size_t>> Wire::fill(size_t capacity, TimePoint deadline) {
 
 Result<size_t> Wire::write_now(io::Pieces pieces) {
   if (write_broken_)
-    return std::unexpected(explain({Code::unavailable, 0, "write: the connection is broken"}));
+    return std::unexpected(
+        explain(write_expired_, {Code::unavailable, 0, "write: the connection is broken"}));
   auto sent = io::try_write(socket_, pieces);
   if (!sent) write_broken_ = true;
   ++streak_;
@@ -94,12 +100,31 @@ Task<Result<void>> Wire::write_rest(io::Pieces pieces, size_t sent) {
   }
   if (written) co_return written;
   write_broken_ = true;
-  co_return std::unexpected(explain(std::move(written.error())));
+  co_return std::unexpected(explain(write_expired_, std::move(written.error())));
 }
 
-void Wire::expire() {
-  expired_ = true;
-  break_off();
+void Wire::sweep(TimePoint now) {
+  if (write_deadline_ < now) {
+    write_expired_ = true;
+    break_off();
+    cancel();
+  } else if (read_deadline_ < now) {
+    read_expired_ = true;
+    stop_reading();
+  }
+}
+
+void Wire::stop_reading() {
+  read_broken_ = true;
+  // Cancelling ends both directions; one that waits for a client which neither sends nor takes anything is no
+  // loss.
+  if (write_deadline_ != TimePoint::max()) write_broken_ = true;
+  cancel();
+}
+
+void Wire::break_off() { read_broken_ = write_broken_ = true; }
+
+void Wire::cancel() {
   read_deadline_ = write_deadline_ = TimePoint::max();
   boost::system::error_code ignored;
   socket_.cancel(ignored);

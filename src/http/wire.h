@@ -43,7 +43,7 @@ class Wire {
   static constexpr size_t kHeadBuffer = 4 * 1024;
   static constexpr size_t kBodyBuffer = 16 * 1024;
 
-  // With `ticks` the owner calls expire() when overdue(); without, waiting writes get a timer each.
+  // With `ticks` the owner calls sweep() at every tick; without, waiting writes get a timer each.
   Wire(io::Socket socket, const Ticks* ticks) : socket_(std::move(socket)), ticks_(ticks) {}
 
   io::Socket& socket() { return socket_; }
@@ -62,18 +62,20 @@ class Wire {
   bool must_yield() const { return streak_ >= kMaxStreak; }
   void set_write_limit(io::Duration limit) { write_limit_ = limit; }
 
-  bool overdue(TimePoint now) const { return read_deadline_ < now || write_deadline_ < now; }
-  void expire();  // what waits ends with Code::timeout
-  bool expired() const { return expired_; }
-  // A direction fails for good, and alone: an upstream that stopped reading may have answered before.
-  void break_off() { read_broken_ = write_broken_ = true; }
-  bool broken() const { return read_broken_ || write_broken_; }
+  // Ends what has waited beyond its deadline with Code::timeout.
+  void sweep(TimePoint now);
+  // The directions break for good, and alone: an upstream that stopped reading may have answered before, and
+  // a client whose body is malformed can still be told so.
+  void stop_reading();
+  void break_off();
+  bool read_broken() const { return read_broken_; }
+  bool write_broken() const { return write_broken_; }
 
  private:
   // Writes that succeed at once never let anyone else run: after this many in a row they do.
   static constexpr int kMaxStreak = 32;
 
-  Error explain(Error error) const;
+  void cancel();
 
   io::Socket socket_;
   InputBuffer in_;
@@ -82,8 +84,9 @@ class Wire {
   TimePoint write_deadline_ = TimePoint::max();
   io::Duration write_limit_ = std::chrono::seconds(300);
   int streak_ = 0;
-  bool expired_ = false;
   bool ended_ = false;
+  bool read_expired_ = false;
+  bool write_expired_ = false;
   bool read_broken_ = false;
   bool write_broken_ = false;
 };

@@ -1,7 +1,5 @@
 #include "server/connection_pool.h"
 
-#include "io/socket.h"
-
 namespace osb::server {
 
 std::optional<http::ClientConnection> ConnectionPool::take(const std::string& id) {
@@ -10,7 +8,7 @@ std::optional<http::ClientConnection> ConnectionPool::take(const std::string& id
   auto& queue = found->second;
   std::optional<http::ClientConnection> connection;
   while (!queue.empty() && !connection) {
-    if (!io::peer_closed(queue.back().connection.socket())) connection = std::move(queue.back().connection);
+    if (queue.back().connection.alive()) connection = std::move(queue.back().connection);
     queue.pop_back();
     --size_;
   }
@@ -19,7 +17,7 @@ std::optional<http::ClientConnection> ConnectionPool::take(const std::string& id
 }
 
 void ConnectionPool::put(const std::string& id, http::ClientConnection connection, Instant now) {
-  if (size_ >= kTotal || io::peer_closed(connection.socket())) return;
+  if (size_ >= kTotal || !connection.alive()) return;
   auto& queue = idle_[id];
   if (queue.size() >= kPerSandbox) return;
   queue.push_back({std::move(connection), now});

@@ -1,7 +1,7 @@
 #pragma once
 
-// For unit tests: a runtime that makes nothing. It keeps its sandboxes when a server goes away, so that recovery can be tested;
-// connections into a sandbox end at a handler of the test.
+// For unit tests: a runtime that makes nothing. It keeps its sandboxes when a server goes away, so that
+// recovery can be tested; connections into a sandbox end at a handler of the test.
 
 #include <sys/socket.h>
 
@@ -38,7 +38,8 @@ class FakeRuntime : public runtime::Runtime {
 
   std::expected<void, Failure> check(const runtime::SandboxSpec& spec) const override {
     if (spec.image == "missing") {
-      return std::unexpected(Failure{Failure::Kind::image_not_found, {Code::not_found, 0, "no image 'missing'"}});
+      return std::unexpected(
+          Failure{Failure::Kind::image_not_found, {Code::not_found, 0, "no image 'missing'"}});
     }
     return {};
   }
@@ -73,7 +74,8 @@ class FakeRuntime : public runtime::Runtime {
 
   io::Task<std::optional<End>> adopt(std::string id, std::string identity) override {
     auto found = sandboxes.find(id);
-    if (found == sandboxes.end() || found->second->identity != identity) co_return End{End::Kind::lost, 0, ""};
+    if (found == sandboxes.end() || found->second->identity != identity)
+      co_return End{End::Kind::lost, 0, ""};
     adopted.insert(id);
     if (found->second->ended.is_set()) co_return found->second->end;
     co_return std::nullopt;

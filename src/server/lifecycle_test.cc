@@ -108,8 +108,10 @@ TEST_F(LifecycleTest, AFailedCreationLeavesNothingAndIsExplained) {
     int status;
     const char* code;
   };
-  for (Case c : {Case{Kind::image_not_found, 404, "IMAGE::NOT_FOUND"}, {Kind::bad_entrypoint, 400, "SANDBOX::INVALID_ENTRYPOINT"},
-                 {Kind::bad_limit, 400, "SANDBOX::INVALID_PARAMETER"}, {Kind::overloaded, 503, "SANDBOX::OVERLOADED"},
+  for (Case c : {Case{Kind::image_not_found, 404, "IMAGE::NOT_FOUND"},
+                 {Kind::bad_entrypoint, 400, "SANDBOX::INVALID_ENTRYPOINT"},
+                 {Kind::bad_limit, 400, "SANDBOX::INVALID_PARAMETER"},
+                 {Kind::overloaded, 503, "SANDBOX::OVERLOADED"},
                  {Kind::step_failed, 500, "SANDBOX::START_FAILED"}}) {
     runtime_.next_failure = CreateFailure{c.kind, {Code::internal, 0, "mount proc: denied"}};
     auto row = loop_.await(lifecycle_->create(plan()));
@@ -146,7 +148,9 @@ TEST_F(LifecycleTest, ACallerThatGoesAwayDoesNotStopTheCreation) {
   runtime_.hold.reset();
   io::TaskGroup callers(loop_.executor());
   struct Call {
-    static io::Task<> create(Lifecycle& lifecycle, api::CreatePlan plan) { co_await lifecycle.create(std::move(plan)); }
+    static io::Task<> create(Lifecycle& lifecycle, api::CreatePlan plan) {
+      co_await lifecycle.create(std::move(plan));
+    }
   };
   callers.spawn(Call::create(*lifecycle_, plan()));
   loop_.settle();

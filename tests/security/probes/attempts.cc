@@ -48,7 +48,9 @@ bool Attempts::gate(std::string_view function, std::string_view variant, Answer 
   return true;
 }
 
-void Attempts::got(std::string_view what) { gains_.emplace_back(what); }
+void Attempts::got(std::string_view what) {
+  if (std::ranges::find(gains_, what) == gains_.end()) gains_.emplace_back(what);
+}
 
 void Attempts::stopped(std::string_view by, std::string_view variant) {
   auto known = std::ranges::find(refusals_, by, &Refusal::by);

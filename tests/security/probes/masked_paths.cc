@@ -7,15 +7,23 @@ namespace osb::probe {
 namespace {
 
 constexpr const char* kMasked[] = {
-    "/proc/acpi",           "/proc/asound",
-    "/proc/interrupts",     "/proc/kcore",
-    "/proc/keys",           "/proc/key-users",
-    "/proc/latency_stats",  "/proc/sched_debug",
-    "/proc/scsi",           "/proc/sysrq-trigger",
-    "/proc/timer_list",     "/proc/timer_stats",
-    "/sys/firmware",        "/sys/devices/virtual/powercap",
-    "/sys/kernel/debug",    "/sys/kernel/tracing",
-    "/sys/kernel/security", "/sys/fs/bpf",
+    "/proc/acpi",
+    "/proc/asound",
+    "/proc/interrupts",
+    "/proc/kcore",
+    "/proc/keys",
+    "/proc/latency_stats",
+    "/proc/sched_debug",
+    "/proc/scsi",
+    "/proc/sysrq-trigger",
+    "/proc/timer_list",
+    "/proc/timer_stats",
+    "/sys/firmware",
+    "/sys/devices/virtual/powercap",
+    "/sys/kernel/debug",
+    "/sys/kernel/tracing",
+    "/sys/kernel/security",
+    "/sys/fs/bpf",
     "/sys/fs/pstore",
 };
 
@@ -50,24 +58,32 @@ void check_mask(Attempts& a, const char* path) {
 // console, is then mounted wherever the link points. Tried here with a link to core_pattern; what gives way
 // is put back.
 void swap_device(Attempts& a, const char* path) {
-  Scratch scratch;
-  const std::string link = std::string("/dev/osb-probe-link");
-  if (::symlink("/proc/sys/kernel/core_pattern", link.c_str()) < 0)
-    return void(a.call("symlink(2)", "in /dev", -1));
-  const long swapped =
-      ::syscall(SYS_renameat2, AT_FDCWD, link.c_str(), AT_FDCWD, path, 1u << 1 /* exchange */);
-  const Answer answer(swapped);
-  if (swapped == 0) {
+  constexpr unsigned kExchange = 1u << 1;
+  const char* link = "/dev/osb-probe-link";
+  if (::symlink("/proc/sys/kernel/core_pattern", link) < 0) return void(a.call("symlink(2)", "in /dev", -1));
+  const Answer swapped(::syscall(SYS_renameat2, AT_FDCWD, link, AT_FDCWD, path, kExchange));
+  if (swapped.worked()) {
     a.call("open", std::string(path) + " as a link to core_pattern", writable(path));
-    ::syscall(SYS_renameat2, AT_FDCWD, link.c_str(), AT_FDCWD, path, 1u << 1);
+    ::syscall(SYS_renameat2, AT_FDCWD, link, AT_FDCWD, path, kExchange);
   } else {
-    a.call("rename(2)", std::string(path), answer);
+    a.call("rename(2)", path, swapped);
   }
-  ::unlink(link.c_str());
+  ::unlink(link);
+}
+
+// There is one devtmpfs for the whole machine: to exchange its /dev/null would exchange everybody's.
+bool devices_are_the_hosts() {
+  bool top_is = false;
+  for (const MountEntry& entry : mounts())
+    if (entry.point == "/dev") top_is = entry.type == "devtmpfs";
+  return top_is;
 }
 
 void run(Attempts& a, Args) {
-  for (const char* path : {"/dev/null", "/dev/console"}) swap_device(a, path);
+  if (devices_are_the_hosts())
+    a.got("/dev is the host's devtmpfs");
+  else
+    for (const char* path : {"/dev/null", "/dev/console"}) swap_device(a, path);
   for (const Device& device : kDevices) {
     struct stat about;
     if (::lstat(device.path, &about) < 0) continue;

@@ -24,7 +24,6 @@ void run(Attempts& a, Args) {
   a.call("int 0x80", "unshare CLONE_NEWUSER", in_child([] { return call32(310, CLONE_NEWUSER); }));
   a.call("int 0x80", "keyctl",
          in_child([] { return call32(288, KEYCTL_GET_KEYRING_ID, KEY_SPEC_SESSION_KEYRING); }));
-  a.gate("int 0x80", "reboot without magic", in_child([] { return call32(88, 0); }));
   a.call("x32", "unshare CLONE_NEWUSER",
          in_child([] { return ::syscall(kX32 | SYS_unshare, CLONE_NEWUSER); }));
   a.gate("x32", "io_uring_setup", in_child([] { return ::syscall(kX32 | SYS_io_uring_setup, 4, nullptr); }));

@@ -1,0 +1,237 @@
+#include "http/reverse_proxy.h"
+
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/this_coro.hpp>
+
+#include "base/strings.h"
+#include "http/head_parse.h"
+#include "http/tunnel.h"
+
+namespace osb::http {
+namespace {
+
+constexpr size_t kBuffer = 32 * 1024;
+// A body up to this size is read before the upstream sees the request, so that both go out in one piece.
+constexpr uint64_t kSmallBody = 16 * 1024;
+
+// Ends the wait for the answer's head by cancelling the upstream's reads. A plain callback: a coroutine of
+// its own would cost more than the relay of a small answer. The state is shared since an expiry may be queued
+// when this is destroyed.
+class HeadTimer {
+ public:
+  HeadTimer(const io::Executor& executor, io::Socket& upstream) : timer_(executor) {
+    state_->upstream = &upstream;
+  }
+  ~HeadTimer() { disarm(); }
+  void arm(io::Duration limit) {
+    if (!state_->upstream) return;  // the head has come
+    timer_.expires_after(limit);
+    timer_.async_wait([state = state_](const boost::system::error_code& error) {
+      if (error || !state->upstream) return;
+      state->expired = true;
+      boost::system::error_code ignored;
+      state->upstream->cancel(ignored);
+    });
+  }
+  void disarm() {
+    state_->upstream = nullptr;
+    timer_.cancel();
+  }
+  bool expired() const { return state_->expired; }
+
+ private:
+  struct State {
+    io::Socket* upstream = nullptr;
+    bool expired = false;
+  };
+  io::asio::steady_timer timer_;
+  std::shared_ptr<State> state_ = std::make_shared<State>();
+};
+
+bool asks_for_websocket(const RequestHead& head) {
+  return head.method == "GET" && head.http_1_1 && list_contains(head.headers.get("connection"), "upgrade") &&
+         iequals(head.headers.get("upgrade"), "websocket");
+}
+
+class Exchange {
+ public:
+  Exchange(Request& request, ResponseWriter& response, ClientConnection& upstream, Forward& what,
+           io::Executor executor)
+      : request_(request),
+        response_(response),
+        upstream_(upstream),
+        what_(what),
+        upgrade_(asks_for_websocket(request.head) && request.body->length() == 0),
+        head_timer_(executor, upstream.socket()) {
+    response_.when_closed([this] { client_has_gone(); });
+  }
+  ~Exchange() { response_.when_closed(nullptr); }
+  Exchange(const Exchange&) = delete;
+
+  Task<RelayResult> run();
+
+ private:
+  Task<Result<void>> relay();
+  Task<Result<void>> send_small_body();
+  Task<> pump_body();
+  Task<> run_answer() { answer_ = co_await relay_answer(); }
+  Task<Result<void>> relay_answer();
+  Task<Result<void>> relay_body(ResponseHead head);
+  Task<Result<void>> switch_protocols();
+  void client_has_gone();
+  Error explain(Error error) const;
+
+  Request& request_;
+  ResponseWriter& response_;
+  ClientConnection& upstream_;
+  Forward& what_;
+  bool upgrade_;
+  bool client_gone_ = false;
+  HeadTimer head_timer_;
+  std::optional<Error> body_error_;  // of the client's body
+  std::optional<ResponseHead> switching_;
+  Result<void> answer_ = fail(Code::cancelled, "the relay was cancelled");
+};
+
+void Exchange::client_has_gone() {
+  client_gone_ = true;
+  boost::system::error_code ignored;
+  upstream_.socket().cancel(ignored);
+}
+
+Error Exchange::explain(Error error) const {
+  if (body_error_) return *body_error_;
+  if (client_gone_) return {Code::unavailable, 0, "the client has gone"};
+  if (head_timer_.expired()) return io::detail::deadline_error("the upstream", what_.head_timeout);
+  return error;
+}
+
+Task<RelayResult> Exchange::run() {
+  auto relayed = co_await relay();
+  if (relayed) co_return RelayResult{};
+  RelayResult result{Relay::not_answered, explain(std::move(relayed.error())), upstream_.touched()};
+  if (response_.started()) {
+    response_.abort();
+    result.outcome = Relay::cut;
+  }
+  co_return result;
+}
+
+Task<Result<void>> Exchange::relay() {
+  RequestHead head = std::move(what_.head);
+  strip_hop_by_hop(head.headers);
+  head.headers.remove("expect");  // it is answered here, at the first read
+  if (upgrade_) {
+    head.headers.add("Connection", "Upgrade");
+    head.headers.add("Upgrade", "websocket");
+  }
+  auto length = request_.body->length();
+  CO_TRY(co_await upstream_.send_head(std::move(head), length));
+  if (length && *length <= kSmallBody) {
+    if (*length > 0) CO_TRY(co_await send_small_body());
+    head_timer_.arm(what_.head_timeout);
+    answer_ = co_await relay_answer();
+  } else {
+    co_await io::race(run_answer(), pump_body());
+  }
+  if (answer_ && switching_) co_return co_await switch_protocols();
+  co_return std::move(answer_);
+}
+
+Task<Result<void>> Exchange::send_small_body() {
+  auto body = co_await read_all(*request_.body, kSmallBody);
+  if (!body) {
+    body_error_ = std::move(body.error());
+    co_return std::unexpected(*body_error_);
+  }
+  // A failed write is not the end: an upstream that died early may have answered before.
+  auto written = co_await upstream_.write(*body);
+  if (written) std::ignore = co_await upstream_.finish();
+  co_return Result<void>{};
+}
+
+// Runs beside relay_answer(), and ends the exchange by returning when the client's body is no good.
+Task<> Exchange::pump_body() {
+  auto buffer = std::make_unique_for_overwrite<char[]>(kBuffer);
+  bool open =
+      (co_await upstream_.write("")).has_value();  // the head, before the client has sent any of its body
+  while (open) {
+    auto got = co_await request_.body->read_some({buffer.get(), kBuffer});
+    if (!got) {
+      body_error_ = std::move(got.error());
+      co_return;
+    }
+    auto written = *got ? co_await upstream_.write({buffer.get(), *got}) : co_await upstream_.finish();
+    open = *got > 0 && written.has_value();
+  }
+  head_timer_.arm(what_.head_timeout);
+  while (true) co_await io::sleep_for(std::chrono::hours(1));  // until the answer is through
+}
+
+Task<Result<void>> Exchange::relay_answer() {
+  ResponseHead head = CO_TRY(co_await upstream_.read_head());
+  head_timer_.disarm();
+  if (head.status == 101) {
+    if (!upgrade_) co_return fail(Code::corrupt, "the upstream switches protocols unasked");
+    switching_ = std::move(head);
+    co_return Result<void>{};
+  }
+  co_return co_await relay_body(std::move(head));
+}
+
+Task<Result<void>> Exchange::relay_body(ResponseHead head) {
+  BodyReader& body = upstream_.body();
+  auto length = body.length();
+  if (request_.head.method == "HEAD") length = parse_number<uint64_t>(head.headers.get("content-length"));
+  strip_hop_by_hop(head.headers);
+  if (what_.edit_response) what_.edit_response(head);
+  CO_TRY(co_await response_.start(head.status, std::move(head.headers), length));
+  // Whoever waits for the head must not wait for the first piece of the body, unless that is here already.
+  if (body.length() != 0 && upstream_.buffered() == 0) CO_TRY(co_await response_.write(""));
+  if (body.length() != 0) {
+    size_t size = static_cast<size_t>(std::min<uint64_t>(body.length().value_or(kBuffer), kBuffer));
+    auto buffer = std::make_unique_for_overwrite<char[]>(size);
+    while (size_t got = CO_TRY(co_await body.read_some({buffer.get(), size}))) {
+      CO_TRY(co_await response_.write({buffer.get(), got}));
+    }
+  }
+  co_return co_await response_.finish();
+}
+
+Task<Result<void>> Exchange::switch_protocols() {
+  ResponseHead& head = *switching_;
+  std::string protocol(head.headers.get("upgrade"));
+  strip_hop_by_hop(head.headers);
+  if (what_.edit_response) what_.edit_response(head);
+  head.headers.set("Connection", "Upgrade");
+  head.headers.set("Upgrade", std::move(protocol));
+  CO_TRY(co_await response_.start(101, std::move(head.headers), 0));
+  CO_TRY(co_await response_.finish());
+  response_.when_closed(nullptr);  // from here on the tunnel sees for itself
+  auto [client, received] = response_.take_over();
+  co_await tunnel(*client, std::move(received), upstream_.socket(), upstream_.take_buffered());
+  co_return Result<void>{};
+}
+
+}  // namespace
+
+void strip_hop_by_hop(Headers& headers) {
+  std::vector<std::string> named;
+  for (const auto& [name, value] : headers) {
+    if (!iequals(name, "connection")) continue;
+    for (std::string_view word : split(value, ',')) named.emplace_back(trim(word));
+  }
+  for (const std::string& name : named) headers.remove(name);
+  for (std::string_view name : {"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization",
+                                "Proxy-Connection", "TE", "Trailer", "Transfer-Encoding", "Upgrade"}) {
+    headers.remove(name);
+  }
+}
+
+Task<RelayResult> forward(Request& request, ResponseWriter& response, ClientConnection& upstream,
+                          Forward what) {
+  Exchange exchange(request, response, upstream, what, co_await io::asio::this_coro::executor);
+  co_return co_await exchange.run();
+}
+
+}  // namespace osb::http

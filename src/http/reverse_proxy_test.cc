@@ -1,0 +1,447 @@
+#include "http/reverse_proxy.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "http/test_support.h"
+
+namespace osb::http {
+namespace {
+
+using namespace std::chrono_literals;
+using io::testing::run;
+using testing::dial;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using testing::RawPeer;
+using testing::sample_bytes;
+using testing::socket_pair;
+using ::testing::StartsWith;
+
+// A proxy in front of one upstream connection, whose other end a test plays by hand.
+struct Proxy {
+  explicit Proxy(io::Executor e, ServerLimits limits = {})
+      : executor(e), server(e, [this](Request& r, ResponseWriter& w) { return handle(r, w); }, limits) {
+    auto [ours, theirs] = socket_pair(e);
+    connection.emplace(std::move(ours));
+    upstream.emplace(std::move(theirs));
+  }
+
+  Task<> handle(Request& request, ResponseWriter& response) {
+    Forward what;
+    what.head = request.head;
+    what.head_timeout = head_timeout;
+    what.edit_response = [](ResponseHead& head) { head.headers.set("X-Edited", "yes"); };
+    last = co_await forward(request, response, *connection, std::move(what));
+    reusable = connection->reusable();
+    ++answered;
+    if (drop) connection.reset();
+    if (last.outcome == Relay::not_answered) {
+      std::ignore = co_await response.send(last.error.code == Code::invalid_argument ? 400 : 502, {},
+                                           last.error.message);
+    }
+  }
+  Task<> wait_answered(int count) {
+    while (answered < count) co_await io::sleep_for(1ms);
+  }
+
+  io::Executor executor;
+  Server server;
+  std::optional<ClientConnection> connection;
+  std::optional<RawPeer> upstream;
+  io::Duration head_timeout = 10s;
+  RelayResult last;
+  bool reusable = false;
+  bool drop = false;  // the upstream connection, after the exchange
+  int answered = 0;
+};
+
+using Body = Task<> (*)(Proxy&, RawPeer);
+Task<> with_proxy_task(Body body, ServerLimits limits) {
+  auto executor = co_await io::asio::this_coro::executor;
+  Proxy proxy(executor, limits);
+  co_await body(proxy, dial(proxy.server, executor));
+  co_await proxy.server.close(0s);
+}
+void with_proxy(Body body, ServerLimits limits = {}) { run(with_proxy_task(body, limits)); }
+
+std::string get(std::string path, std::string fields = "") {
+  return "GET " + path + " HTTP/1.1\r\nHost: a\r\n" + fields + "\r\n";
+}
+std::string post(std::string fields) { return "POST / HTTP/1.1\r\nHost: a\r\n" + fields + "\r\n"; }
+
+Task<> simple(Proxy& proxy, RawPeer client) {
+  for (int i = 0; i < 3; ++i) {
+    co_await client.send(get(
+        "/a?b",
+        "X-One: 1\r\nX-One: 2\r\nConnection: X-Secret\r\nX-Secret: s\r\nKeep-Alive: 5\r\nTE: trailers\r\n"));
+    EXPECT_EQ(co_await proxy.upstream->read_until("\r\n\r\n"),
+              "GET /a?b HTTP/1.1\r\nHost: a\r\nX-One: 1\r\nX-One: 2\r\n\r\n");
+    co_await proxy.upstream->send(
+        "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"
+        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nSet-Cookie: a\r\nSet-Cookie: b\r\nConnection: "
+        "X-Hop\r\nX-Hop: h\r\n"
+        "Keep-Alive: timeout=5\r\nDate: then\r\n\r\nhello");
+    auto [head, body] = co_await client.read_answer();
+    EXPECT_EQ(head,
+              "HTTP/1.1 200 OK\r\nSet-Cookie: a\r\nSet-Cookie: b\r\nDate: then\r\nX-Edited: "
+              "yes\r\nContent-Length: 5\r\n\r\n");
+    EXPECT_EQ(body, "hello");
+    co_await proxy.wait_answered(i + 1);
+    EXPECT_EQ(proxy.last.outcome, Relay::complete);
+    EXPECT_TRUE(proxy.reusable);
+  }
+}
+TEST(ReverseProxy, RelaysAndReuses) { with_proxy(simple); }
+
+Task<> heads(Proxy& proxy, RawPeer client) {
+  co_await client.send("HEAD / HTTP/1.1\r\nHost: a\r\n\r\n");
+  std::ignore = co_await proxy.upstream->read_until("\r\n\r\n");
+  co_await proxy.upstream->send("HTTP/1.1 200 OK\r\nContent-Length: 1234\r\n\r\n");
+  EXPECT_THAT(co_await client.read_until("\r\n\r\n"), HasSubstr("Content-Length: 1234\r\n"));
+  co_await client.send(get("/"));
+  std::ignore = co_await proxy.upstream->read_until("\r\n\r\n");
+  co_await proxy.upstream->send("HTTP/1.1 304 Not Modified\r\nETag: x\r\n\r\n");
+  EXPECT_THAT(co_await client.read_until("\r\n\r\n"),
+              AllOf(HasSubstr("304"), HasSubstr("ETag"), Not(HasSubstr("Content-Length"))));
+  co_await client.send(get("/"));
+  std::ignore = co_await proxy.upstream->read_until("\r\n\r\n");
+  co_await proxy.upstream->send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+  EXPECT_THAT(co_await client.read_until("\r\n\r\n"), HasSubstr("Content-Length: 0\r\n"));
+  co_await proxy.wait_answered(3);
+  EXPECT_TRUE(proxy.reusable);
+}
+TEST(ReverseProxy, AnswersWithoutBody) { with_proxy(heads); }
+
+Task<> events(Proxy& proxy, RawPeer client) {
+  co_await client.send(get("/events"));
+  std::ignore = co_await proxy.upstream->read_until("\r\n\r\n");
+  co_await proxy.upstream->send(
+      "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n");
+  // Nothing but the head is there: it must come through alone.
+  EXPECT_THAT(co_await client.read_until("\r\n\r\n"), HasSubstr("Transfer-Encoding: chunked\r\n"));
+  for (std::string event : {"one", "twoo", "three"}) {
+    char size[8];
+    std::snprintf(size, sizeof size, "%zx\r\n", event.size());
+    co_await proxy.upstream->send(size + event + "\r\n");
+    EXPECT_EQ(co_await client.read_exactly(event.size() + 5), size + event + "\r\n");
+  }
+  co_await proxy.upstream->send("0\r\n\r\n");
+  EXPECT_EQ(co_await client.read_exactly(5), "0\r\n\r\n");
+}
+TEST(ReverseProxy, EventsAreNotDelayed) { with_proxy(events); }
+
+Task<> until_close(Proxy& proxy, RawPeer client) {
+  co_await client.send(get("/"));
+  std::ignore = co_await proxy.upstream->read_until("\r\n\r\n");
+  co_await proxy.upstream->send("HTTP/1.0 200 OK\r\n\r\nuntil the end");
+  proxy.upstream->close();
+  std::string all = co_await client.read_until("0\r\n\r\n");
+  EXPECT_THAT(all, HasSubstr("Transfer-Encoding: chunked\r\n"));
+  EXPECT_THAT(all, EndsWith("\r\n\r\nd\r\nuntil the end\r\n0\r\n\r\n"));
+  co_await proxy.wait_answered(1);
+  EXPECT_EQ(proxy.last.outcome, Relay::complete);
+  EXPECT_FALSE(proxy.reusable);
+}
+TEST(ReverseProxy, AnswerThatEndsWithTheConnection) { with_proxy(until_close); }
+
+// Echoes one request body of known length, reading and writing at once.
+Task<> echo_length(RawPeer* upstream, size_t length) {
+  std::string head = co_await upstream->read_until("\r\n\r\n");
+  EXPECT_THAT(head, HasSubstr("Content-Length: " + std::to_string(length) + "\r\n"));
+  co_await upstream->send("HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(length) + "\r\n\r\n");
+  while (length > 0) {
+    std::string piece = co_await upstream->read_exactly(std::min<size_t>(length, 100'000));
+    length -= piece.size();
+    co_await upstream->send(std::move(piece));
+  }
+}
+Task<> send_all(RawPeer* peer, std::string bytes) { co_await peer->send(std::move(bytes)); }
+
+Task<> large_length(Proxy& proxy, RawPeer client) {
+  std::string body = sample_bytes(20 << 20);
+  io::TaskGroup group(proxy.executor);
+  group.spawn(echo_length(&*proxy.upstream, body.size()));
+  group.spawn(send_all(&client, post("Content-Length: " + std::to_string(body.size()) + "\r\n") + body));
+  EXPECT_TRUE((co_await client.read_answer()).second == body);
+  co_await proxy.wait_answered(1);
+  EXPECT_TRUE(proxy.reusable);
+  co_await group.close();
+}
+TEST(ReverseProxy, Echo20MegabytesWithLength) { with_proxy(large_length); }
+
+// Copies chunks verbatim.
+Task<> echo_chunked(RawPeer* upstream) {
+  std::string head = co_await upstream->read_until("\r\n\r\n");
+  EXPECT_THAT(head, HasSubstr("Transfer-Encoding: chunked\r\n"));
+  co_await upstream->send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+  while (true) {
+    std::string prefix = co_await upstream->read_until("\r\n");
+    size_t size = std::stoul(prefix, nullptr, 16);
+    co_await upstream->send(prefix + co_await upstream->read_exactly(size + 2));
+    if (size == 0) co_return;
+  }
+}
+Task<> large_chunked(Proxy& proxy, RawPeer client) {
+  std::string body = sample_bytes(20 << 20), sent, got;
+  char prefix[32];
+  for (size_t at = 0; at < body.size();) {
+    size_t size = std::min<size_t>(body.size() - at, 1 + (at * 7919) % 70'000);
+    std::snprintf(prefix, sizeof prefix, "%zx\r\n", size);
+    sent.append(prefix).append(body, at, size).append("\r\n");
+    at += size;
+  }
+  io::TaskGroup group(proxy.executor);
+  group.spawn(echo_chunked(&*proxy.upstream));
+  group.spawn(send_all(&client, post("Transfer-Encoding: chunked\r\n") + sent + "0\r\n\r\n"));
+  std::ignore = co_await client.read_until("\r\n\r\n");
+  while (true) {
+    size_t size = std::stoul(co_await client.read_until("\r\n"), nullptr, 16);
+    got += (co_await client.read_exactly(size + 2)).substr(0, size);
+    if (size == 0) break;
+  }
+  EXPECT_TRUE(got == body);
+  co_await proxy.wait_answered(1);
+  EXPECT_TRUE(proxy.reusable);
+  co_await group.close();
+}
+TEST(ReverseProxy, Echo20MegabytesChunked) { with_proxy(large_chunked); }
+
+Task<> small_body(Proxy& proxy, RawPeer client) {
+  co_await client.send(post("Content-Length: 6\r\nExpect: 100-continue\r\n"));
+  EXPECT_EQ(co_await client.read_until("\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
+  co_await client.send("abc");
+  co_await client.send("def");
+  EXPECT_EQ(co_await proxy.upstream->read_until("def"),
+            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 6\r\n\r\nabcdef");
+  co_await proxy.upstream->send("HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n");
+  EXPECT_THAT((co_await client.read_answer()).first, StartsWith("HTTP/1.1 201 Created\r\n"));
+}
+TEST(ReverseProxy, SmallBodyAfterContinue) { with_proxy(small_body); }
+
+Task<> slow_upload(Proxy& proxy, RawPeer client) {
+  co_await client.send(post("Transfer-Encoding: chunked\r\n"));
+  EXPECT_THAT(co_await proxy.upstream->read_until("\r\n\r\n"),
+              HasSubstr("chunked"));  // before any of the body
+  co_await client.send("1\r\na\r\n");
+  EXPECT_EQ(co_await proxy.upstream->read_exactly(6), "1\r\na\r\n");  // piece by piece
+  // The answer starts while the body is still under way, and reaches the client.
+  co_await proxy.upstream->send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n");
+  EXPECT_THAT(co_await client.read_until("2\r\nhi\r\n"), StartsWith("HTTP/1.1 200 OK\r\n"));
+  co_await client.send("1\r\nb\r\n0\r\n\r\n");
+  EXPECT_EQ(co_await proxy.upstream->read_exactly(11), "1\r\nb\r\n0\r\n\r\n");
+  co_await proxy.upstream->send("0\r\n\r\n");
+  EXPECT_EQ(co_await client.read_exactly(5), "0\r\n\r\n");
+  co_await proxy.wait_answered(1);
+  EXPECT_TRUE(proxy.reusable);
+}
+TEST(ReverseProxy, AnswerBeforeTheBodyEnds) { with_proxy(slow_upload); }
+
+Task<> early_death(Proxy& proxy, RawPeer client) {
+  io::TaskGroup group(proxy.executor);
+  group.spawn(send_all(&client, post("Content-Length: 3000000\r\n") + std::string(3'000'000, 'x')));
+  std::ignore = co_await proxy.upstream->read_until("\r\n\r\n");
+  co_await proxy.upstream->send("HTTP/1.1 413 Content Too Large\r\nContent-Length: 4\r\n\r\nmuch");
+  proxy.upstream->close();
+  auto [head, body] = co_await client.read_answer();
+  EXPECT_THAT(head, StartsWith("HTTP/1.1 413 "));
+  EXPECT_EQ(body, "much");
+  co_await proxy.wait_answered(1);
+  EXPECT_EQ(proxy.last.outcome, Relay::complete);
+  EXPECT_FALSE(proxy.reusable);
+  while (group.size() > 0) co_await io::yield();
+  EXPECT_FALSE(client.was_reset());
+}
+TEST(ReverseProxy, AnswerOfAnUpstreamThatDiedEarly) { with_proxy(early_death); }
+
+Task<> early_answer(Proxy& proxy, RawPeer client) {
+  co_await client.send(post("Content-Length: 100000\r\n") + std::string(50'000, 'x'));
+  std::ignore = co_await proxy.upstream->read_until("\r\n\r\n");
+  co_await proxy.upstream->send("HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno");
+  EXPECT_EQ((co_await client.read_answer()).second, "no");  // although 50000 bytes never came
+  co_await proxy.wait_answered(1);
+  EXPECT_EQ(proxy.last.outcome, Relay::complete);
+  EXPECT_FALSE(proxy.reusable);
+  // What is left of the body is drained, and the client's connection goes on.
+  proxy.drop = true;
+  proxy.connection.reset();
+  auto [ours, theirs] = socket_pair(proxy.executor);
+  proxy.connection.emplace(std::move(ours));
+  RawPeer second(std::move(theirs));
+  co_await client.send(std::string(50'000, 'x') + get("/next"));
+  EXPECT_THAT(co_await second.read_until("\r\n\r\n"), StartsWith("GET /next "));
+  co_await second.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+  EXPECT_EQ((co_await client.read_answer()).second, "ok");
+}
+TEST(ReverseProxy, AnswerWithoutTheWholeBody) { with_proxy(early_answer); }
+
+Task<> dead(Proxy& proxy, RawPeer client) {
+  co_await client.send(get("/"));
+  std::ignore = co_await proxy.upstream->read_until("\r\n\r\n");
+  proxy.upstream->close();
+  EXPECT_THAT((co_await client.read_answer()).first, StartsWith("HTTP/1.1 502 "));
+  EXPECT_EQ(proxy.last.outcome, Relay::not_answered);
+  EXPECT_EQ(proxy.last.error.code, Code::unavailable);
+  EXPECT_TRUE(proxy.last.request_sent);
+}
+TEST(ReverseProxy, UpstreamDiesWithoutAnswer) { with_proxy(dead); }
+
+Task<> dead_before(Proxy& proxy, RawPeer client) {
+  proxy.upstream->close();
+  co_await client.send(get("/"));
+  EXPECT_THAT((co_await client.read_answer()).first, StartsWith("HTTP/1.1 502 "));
+  EXPECT_EQ(proxy.last.outcome, Relay::not_answered);
+  EXPECT_FALSE(proxy.last.request_sent);  // a retry is safe
+}
+TEST(ReverseProxy, UpstreamIsGoneBeforeTheRequest) { with_proxy(dead_before); }
+
+Task<> garbage(Proxy& proxy, RawPeer client) {
+  co_await client.send(get("/"));
+  std::ignore = co_await proxy.upstream->read_until("\r\n\r\n");
+  co_await proxy.upstream->send("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab");
+  auto [head, body] = co_await client.read_answer();
+  EXPECT_THAT(head, StartsWith("HTTP/1.1 502 "));
+  EXPECT_THAT(body, HasSubstr("Content-Length is repeated"));
+  EXPECT_EQ(proxy.last.error.code, Code::corrupt);
+}
+TEST(ReverseProxy, GarbageIsNotRelayed) { with_proxy(garbage); }
+
+Task<> injection(Proxy& proxy, RawPeer client) {
+  co_await client.send(get("/"));
+  std::ignore = co_await proxy.upstream->read_until("\r\n\r\n");
+  // A second answer behind the first must not reach anybody.
+  co_await proxy.upstream->send(
+      "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil");
+  EXPECT_EQ((co_await client.read_answer()).second, "ok");
+  co_await proxy.wait_answered(1);
+  EXPECT_FALSE(proxy.reusable);
+}
+TEST(ReverseProxy, SecondAnswerIsNotRelayed) { with_proxy(injection); }
+
+Task<> cut(Proxy& proxy, RawPeer client) {
+  co_await client.send(get("/"));
+  std::ignore = co_await proxy.upstream->read_until("\r\n\r\n");
+  co_await proxy.upstream->send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n");
+  proxy.upstream->close();
+  std::string all = co_await client.read_to_end();
+  EXPECT_THAT(all, EndsWith("3\r\nabc\r\n"));  // and no last chunk
+  EXPECT_EQ(proxy.last.outcome, Relay::cut);
+}
+TEST(ReverseProxy, CutAnswerStaysCut) { with_proxy(cut); }
+
+Task<> bad_body(Proxy& proxy, RawPeer client) {
+  co_await client.send(post("Transfer-Encoding: chunked\r\n") + "3\r\nabc\r\nnonsense\r\n");
+  auto [head, body] = co_await client.read_answer();
+  EXPECT_THAT(head, AllOf(StartsWith("HTTP/1.1 400 "), HasSubstr("Connection: close\r\n")));
+  EXPECT_EQ(proxy.last.outcome, Relay::not_answered);
+  EXPECT_EQ(proxy.last.error.code, Code::invalid_argument);
+  proxy.connection.reset();
+  std::string seen = co_await proxy.upstream->read_to_end();
+  EXPECT_THAT(seen, Not(EndsWith("0\r\n\r\n")));  // the upstream never sees a complete body
+}
+TEST(ReverseProxy, MalformedBodyIsTheClientsFault) { with_proxy(bad_body); }
+
+Task<> late_head(Proxy& proxy, RawPeer client) {
+  proxy.head_timeout = 20ms;
+  co_await client.send(get("/"));
+  auto [head, body] = co_await client.read_answer();
+  EXPECT_THAT(body, HasSubstr("no answer within 20 ms"));
+  EXPECT_EQ(proxy.last.error.code, Code::timeout);
+  EXPECT_FALSE(proxy.reusable);
+}
+TEST(ReverseProxy, HeadTimeout) { with_proxy(late_head); }
+
+Task<> slow_stream(Proxy& proxy, RawPeer client) {
+  proxy.head_timeout = 20ms;  // does not count once the head is here
+  co_await client.send(get("/"));
+  std::ignore = co_await proxy.upstream->read_until("\r\n\r\n");
+  co_await proxy.upstream->send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n");
+  co_await io::sleep_for(40ms);
+  co_await proxy.upstream->send("ok");
+  EXPECT_EQ((co_await client.read_answer()).second, "ok");
+}
+TEST(ReverseProxy, HeadTimeoutEndsWithTheHead) { with_proxy(slow_stream); }
+
+Task<> gone(Proxy& proxy, RawPeer client) {
+  co_await client.send(get("/"));
+  std::ignore = co_await proxy.upstream->read_until("\r\n\r\n");
+  proxy.drop = true;
+  client.close();
+  EXPECT_EQ(co_await proxy.upstream->read_to_end(),
+            "");  // the upstream learns of it although nothing was written
+  EXPECT_EQ(proxy.last.error.message, "the client has gone");
+}
+TEST(ReverseProxy, ClientGoneEndsTheExchange) { with_proxy(gone, {.body_timeout = 40ms}); }
+
+const char* kHandshake =
+    "Connection: keep-alive, Upgrade\r\nUpgrade: WebSocket\r\nSec-WebSocket-Key: x\r\nSec-WebSocket-Version: "
+    "13\r\n";
+
+Task<> tunnelled(Proxy& proxy, RawPeer client) {
+  co_await client.send(get("/ws", kHandshake) + "early");
+  std::string head = co_await proxy.upstream->read_until("\r\n\r\n");
+  EXPECT_THAT(head, HasSubstr("Connection: Upgrade\r\nUpgrade: websocket\r\n"));
+  EXPECT_THAT(head, HasSubstr("Sec-WebSocket-Key: x\r\n"));
+  co_await proxy.upstream->send(
+      "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: "
+      "Upgrade\r\nSec-WebSocket-Accept: y\r\n\r\nhello");
+  std::string answer = co_await client.read_until("\r\n\r\n");
+  EXPECT_THAT(answer, AllOf(StartsWith("HTTP/1.1 101 Switching Protocols\r\n"),
+                            HasSubstr("Sec-WebSocket-Accept: y\r\n"), HasSubstr("Connection: Upgrade\r\n"),
+                            HasSubstr("Upgrade: websocket\r\n"), Not(HasSubstr("Length"))));
+  EXPECT_EQ(co_await client.read_exactly(5), "hello");
+  EXPECT_EQ(co_await proxy.upstream->read_exactly(5), "early");
+  std::string bytes = sample_bytes(1 << 20);
+  io::TaskGroup group(proxy.executor);
+  group.spawn(send_all(&client, bytes));
+  group.spawn(send_all(&*proxy.upstream, bytes));
+  EXPECT_TRUE(co_await client.read_exactly(bytes.size()) == bytes);
+  EXPECT_TRUE(co_await proxy.upstream->read_exactly(bytes.size()) == bytes);
+  client.shut_write();  // one direction ends, the other goes on
+  EXPECT_EQ(co_await proxy.upstream->read_to_end(), "");
+  co_await proxy.upstream->send("still here");
+  EXPECT_EQ(co_await client.read_exactly(10), "still here");
+  proxy.upstream->shut_write();
+  EXPECT_EQ(co_await client.read_to_end(), "");
+  co_await proxy.wait_answered(1);
+  EXPECT_EQ(proxy.last.outcome, Relay::complete);
+  EXPECT_FALSE(proxy.reusable);
+  co_await group.close();
+}
+TEST(ReverseProxy, WebSocketBecomesATunnel) { with_proxy(tunnelled); }
+
+Task<> refused_upgrade(Proxy& proxy, RawPeer client) {
+  co_await client.send(get("/ws", kHandshake));
+  std::ignore = co_await proxy.upstream->read_until("\r\n\r\n");
+  co_await proxy.upstream->send("HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno");
+  EXPECT_EQ((co_await client.read_answer()).second, "no");
+  co_await client.send(
+      get("/", "Connection: Upgrade\r\nUpgrade: h2c\r\n"));  // other protocols are not offered
+  EXPECT_EQ(co_await proxy.upstream->read_until("\r\n\r\n"), "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+  co_await proxy.upstream->send(
+      "HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n");
+  EXPECT_THAT((co_await client.read_answer()).first, StartsWith("HTTP/1.1 502 "));
+}
+TEST(ReverseProxy, OnlyWebSocketsAreTunnelled) { with_proxy(refused_upgrade); }
+
+TEST(StripHopByHop, RemovesNamedAndKnown) {
+  Headers headers{{"Connection", "close, X-A"},
+                  {"connection", " X-B ,"},
+                  {"X-A", "1"},
+                  {"x-b", "2"},
+                  {"X-C", "3"},
+                  {"Proxy-Connection", "x"},
+                  {"TE", "t"},
+                  {"Upgrade", "u"},
+                  {"Trailer", "t"},
+                  {"Transfer-Encoding", "c"},
+                  {"Keep-Alive", "k"},
+                  {"Proxy-Authorization", "p"}};
+  strip_hop_by_hop(headers);
+  ASSERT_EQ(headers.size(), 1u);
+  EXPECT_EQ(headers.get("x-c"), "3");
+}
+
+}  // namespace
+}  // namespace osb::http

@@ -1,0 +1,104 @@
+#include "server/proxy_headers.h"
+
+#include <gmock/gmock.h>
+
+namespace osb::server {
+namespace {
+
+http::Request request_for(std::string target, std::string rest, http::Headers headers) {
+  http::Request request;
+  request.head = {"GET", std::move(target), true, std::move(headers)};
+  request.rest = std::move(rest);
+  request.peer = "203.0.113.9";
+  return request;
+}
+
+const ProxyTarget kTarget{"/v1/sandboxes/x/proxy/8000", 8000};
+
+TEST(ProxyHeaders, PathAndQueryAreForwardedAsTheyCame) {
+  struct Case {
+    const char *rest, *query, *expected;
+  };
+  const Case cases[] = {
+      {"", "", "/"},
+      {"/", "", "/"},
+      {"/a/b", "", "/a/b"},
+      {"/a/", "", "/a/"},
+      {"//a", "", "/a"},
+      {"///a//b", "", "/a//b"},
+      {"/a%2Fb%3Fc%23", "", "/a%2Fb%3Fc%23"},
+      {"/a/../b", "", "/a/../b"},
+      {"", "?", "/?"},
+      {"", "?x", "/?x"},
+      {"/p", "?a=1&a=2&b=%2F+%20&c", "/p?a=1&a=2&b=%2F+%20&c"},
+      {"/p", "?q=a?b", "/p?q=a?b"},
+  };
+  for (const Case& c : cases) {
+    auto request = request_for(kTarget.prefix + c.rest + c.query, c.rest, {});
+    EXPECT_EQ(upstream_head(request, kTarget).target, c.expected) << c.rest << c.query;
+  }
+}
+
+TEST(ProxyHeaders, WhatCrosses) {
+  http::Headers sent;
+  const char* crossing[] = {"Accept",        "Content-Type", "X-EXECD-ACCESS-TOKEN", "OPENSANDBOX-EGRESS-AUTH", "Origin",
+                            "Range",         "User-Agent",   "X-Custom",             "X-Request-ID",            "Sec-WebSocket-Key",
+                            "OPEN-SANDBOX-CLIENT-IP"};
+  const char* staying[] = {"Authorization",    "cookie",          "Open-Sandbox-Api-Key", "OpenSandbox-Secure-Access",
+                           "Forwarded",        "X-Forwarded-Port", "X-Real-IP",            "opensandbox-access-renew",
+                           "Expect"};
+  for (const char* name : crossing) sent.add(name, "v");
+  for (const char* name : staying) sent.add(name, "secret");
+  sent.add("X-Custom", "twice");
+  auto head = upstream_head(request_for("/v1/sandboxes/x/proxy/8000", "", sent), kTarget);
+  for (const char* name : crossing) EXPECT_EQ(head.headers.get(name), "v") << name;
+  for (const auto& [name, value] : head.headers) EXPECT_NE(value, "secret") << name;
+  auto customs = std::count_if(head.headers.begin(), head.headers.end(), [](auto& f) { return f.name == "X-Custom"; });
+  EXPECT_EQ(customs, 2) << "repeated fields stay repeated";
+}
+
+TEST(ProxyHeaders, ForwardingFieldsAreOfThisConnection) {
+  http::Headers sent{{"Host", "front.example:1"},       {"X-Forwarded-For", "1.2.3.4"},  {"X-Forwarded-Host", "forged"},
+                     {"X-Forwarded-Proto", "https"},    {"x-forwarded-prefix", "/forged"}};
+  auto head = upstream_head(request_for("/v1/sandboxes/x/proxy/8000", "", sent), kTarget);
+  const std::pair<const char*, const char*> expected[] = {
+      {"Host", "127.0.0.1:8000"},         {"X-Forwarded-For", "203.0.113.9"}, {"X-Forwarded-Host", "front.example:1"},
+      {"X-Forwarded-Proto", "http"},      {"X-Forwarded-Prefix", "/v1/sandboxes/x/proxy/8000"},
+  };
+  for (auto [name, value] : expected) {
+    auto count = std::count_if(head.headers.begin(), head.headers.end(), [&](auto& f) { return f.name == name; });
+    EXPECT_EQ(count, 1) << name;
+    EXPECT_EQ(head.headers.get(name), value) << name;
+  }
+}
+
+TEST(ProxyHeaders, AnswersAreEdited) {
+  const std::pair<const char*, const char*> locations[] = {
+      {"/next", "/p/next"},   {"/", "/p/"},           {"/a?b=/c", "/p/a?b=/c"}, {"//host/x", "//host/x"},
+      {"next", "next"},       {"../up", "../up"},     {"http://host/x", "http://host/x"},
+      {"?q", "?q"},           {"#f", "#f"},
+  };
+  for (auto [before, after] : locations) {
+    http::ResponseHead head{302, {{"Location", before}, {"Server", "s"}, {"X-Request-ID", "theirs"}, {"Date", "d"}}};
+    edit_upstream_response(head, "/p");
+    EXPECT_EQ(head.headers.get("Location"), after);
+    EXPECT_FALSE(head.headers.contains("Server"));
+    EXPECT_FALSE(head.headers.contains("X-Request-ID"));
+    EXPECT_EQ(head.headers.get("Date"), "d");
+  }
+  http::ResponseHead plain{200, {{"Set-Cookie", "a"}, {"Set-Cookie", "b"}}};
+  edit_upstream_response(plain, "/p");
+  EXPECT_EQ(plain.headers.size(), 2u);
+}
+
+TEST(ProxyHeaders, ThePrefixThatClientsSee) {
+  Config config;
+  EXPECT_EQ(visible_prefix(config, kTarget), "/v1/sandboxes/x/proxy/8000");
+  config.server.eip = "gw.example.com";
+  EXPECT_EQ(visible_prefix(config, kTarget), "/sandboxes/x/proxy/8000");
+  config.server.eip = "gw.example.com/base/v1";
+  EXPECT_EQ(visible_prefix(config, kTarget), "/base/v1/sandboxes/x/proxy/8000");
+}
+
+}  // namespace
+}  // namespace osb::server

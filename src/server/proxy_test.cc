@@ -1,0 +1,77 @@
+// The proxy over real sockets: into the sandbox and back.
+
+#include <gmock/gmock.h>
+
+#include "server/test_server.h"
+
+namespace osb::server {
+namespace {
+
+using runtime::End;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+TEST(Proxy, RelaysARequestAndItsAnswer) {
+  TestServer server("[server]\napi_key = \"s3cret\"");
+  Reply created = server.call("POST", "/v1/sandboxes", R"({"image":{"uri":"h"},"entrypoint":["a"],"resourceLimits":{}})",
+                              {{"OPEN-SANDBOX-API-KEY", "s3cret"}});
+  std::string base = "/v1/sandboxes/" + created.text("id") + "/proxy/44772";
+  Reply reply = server.call("POST", base + "/a%2Fb?x=1&x", "payload",
+                            {{"OPEN-SANDBOX-API-KEY", "s3cret"}, {"Authorization", "Bearer s3cret"}, {"X-Mine", "1"}});
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_THAT(reply.body, AllOf(StartsWith("POST /a%2Fb?x=1&x\n"), HasSubstr("X-Mine: 1\n"), HasSubstr("\n\npayload"),
+                                HasSubstr("X-Forwarded-For: 127.0.0.1\n"), HasSubstr("X-Forwarded-Prefix: " + base + "\n"),
+                                Not(HasSubstr("s3cret"))));
+  EXPECT_FALSE(reply.headers.contains("Server"));
+  EXPECT_NE(reply.headers.get("X-Request-ID"), "theirs");
+  EXPECT_EQ(server.call("GET", base + "/teapot").status, 418);
+  EXPECT_THAT(server.call("GET", base).body, StartsWith("GET /\n"));
+  EXPECT_THAT(server.call("DELETE", base + "/x/").body, StartsWith("DELETE /x/\n"));
+  EXPECT_EQ(server.call("HEAD", base + "/x").status, 200);
+  EXPECT_THAT(server.call("OPTIONS", base + "/x").body, StartsWith("OPTIONS /x\n"));
+}
+
+TEST(Proxy, EditsAnswers) {
+  TestServer server;
+  std::string base = "/sandboxes/" + server.create() + "/proxy/8000";
+  EXPECT_EQ(server.call("GET", base + "/redirect").headers.get("Location"), base + "/next?x=1");
+  EXPECT_EQ(server.call("GET", base + "/redirect-away").headers.get("Location"), "//other.example/");
+  Reply cookies = server.call("GET", base + "/cookies");
+  EXPECT_EQ(std::count_if(cookies.headers.begin(), cookies.headers.end(), [](auto& f) { return f.name == "Set-Cookie"; }), 2);
+}
+
+TEST(Proxy, Refusals) {
+  TestServer server;
+  std::string id = server.create();
+  EXPECT_EQ(server.call("GET", "/sandboxes/nope/proxy/80/").code(), "SANDBOX::NOT_FOUND");
+  EXPECT_EQ(server.call("GET", "/sandboxes/" + id + "/proxy/0/").code(), "SANDBOX::INVALID_PORT");
+  EXPECT_EQ(server.call("GET", "/sandboxes/" + id + "/proxy/70000/").code(), "SANDBOX::INVALID_PORT");
+  EXPECT_EQ(server.call("GET", "/sandboxes/" + id + "/proxy/abc/").status, 422);
+  Reply closed = server.call("GET", "/sandboxes/" + id + "/proxy/9/");
+  EXPECT_EQ(closed.status, 502);
+  EXPECT_EQ(closed.code(), "BACKEND_CONNECTION_FAILED");
+  server.runtime.end_of(id, {End::Kind::exited, 3, ""});
+  server.loop.settle();
+  Reply ended = server.call("GET", "/sandboxes/" + id + "/proxy/44772/ping");
+  EXPECT_EQ(ended.status, 409);
+  EXPECT_EQ(ended.code(), "SANDBOX::NOT_RUNNING");
+  EXPECT_THAT(ended.text("message"), HasSubstr("code 3"));
+}
+
+TEST(Proxy, KeepsConnectionsToExecdOnly) {
+  TestServer server;
+  std::string a = server.create(), b = server.create();
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(server.call("GET", "/sandboxes/" + a + "/proxy/44772/ping").status, 200);
+  EXPECT_EQ(server.runtime.connects, 1);
+  EXPECT_EQ(server.call("POST", "/sandboxes/" + a + "/proxy/44772/x", "body").status, 200);
+  EXPECT_EQ(server.runtime.connects, 1);
+  EXPECT_EQ(server.call("GET", "/sandboxes/" + b + "/proxy/44772/ping").status, 200);
+  EXPECT_EQ(server.runtime.connects, 2) << "another sandbox has its own";
+  for (int i = 0; i < 2; ++i) EXPECT_EQ(server.call("GET", "/sandboxes/" + a + "/proxy/8000/").status, 200);
+  EXPECT_EQ(server.runtime.connects, 4);
+}
+
+}  // namespace
+}  // namespace osb::server

@@ -1,0 +1,332 @@
+// Every route, over a real socket.
+
+#include <gmock/gmock.h>
+
+#include "base/ids.h"
+#include "server/test_server.h"
+
+namespace osb::server {
+namespace {
+
+using runtime::End;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+constexpr const char* kCreate = R"({"image":{"uri":"host"},"entrypoint":["sleep","9"],"resourceLimits":{"cpu":"1"},
+  "timeout":600,"metadata":{"team":"t1"},"env":{"A":"b"},"platform":null})";
+
+TEST(Routes, CreateAnswersAsTheClientsNeed) {
+  TestServer server;
+  Reply reply = server.call("POST", "/v1/sandboxes", kCreate);
+  ASSERT_EQ(reply.status, 202) << reply.body;
+  auto body = reply.json().as_object();
+  std::string id(body.at("id").as_string());
+  EXPECT_TRUE(is_uuid(id));
+  EXPECT_EQ(reply.headers.get("Location"), "/v1/sandboxes/" + id);
+  EXPECT_EQ(reply.headers.get("Content-Type"), "application/json");
+  EXPECT_EQ(body.at("status").at("state").as_string(), "Running");
+  EXPECT_EQ(body.at("metadata").at("team").as_string(), "t1");
+  EXPECT_EQ(body.at("entrypoint").as_array().size(), 2u);
+  EXPECT_TRUE(std::string_view(body.at("createdAt").as_string()).ends_with('Z'));
+  EXPECT_TRUE(body.contains("expiresAt"));
+  EXPECT_FALSE(body.contains("image"));
+  EXPECT_FALSE(body.contains("platform"));
+  EXPECT_THAT(reply.body, Not(HasSubstr("null")));
+
+  Reply got = server.call("GET", "/sandboxes/" + id);
+  ASSERT_EQ(got.status, 200);
+  auto sandbox = got.json().as_object();
+  EXPECT_EQ(sandbox.at("image").at("uri").as_string(), "host");
+  EXPECT_EQ(sandbox.at("status").at("state").as_string(), "Running");
+  EXPECT_EQ(sandbox.at("createdAt"), body.at("createdAt"));
+  EXPECT_EQ(sandbox.at("expiresAt"), body.at("expiresAt"));
+}
+
+TEST(Routes, CreateErrors) {
+  TestServer server("[server]\nmax_sandbox_timeout_seconds = 3600");
+  EXPECT_EQ(server.call("POST", "/sandboxes", "{}").status, 422);
+  EXPECT_EQ(server.call("POST", "/sandboxes", "").status, 422);
+  Reply text = server.call("POST", "/sandboxes", kCreate, {{"Content-Type", "text/plain"}});
+  EXPECT_EQ(text.status, 422);
+  Reply limit = server.call("POST", "/sandboxes",
+                            R"({"image":{"uri":"host"},"entrypoint":["a"],"resourceLimits":{"cpu":"0"}})");
+  EXPECT_EQ(limit.status, 400);
+  EXPECT_EQ(limit.code(), "SANDBOX::INVALID_PARAMETER");
+  Reply missing = server.call("POST", "/sandboxes",
+                              R"({"image":{"uri":"missing"},"entrypoint":["a"],"resourceLimits":{}})");
+  EXPECT_EQ(missing.status, 404);
+  EXPECT_EQ(missing.code(), "IMAGE::NOT_FOUND");
+  Reply timeout = server.call("POST", "/sandboxes",
+                              R"({"image":{"uri":"host"},"entrypoint":["a"],"resourceLimits":{},"timeout":3601})");
+  EXPECT_EQ(timeout.status, 400);
+  EXPECT_EQ(server.runtime.creates, 0);
+}
+
+TEST(Routes, OversizedBodiesAreRefused) {
+  TestServer server;
+  std::string huge = R"({"env":{"A":")" + std::string((1 << 20) + 1, 'x') + "\"}}";
+  Reply reply = server.call("POST", "/v1/sandboxes", huge);
+  EXPECT_EQ(reply.status, 413);
+  EXPECT_EQ(reply.code(), "SANDBOX::REQUEST_TOO_LARGE");
+}
+
+TEST(Routes, GetListAndDelete) {
+  TestServer server;
+  std::string a = server.create(R"(,"metadata":{"team":"x"})");
+  std::string b = server.create(R"(,"metadata":{"team":"y"})");
+  Reply list = server.call("GET", "/v1/sandboxes");
+  ASSERT_EQ(list.status, 200);
+  auto items = list.json().at("items").as_array();
+  ASSERT_EQ(items.size(), 2u);
+  EXPECT_EQ(items[0].at("id").as_string(), b) << "newest first";
+  EXPECT_EQ(list.json().at("pagination").at("totalItems").as_int64(), 2);
+
+  EXPECT_EQ(server.call("GET", "/sandboxes?metadata=team%3Dx").json().at("items").as_array().size(), 1u);
+  EXPECT_EQ(server.call("GET", "/sandboxes?state=running").json().at("items").as_array().size(), 2u);
+  EXPECT_EQ(server.call("GET", "/sandboxes?state=Failed").json().at("items").as_array().size(), 0u);
+  Reply page = server.call("GET", "/sandboxes?page=2&pageSize=1");
+  EXPECT_EQ(page.json().at("items").at(0).at("id").as_string(), a);
+  EXPECT_FALSE(page.json().at("pagination").at("hasNextPage").as_bool());
+  EXPECT_EQ(server.call("GET", "/sandboxes?page=9").json().at("items").as_array().size(), 0u);
+  EXPECT_EQ(server.call("GET", "/sandboxes?pageSize=201").status, 422);
+  EXPECT_EQ(server.call("GET", "/sandboxes?metadata=team").code(), "INVALID_METADATA_FORMAT");
+
+  Reply gone = server.call("DELETE", "/v1/sandboxes/" + a);
+  EXPECT_EQ(gone.status, 204);
+  EXPECT_EQ(gone.body, "");
+  EXPECT_FALSE(gone.headers.contains("Content-Length"));
+  EXPECT_EQ(server.call("GET", "/v1/sandboxes/" + a).status, 404);
+  Reply again = server.call("DELETE", "/v1/sandboxes/" + a);
+  EXPECT_EQ(again.status, 404);
+  EXPECT_EQ(again.code(), "SANDBOX::NOT_FOUND");
+}
+
+TEST(Routes, RenewAndMetadata) {
+  TestServer server;
+  std::string id = server.create(R"(,"timeout":60)"), forever = server.create();
+  std::string base = "/v1/sandboxes/" + id;
+  Reply renewed = server.call("POST", base + "/renew-expiration", R"({"expiresAt":"2999-01-02T05:04:05.123456789+02:00"})");
+  ASSERT_EQ(renewed.status, 200) << renewed.body;
+  EXPECT_EQ(renewed.text("expiresAt"), "2999-01-02T03:04:05.123456Z");
+  EXPECT_EQ(server.call("GET", base).text("expiresAt"), "2999-01-02T03:04:05.123456Z");
+  Reply past = server.call("POST", base + "/renew-expiration", R"({"expiresAt":"2001-01-02T03:04:05Z"})");
+  EXPECT_EQ(past.status, 400);
+  EXPECT_EQ(past.code(), "SANDBOX::INVALID_EXPIRATION");
+  Reply never = server.call("POST", "/sandboxes/" + forever + "/renew-expiration", R"({"expiresAt":"2999-01-02T03:04:05Z"})");
+  EXPECT_EQ(never.status, 409);
+  EXPECT_EQ(server.call("POST", base + "/renew-expiration", "{}").status, 422);
+  EXPECT_EQ(server.call("POST", "/sandboxes/nope/renew-expiration", R"({"expiresAt":"2999-01-02T03:04:05Z"})").status, 404);
+
+  Reply patched = server.call("PATCH", base + "/metadata", R"({"a":"1","b":"2"})");
+  ASSERT_EQ(patched.status, 200) << patched.body;
+  EXPECT_EQ(patched.json().at("metadata").at("b").as_string(), "2");
+  patched = server.call("PATCH", base + "/metadata", R"({"a":null})", {{"Content-Type", "application/merge-patch+json"}});
+  EXPECT_EQ(patched.json().at("metadata").as_object().size(), 1u);
+  EXPECT_EQ(server.call("PATCH", base + "/metadata", "{}").status, 200);
+  EXPECT_EQ(server.call("PATCH", base + "/metadata", R"({"opensandbox.io/x":"1"})").code(), "INVALID_METADATA_LABEL");
+  EXPECT_EQ(server.call("PATCH", base + "/metadata", R"({"a":5})").status, 422);
+  EXPECT_EQ(server.call("PATCH", "/sandboxes/nope/metadata", "{}").status, 404);
+}
+
+TEST(Routes, Endpoints) {
+  TestServer server;
+  std::string id = server.create();
+  std::string proxy = "/sandboxes/" + id + "/proxy/";
+  EXPECT_EQ(server.call("GET", "/v1/sandboxes/" + id + "/endpoints/44772").text("endpoint"),
+            server.host() + "/v1" + proxy + "44772");
+  EXPECT_EQ(server.call("GET", "/sandboxes/" + id + "/endpoints/18080").text("endpoint"), server.host() + proxy + "18080");
+  EXPECT_EQ(server.call("GET", "/sandboxes/" + id + "/endpoints/80?use_server_proxy=true", "", {{"Host", "localhost:1"}})
+                .text("endpoint"),
+            "localhost:1" + proxy + "80");
+  EXPECT_EQ(server.call("GET", "/sandboxes/" + id + "/endpoints/65535").status, 200);
+  for (const char* port : {"0", "65536", "-1", "99999999999999999999"}) {
+    Reply reply = server.call("GET", "/sandboxes/" + id + "/endpoints/" + port);
+    EXPECT_EQ(reply.status, 400) << port;
+    EXPECT_EQ(reply.code(), "SANDBOX::INVALID_PORT") << port;
+  }
+  for (const char* tail : {"abc", "8080x", "80%20", "80?use_server_proxy=maybe", "80?expires=", "80?expires=soon"}) {
+    EXPECT_EQ(server.call("GET", "/sandboxes/" + id + "/endpoints/" + tail).status, 422) << tail;
+  }
+  Reply both = server.call("GET", "/sandboxes/" + id + "/endpoints/80?use_server_proxy=true&expires=5");
+  EXPECT_EQ(both.code(), "SANDBOX::INVALID_PARAMETER");
+  EXPECT_EQ(server.call("GET", "/sandboxes/" + id + "/endpoints/80?expires=5").code(), "SANDBOX::API_NOT_SUPPORTED");
+  Reply missing = server.call("GET", "/v1/sandboxes/nope/endpoints/80?use_server_proxy=true", "", {{"X-Request-ID", "mine"}});
+  EXPECT_EQ(missing.status, 404);
+  EXPECT_EQ(missing.headers.get("X-Request-ID"), "mine");
+}
+
+TEST(Routes, EndpointsBehindAPublicName) {
+  TestServer server("[server]\neip = \"https://gw.example.com/base/\"");
+  std::string id = server.create();
+  EXPECT_EQ(server.call("GET", "/v1/sandboxes/" + id + "/endpoints/80").text("endpoint"),
+            "gw.example.com/base/sandboxes/" + id + "/proxy/80");
+}
+
+TEST(Routes, HealthAndVersion) {
+  TestServer plain;
+  Reply health = plain.call("GET", "/health");
+  EXPECT_EQ(health.status, 200);
+  EXPECT_EQ(health.text("status"), "healthy");
+  EXPECT_EQ(health.text("runtime"), "fake");
+  EXPECT_EQ(health.text("isolation"), "test tier");
+  EXPECT_FALSE(health.json().as_object().contains("fallback"));
+  EXPECT_EQ(plain.call("GET", "/version").text("version"), OSB_VERSION);
+  EXPECT_EQ(plain.call("GET", "/v1/health").status, 404);
+  EXPECT_EQ(plain.call("GET", "/v1/version").status, 404);
+
+  TestServer fallback("[runtime]\ntype = \"docker\"\nfallback = \"native\"");
+  EXPECT_EQ(fallback.call("GET", "/health").text("configuredRuntime"), "docker");
+  EXPECT_TRUE(fallback.call("GET", "/health").json().at("fallback").as_bool());
+}
+
+TEST(Routes, MetricsEvents) {
+  TestServer server;
+  const char* event = R"({"eventType":"sandbox.create","createDurationMs":5,"success":true})";
+  EXPECT_EQ(server.call("POST", "/v1/metrics/events", event).status, 204);
+  EXPECT_EQ(server.call("POST", "/v1/metrics/events", "{}").status, 422);
+  EXPECT_EQ(server.call("POST", "/metrics/events", event).status, 404);
+}
+
+TEST(Routes, WhatIsNotBuiltSaysSo) {
+  TestServer server;
+  std::string id = server.create();
+  for (const char* verb : {"pause", "resume"}) {
+    Reply reply = server.call("POST", "/v1/sandboxes/" + id + "/" + verb);
+    EXPECT_EQ(reply.status, 400);
+    EXPECT_EQ(reply.code(), "SANDBOX::UNSUPPORTED");
+    EXPECT_THAT(reply.text("message"), StartsWith(verb));
+    EXPECT_EQ(server.call("POST", std::string("/v1/sandboxes/nope/") + verb).status, 404);
+  }
+  const std::pair<const char*, const char*> routes[] = {
+      {"GET", "/v1/snapshots"},   {"GET", "/snapshots/x"}, {"DELETE", "/snapshots/x"}, {"POST", "/v1/templates"},
+      {"GET", "/v1/templates"},   {"GET", "/templates/x"}, {"DELETE", "/templates/x"}, {"GET", "/v1/pools"},
+      {"POST", "/pools"},         {"PUT", "/pools/x"},     {"DELETE", "/pools/x"},
+  };
+  for (auto [method, path] : routes) {
+    Reply reply = server.call(method, path);
+    EXPECT_EQ(reply.status, 501) << method << path;
+    EXPECT_FALSE(reply.code().empty());
+    EXPECT_FALSE(reply.text("message").empty());
+  }
+  EXPECT_EQ(server.call("POST", "/v1/sandboxes/" + id + "/snapshots").status, 501);
+  EXPECT_EQ(server.call("GET", "/v1/sandboxes/" + id + "/networkpolicy").status, 501);
+}
+
+TEST(Routes, Diagnostics) {
+  TestServer server;
+  std::string id = server.create(R"(,"env":{"TOKEN":"hunter2"})");
+  std::string base = "/v1/sandboxes/" + id + "/diagnostics/";
+  Reply events = server.call("GET", base + "events");
+  EXPECT_EQ(events.status, 200);
+  EXPECT_EQ(events.headers.get("Content-Type"), "text/plain; charset=utf-8");
+  EXPECT_EQ(events.headers.get("Deprecation"), "true");
+  EXPECT_THAT(events.body, AllOf(HasSubstr("Created"), HasSubstr("Running")));
+  Reply inspect = server.call("GET", base + "inspect");
+  EXPECT_FALSE(inspect.headers.contains("Deprecation"));
+  EXPECT_THAT(inspect.body, AllOf(HasSubstr(id), HasSubstr("TOKEN"), Not(HasSubstr("hunter2"))));
+  EXPECT_EQ(server.call("GET", base + "logs").body, "(no logs)");
+  EXPECT_THAT(server.call("GET", base + "summary").body,
+              AllOf(HasSubstr("INSPECT"), HasSubstr("EVENTS"), HasSubstr("LOGS"), HasSubstr(id)));
+
+  Reply stable = server.call("GET", base + "events?scope=Runtime");
+  ASSERT_EQ(stable.status, 200) << stable.body;
+  auto body = stable.json().as_object();
+  EXPECT_EQ(body.at("sandboxId").as_string(), id);
+  EXPECT_EQ(body.at("kind").as_string(), "events");
+  EXPECT_EQ(body.at("scope").as_string(), "runtime");
+  EXPECT_EQ(body.at("delivery").as_string(), "inline");
+  EXPECT_EQ(body.at("contentLength").as_int64(), static_cast<int64_t>(body.at("content").as_string().size()));
+  EXPECT_FALSE(body.at("truncated").as_bool());
+  EXPECT_FALSE(stable.headers.contains("Deprecation"));
+  EXPECT_TRUE(server.call("GET", base + "events?scope=all").json().as_object().contains("warnings"));
+  EXPECT_EQ(server.call("GET", base + "logs?scope=container").status, 200);
+  for (const char* tail : {"events?scope=", "events?scope=container", "logs?scope=runtime", "logs?scope=x"}) {
+    EXPECT_EQ(server.call("GET", base + tail).code(), "DIAGNOSTICS_SCOPE_UNSUPPORTED") << tail;
+  }
+  for (const char* tail : {"events?limit=0", "events?limit=501", "logs?tail=0", "summary?event_limit=x"}) {
+    EXPECT_EQ(server.call("GET", base + tail).status, 422) << tail;
+  }
+  EXPECT_EQ(server.call("GET", "/sandboxes/nope/diagnostics/events").status, 404);
+  EXPECT_EQ(server.call("GET", "/sandboxes/nope/diagnostics/inspect").status, 404);
+
+  server.runtime.end_of(id, {End::Kind::exited, 3, ""});
+  server.loop.settle();
+  EXPECT_EQ(server.call("DELETE", "/v1/sandboxes/" + id).status, 204);
+  Reply afterwards = server.call("GET", base + "events");
+  EXPECT_EQ(afterwards.status, 200) << "how it ended stays readable";
+  EXPECT_THAT(afterwards.body, AllOf(HasSubstr("ENTRYPOINT_FAILED"), HasSubstr("Deleted")));
+}
+
+TEST(Routes, UnknownPathsAndMethodsHaveTheEnvelopeToo) {
+  TestServer server;
+  Reply unknown = server.call("GET", "/v2/sandboxes");
+  EXPECT_EQ(unknown.status, 404);
+  EXPECT_EQ(unknown.text("detail"), "Not Found");
+  EXPECT_FALSE(unknown.code().empty());
+  EXPECT_FALSE(unknown.text("message").empty());
+  EXPECT_FALSE(unknown.text("requestId").empty());
+  Reply method = server.call("PUT", "/v1/sandboxes", "{}");
+  EXPECT_EQ(method.status, 405);
+  EXPECT_EQ(method.text("detail"), "Method Not Allowed");
+  EXPECT_EQ(method.headers.get("Allow"), "GET, HEAD, POST");
+  EXPECT_EQ(server.call("OPTIONS", "/v1/sandboxes").status, 405);
+  EXPECT_EQ(server.call("GET", "/").status, 404);
+}
+
+TEST(Routes, SlashesAreTolerated) {
+  TestServer server;
+  std::string id = server.create();
+  for (std::string path : {"//v1/sandboxes/" + id, "/v1/sandboxes/" + id + "/", "///sandboxes/" + id + "//"}) {
+    EXPECT_EQ(server.call("GET", path).status, 200) << path;
+  }
+  EXPECT_EQ(server.call("GET", "/v1/sandboxes/").status, 200);
+  EXPECT_EQ(server.call("GET", "/health/").status, 200);
+}
+
+TEST(Routes, HeadIsAGetWithoutItsBody) {
+  TestServer server;
+  std::string id = server.create();
+  for (std::string path : {std::string("/health"), "/v1/sandboxes/" + id, "/v1/sandboxes/" + id + "/"}) {
+    Reply reply = server.call("HEAD", path);
+    EXPECT_EQ(reply.status, 200) << path;
+    EXPECT_EQ(reply.body, "");
+    EXPECT_EQ(reply.headers.get("Content-Length"), std::to_string(server.call("GET", path).body.size())) << path;
+  }
+  EXPECT_EQ(server.call("HEAD", "/v1/sandboxes/nope").status, 404);
+}
+
+TEST(Routes, ARestartKeepsSandboxes) {
+  TestServer server;
+  std::string id = server.create(R"(,"timeout":600)");
+  std::string before = server.call("GET", "/v1/sandboxes/" + id).body;
+  server.stop();
+  server.start();
+  EXPECT_EQ(server.call("GET", "/v1/sandboxes/" + id).body, before);
+  EXPECT_TRUE(server.runtime.adopted.contains(id));
+}
+
+TEST(Routes, AClientThatGoesAwayDuringCreateLeavesASandboxThatIsKnown) {
+  TestServer server;
+  server.runtime.hold.reset();
+  struct Impatient {
+    static io::Task<int> call(TestServer& server) {
+      auto socket = co_await io::connect_tcp("127.0.0.1", server.port);
+      std::string body = kCreate;
+      co_await io::write_all(*socket, "POST /v1/sandboxes HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                                      "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+      while (server.runtime.creates == 0) co_await io::yield();
+      co_return 0;  // closes
+    }
+  };
+  server.loop.await(Impatient::call(server));
+  server.loop.settle();
+  server.runtime.hold.set();
+  server.loop.settle();
+  EXPECT_EQ(server.runtime.sandboxes.size(), 1u);
+  EXPECT_EQ(server.call("GET", "/v1/sandboxes").json().at("pagination").at("totalItems").as_int64(), 1);
+}
+
+}  // namespace
+}  // namespace osb::server

@@ -1,0 +1,145 @@
+#pragma once
+
+// For unit tests: the whole server over a real loopback socket, on the test's own loop, with a runtime that makes nothing. A test
+// calls it like a client and looks at answers.
+
+#include <gmock/gmock.h>
+#include <netinet/in.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "http/client.h"
+#include "json/decode.h"
+#include "server/fake_runtime.h"
+#include "server/serve.h"
+#include "server/test_loop.h"
+
+namespace osb::server {
+
+struct Reply {
+  int status = 0;
+  http::Headers headers;
+  std::string body;
+
+  boost::json::value json() const {
+    auto value = json::parse(body);
+    EXPECT_TRUE(value) << body;
+    return value ? *value : boost::json::value();
+  }
+  std::string text(std::string_view member) const {
+    auto value = json();
+    auto* found = value.is_object() ? value.get_object().if_contains(member) : nullptr;
+    return found != nullptr && found->is_string() ? std::string(found->get_string()) : "";
+  }
+  std::string code() const { return text("code"); }
+};
+
+// Says what it saw; a few paths answer in a special way.
+inline io::Task<> echo_inside(http::Request& request, http::ResponseWriter& response) {
+  std::string_view path = request.head.path();
+  auto body = co_await http::read_all(*request.body, 1 << 20);
+  http::Headers headers{{"Content-Type", "text/plain"}, {"Server", "inside"}, {"X-Request-ID", "theirs"}};
+  if (path == "/redirect") headers.add("Location", "/next?x=1");
+  if (path == "/redirect-away") headers.add("Location", "//other.example/");
+  if (path == "/cookies") {
+    headers.add("Set-Cookie", "a=1");
+    headers.add("Set-Cookie", "b=2");
+  }
+  std::string seen = request.head.method + " " + request.head.target + "\n";
+  for (const auto& [name, value] : request.head.headers) seen.append(name).append(": ").append(value).append("\n");
+  seen.append("\n").append(body.value_or("(broken)"));
+  auto sent = co_await response.send(path == "/teapot" ? 418 : 200, std::move(headers), std::move(seen));
+  EXPECT_TRUE(sent);
+}
+
+class TestServer {
+ public:
+  explicit TestServer(std::string_view toml = "", std::map<std::string, std::string> environment = {})
+      : runtime(loop.executor(), echo_inside), stop_(loop.executor()) {
+    std::string pattern = testing::TempDir() + "server_test.XXXXXX";
+    EXPECT_NE(::mkdtemp(pattern.data()), nullptr);
+    directory_ = pattern;
+    toml_ = std::string(toml) + "\n[native]\nstate_dir = \"" + directory_ + "\"\n";
+    environment_ = std::move(environment);
+    start();
+  }
+  ~TestServer() {
+    stop();
+    loop.await(runtime.close());
+    std::filesystem::remove_all(directory_);
+  }
+
+  void start() {
+    auto config = parse_config(toml_, "", [this](const char* name) -> const char* {
+      auto found = environment_.find(name);
+      return found == environment_.end() ? nullptr : found->second.c_str();
+    });
+    ASSERT_TRUE(config) << config.error().message;
+    auto listener = io::listen_tcp("127.0.0.1", 0, 64);
+    ASSERT_TRUE(listener) << listener.error().message;
+    sockaddr_in address{};
+    socklen_t size = sizeof address;
+    ::getsockname(listener->get(), reinterpret_cast<sockaddr*>(&address), &size);
+    port = ntohs(address.sin_port);
+    stop_.reset();
+    running_ = loop.begin(run({.config = std::move(*config),
+                               .listener = std::move(*listener),
+                               .runtime = &runtime,
+                               .stop = &stop_,
+                               .isolation = "test tier"}));
+  }
+  void stop() {
+    if (!running_) return;
+    stop_.set();
+    auto result = loop.finish(running_);
+    EXPECT_TRUE(result) << result.error().message;
+    running_.reset();
+  }
+
+  std::string host() const { return "127.0.0.1:" + std::to_string(port); }
+
+  io::Task<Result<http::Response>> exchange(std::string method, std::string target, http::Headers headers,
+                                            std::string body) {
+    if (!headers.contains("Host")) headers.add("Host", host());
+    auto socket = CO_TRY(co_await io::connect_tcp("127.0.0.1", port));
+    http::ClientConnection connection(std::move(socket));
+    co_return co_await http::fetch(connection, {std::move(method), std::move(target), true, std::move(headers)},
+                                   std::move(body));
+  }
+  Reply call(std::string method, std::string target, std::string body = "", http::Headers headers = {}) {
+    return to_reply(loop.await(exchange(std::move(method), std::move(target), with_type(std::move(headers), body), body)));
+  }
+  auto begin(std::string method, std::string target, std::string body = "", http::Headers headers = {}) {
+    return loop.begin(exchange(std::move(method), std::move(target), with_type(std::move(headers), body), body));
+  }
+  static Reply to_reply(Result<http::Response> response) {
+    EXPECT_TRUE(response) << response.error().message;
+    if (!response) return {};
+    return {response->head.status, std::move(response->head.headers), std::move(response->body)};
+  }
+
+  std::string create(std::string_view extra = "") {
+    Reply reply = call("POST", "/v1/sandboxes",
+                       R"({"image":{"uri":"host"},"entrypoint":["sleep","9"],"resourceLimits":{})" + std::string(extra) + "}");
+    EXPECT_EQ(reply.status, 202) << reply.body;
+    return reply.text("id");
+  }
+
+  TestLoop loop;
+  FakeRuntime runtime;
+  uint16_t port = 0;
+
+ private:
+  static http::Headers with_type(http::Headers headers, const std::string& body) {
+    if (!body.empty() && !headers.contains("Content-Type")) headers.add("Content-Type", "application/json");
+    return headers;
+  }
+
+  io::Event stop_;
+  std::shared_ptr<TestLoop::Pending<Result<void>>> running_;
+  std::string directory_, toml_;
+  std::map<std::string, std::string> environment_;
+};
+
+}  // namespace osb::server

@@ -1,0 +1,146 @@
+"""Create, connect, info, list, renew, metadata, kill through the published client."""
+
+from datetime import datetime, timedelta, timezone
+
+import pytest
+from conftest import Sdk
+from lib.api import Api
+from opensandbox.exceptions import SandboxApiException, SandboxException
+from opensandbox.models.sandboxes import SandboxFilter
+
+pytestmark = pytest.mark.usefixtures("no_leaks")
+
+
+def test_create_run_kill(sdk):
+    sandbox = sdk.create(env={"COLOUR": "blue"}, metadata={"team": "t1"})
+    info = sdk.go(sandbox.get_info())
+    assert info.id == sandbox.id
+    assert info.status.state == "Running"
+    assert info.image.image == "host"
+    assert info.metadata == {"team": "t1"}
+    assert info.entrypoint == ["tail", "-f", "/dev/null"]
+    assert info.expires_at - datetime.now(timezone.utc) < timedelta(minutes=10)
+    ran = sdk.run(sandbox, "echo $COLOUR")
+    assert (ran.text if hasattr(ran, "text") else ran.logs.stdout[0].text) == "blue"
+    sdk.kill(sandbox)
+    with pytest.raises(SandboxException):
+        sdk.go(sdk.Sandbox.connect(sandbox.id, connection_config=sdk.config()))
+
+
+def test_connect(sdk):
+    made = sdk.create()
+    other = sdk.go(sdk.Sandbox.connect(made.id, connection_config=sdk.config()))
+    sdk.run(made, "echo shared > /tmp/x")
+    assert sdk.run(other, "cat /tmp/x").logs.stdout[0].text == "shared"
+    assert sdk.go(other.is_healthy()) is True
+    sdk.go(other.close())
+
+
+def test_without_expiry(sdk):
+    sandbox = sdk.create(timeout=None)
+    assert sdk.go(sandbox.get_info()).expires_at is None
+
+
+def test_renew(sdk):
+    sandbox = sdk.create(timeout=timedelta(minutes=2))
+    renewed = sdk.go(sandbox.renew(timedelta(hours=1)))
+    left = sdk.go(sandbox.get_info()).expires_at - datetime.now(timezone.utc)
+    assert timedelta(minutes=59) < left <= timedelta(hours=1)
+    assert renewed.expires_at == sdk.go(sandbox.get_info()).expires_at
+
+
+def test_metadata_patch(sdk):
+    sandbox = sdk.create(metadata={"keep": "1", "drop": "2"})
+    info = sdk.go(sandbox.patch_metadata({"drop": None, "new": "3"}))
+    assert info.metadata == {"keep": "1", "new": "3"}
+
+
+def test_endpoint(sdk, service):
+    sandbox = sdk.create()
+    endpoint = sdk.go(sandbox.get_endpoint(8080))
+    assert endpoint.endpoint == f"{service.address[0]}:{service.address[1]}/v1/sandboxes/{sandbox.id}/proxy/8080"
+
+
+def test_through_the_server_proxy(sdk):
+    sandbox = sdk.create(config=sdk.config(use_server_proxy=True))
+    assert sdk.run(sandbox, "echo proxied").logs.stdout[0].text == "proxied"
+
+
+class TestManager:
+    @pytest.fixture
+    def manager(self, sdk):
+        made = sdk.go(sdk.Manager.create(connection_config=sdk.config()))
+        yield made
+        sdk.go(made.close())
+
+    def test_list_with_filters(self, sdk, manager):
+        mine = [sdk.create(metadata={"suite": "manager", "n": str(n)}).id for n in range(3)]
+
+        def listed(**options):
+            page = sdk.go(manager.list_sandbox_infos(SandboxFilter(**options)))
+            return [info.id for info in page.sandbox_infos], page.pagination
+
+        assert listed(metadata={"suite": "manager"})[0] == mine[::-1]
+        assert listed(metadata={"suite": "manager", "n": "1"})[0] == [mine[1]]
+        assert listed(metadata={"suite": "manager"}, states=["Running"])[0] == mine[::-1]
+        assert listed(metadata={"suite": "manager"}, states=["Failed"])[0] == []
+        ids, pagination = listed(metadata={"suite": "manager"}, page=2, page_size=2)
+        assert ids == [mine[0]]
+        assert (pagination.total_items, pagination.total_pages, pagination.has_next_page) == (3, 2, False)
+
+    def test_kill_renew_and_get(self, sdk, manager):
+        sandbox = sdk.create()
+        assert sdk.go(manager.get_sandbox_info(sandbox.id)).id == sandbox.id
+        sdk.go(manager.renew_sandbox(sandbox.id, timedelta(hours=2)))
+        assert sdk.go(manager.get_sandbox_info(sandbox.id)).expires_at > datetime.now(timezone.utc) + timedelta(minutes=100)
+        sdk.go(manager.kill_sandbox(sandbox.id))
+        with pytest.raises(SandboxApiException) as caught:
+            sdk.go(manager.get_sandbox_info(sandbox.id))
+        assert caught.value.status_code == 404
+        sdk.forget(sandbox)
+
+    def test_unknown_sandbox(self, sdk, manager):
+        with pytest.raises(SandboxApiException) as caught:
+            sdk.go(manager.kill_sandbox("00000000-0000-4000-8000-000000000000"))
+        assert caught.value.status_code == 404
+        assert caught.value.error.code == "SANDBOX::NOT_FOUND"
+        assert caught.value.request_id
+
+
+class TestErrors:
+    def test_unknown_image(self, sdk):
+        with pytest.raises(SandboxApiException) as caught:
+            sdk.create("registry.example/none:1")
+        assert caught.value.status_code == 404
+        assert "registry.example/none:1" in str(caught.value) or sdk.version < (1, 0)  # 404 is not in the old client's schema
+
+    def test_entrypoint_that_cannot_be_executed(self, sdk):
+        with pytest.raises(SandboxApiException) as caught:
+            sdk.create(entrypoint=["/nope"])
+        assert caught.value.status_code == 400
+        assert caught.value.error.code == "SANDBOX::INVALID_ENTRYPOINT"
+        assert "/nope" in str(caught.value)
+
+    def test_impossible_limit(self, sdk):
+        with pytest.raises(SandboxApiException) as caught:
+            sdk.create(resource={"memory": "lots"})
+        assert caught.value.error.code == "SANDBOX::INVALID_PARAMETER"
+        assert "resourceLimits.memory" in str(caught.value)
+
+
+@pytest.mark.parametrize("flavour", ["sync", "async"])
+def test_key(keyed_service, flavour):
+    domain = f"{keyed_service.address[0]}:{keyed_service.address[1]}"
+    good = Sdk(flavour, domain, keyed_service.api_key)
+    sandbox = good.create()
+    assert good.run(sandbox, "echo in").logs.stdout[0].text == "in"
+    seen = good.run(sandbox, "env").logs.stdout
+    assert keyed_service.api_key not in " ".join(message.text for message in seen)
+    bad = Sdk(flavour, domain, "wrong")
+    with pytest.raises(SandboxApiException) as caught:
+        bad.create()
+    assert caught.value.status_code == 401
+    assert caught.value.error.code == "INVALID_API_KEY"
+    bad.finish()
+    good.finish()
+    assert Api(keyed_service).list_all() == []

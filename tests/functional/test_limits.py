@@ -1,0 +1,92 @@
+"""Limits are enforced, not just accepted."""
+
+import pytest
+from lib.api import Api
+
+pytestmark = pytest.mark.usefixtures("no_leaks")
+
+PYTHON = "/usr/bin/python3"
+
+
+def test_memory_hog_is_killed_and_the_sandbox_lives(api, make_sandbox):
+    made = make_sandbox(resourceLimits={"memory": "128Mi"})
+    ran = api.run(made["id"], [PYTHON, "-c", "b = bytearray(512 << 20); print(len(b))"])
+    assert ran.stdout == ""
+    assert ran.exit_code in (-1, 137)
+    assert api.status(made["id"])["state"] == "Running"
+    assert api.run(made["id"], [PYTHON, "-c", "print(len(bytearray(32 << 20)))"]).stdout == str(32 << 20)
+
+
+def test_memory_of_one_does_not_hurt_another(api, make_sandbox):
+    hog, other = make_sandbox(resourceLimits={"memory": "96Mi"}), make_sandbox(resourceLimits={"memory": "96Mi"})
+    api.run(hog["id"], [PYTHON, "-c", "b = bytearray(1 << 30)"])
+    assert api.run(other["id"], "echo fine").stdout == "fine"
+
+
+def test_shared_memory_and_tmp_count(api, make_sandbox):
+    """Writing to a memory file system is using memory."""
+    made = make_sandbox(resourceLimits={"memory": "96Mi"})
+    api.run(made["id"], "for d in /dev/shm /dev /run; do head -c 400M /dev/zero > $d/fill 2>/dev/null; done; true")
+    used = api.run(made["id"], "df -k --output=used,fstype / /dev /dev/shm /run 2>/dev/null | awk '$2 == \"tmpfs\" { sum += $1 } END { print sum + 0 }'")
+    assert used.exit_code is not None
+    assert int(used.stdout or 0) < 200 * 1024, f"{used.stdout} KiB in memory file systems of a 96 MiB sandbox"
+
+
+def test_cpu_quota(api, make_sandbox):
+    made = make_sandbox(resourceLimits={"cpu": "250m"})
+    script = "import time; end = time.monotonic() + 2\nwhile time.monotonic() < end: pass\nprint(time.process_time() / 2)"
+    share = float(api.run(made["id"], [PYTHON, "-c", script]).stdout)
+    assert 0.05 < share < 0.40, f"used {share:.2f} of a core with a quota of 0.25"
+
+
+def test_cpu_quota_holds_for_the_sum_of_processes(api, make_sandbox):
+    made = make_sandbox(resourceLimits={"cpu": "500m"})
+    script = "import os, time\nfor _ in range(3): os.fork()\nend = time.monotonic() + 2\nwhile time.monotonic() < end: pass\nprint(time.process_time() / 2, flush=True)"
+    shares = [float(line) for line in api.run(made["id"], [PYTHON, "-c", script]).texts("stdout")]
+    assert sum(shares) < 0.8, f"used {sum(shares):.2f} cores with a quota of 0.5"
+
+
+FORKS = """
+import os, time
+made, pids = 0, []
+try:
+    while made < 500:
+        pid = os.fork()
+        if pid == 0:
+            time.sleep(60)
+            os._exit(0)
+        made += 1
+        pids.append(pid)
+except OSError as error:
+    print(made, error.errno)
+for pid in pids:
+    os.kill(pid, 9)
+"""
+
+
+def test_process_limit(new_service):
+    service = new_service(native={"pids_limit": 64})
+    api = Api(service)
+    made = api.create()
+    counted, errno = map(int, api.run(made["id"], [PYTHON, "-c", FORKS]).stdout.split())
+    assert errno == 11  # EAGAIN
+    assert 32 < counted < 64
+    assert api.run(made["id"], "echo fine").stdout == "fine"
+    assert api.delete(made["id"]).status == 204
+
+
+def test_fork_bomb_is_contained_and_can_be_deleted(new_service):
+    service = new_service(native={"pids_limit": 128})
+    api = Api(service)
+    made, other = api.create(), api.create()
+    api.run(made["id"], "f() { f | f & }; f", background=True)
+    assert api.run(other["id"], "echo fine").stdout == "fine"
+    assert len(service.scope.sandbox_pids(made["id"])) <= 128
+    assert api.delete(made["id"]).status == 204
+    assert not service.scope.sandbox_pids(made["id"])
+    assert api.delete(other["id"]).status == 204
+
+
+def test_no_limit_means_no_limit(api, make_sandbox):
+    made = make_sandbox(resourceLimits={})
+    assert api.run(made["id"], [PYTHON, "-c", "print(len(bytearray(300 << 20)))"]).stdout == str(300 << 20)

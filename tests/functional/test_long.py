@@ -1,0 +1,69 @@
+"""The long variants: many lifecycles under random kill -9, and a thousand sandboxes at once. Run with --long."""
+
+import random
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from lib import leaks
+from lib.api import Api
+from lib.load import Creators
+from lib.waiting import wait_for
+from test_kill9 import VICTIMS, assert_all_work, delete_many, sandboxes_in_kernel
+
+pytestmark = pytest.mark.long
+
+
+def test_500_lifecycles_under_random_kills(new_service):
+    seed = random.randrange(1 << 32)
+    chance = random.Random(seed)
+    print(f"seed {seed}")
+    service = new_service()
+    api = Api(service)
+    baseline = leaks.snapshot(service)
+    keepers = [api.create()["id"] for _ in range(5)]
+    kills = 0
+    with Creators(api, threads=4, also_delete=True) as creators:
+        while len(creators.answered) < 500:
+            before = creators.started
+            VICTIMS[chance.choice(list(VICTIMS))](service)
+            kills += 1
+            goal = before + chance.randrange(3, 25)
+            wait_for(lambda goal=goal: creators.started >= goal, 60, f"creates go on after kill {kills} (seed {seed})", interval=0.002)
+            time.sleep(chance.random() * 0.1)  # a random phase, so that kills hit every step of a create
+    print(f"{len(creators.answered)} lifecycles, {kills} kills")
+    assert not creators.wrong, creators.wrong[:3]
+    assert_all_work(api, keepers)
+    listed = {item["id"] for item in api.list_all()}
+    assert set(keepers) | creators.alive <= listed
+    assert_all_work(api, sorted(listed))
+    wait_for(lambda: sandboxes_in_kernel(service) == listed, 10, "what runs is what is listed")
+    service.scope.sandbox_ids |= listed
+    delete_many(api, listed)
+    leaks.assert_nothing_leaked(service, baseline, timeout=20)
+
+
+def test_a_thousand_at_once(new_service):
+    service = new_service()
+    api = Api(service)
+    baseline = leaks.snapshot(service)
+    memory = available_memory()
+    with ThreadPoolExecutor(8) as pool:
+        ids = list(pool.map(lambda _: api.create(timeout=3600)["id"], range(1000)))
+        per_sandbox = (memory - available_memory()) / 1000
+        print(f"{per_sandbox / 1024:.0f} KiB of memory for each; the server holds {service.server_memory_bytes() >> 20} MiB")
+        assert all(pool.map(api.ping, ids))
+        assert len(api.list_all()) == 1000
+        assert list(pool.map(lambda name: api.run(name, "echo $OPENSANDBOX_ID").stdout, ids[::10])) == ids[::10]
+        service.kill_both()
+        service.start(timeout=60)
+        assert all(pool.map(api.ping, ids))
+    delete_many(api, ids)
+    leaks.assert_nothing_leaked(service, baseline, timeout=30)
+
+
+def available_memory():
+    for line in open("/proc/meminfo", encoding="ascii"):
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    raise AssertionError("no MemAvailable")

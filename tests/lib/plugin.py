@@ -1,0 +1,135 @@
+"""Options, fixtures and failure reports of the system test suites. A suite's conftest.py imports everything from here."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from . import leaks
+from .api import Api
+from .service import ALIVE, Service
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def pytest_addoption(parser):
+    parser.addoption("--bin", default=None, help="directory of the executables under test")
+    parser.addoption("--long", action="store_true", help="also run the long variants")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "long: takes minutes; runs with --long only")
+
+
+def pytest_collection_modifyitems(config, items):
+    reason = None
+    if os.geteuid() != 0:
+        reason = "the service under test has to be started as root"
+    for item in items:
+        if reason:
+            item.add_marker(pytest.mark.skip(reason=reason))
+        elif "long" in item.keywords and not config.getoption("--long"):
+            item.add_marker(pytest.mark.skip(reason="a long variant; give --long"))
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = (yield).get_result()
+    if report.failed:
+        for service in ALIVE:
+            report.sections.append((f"log of {service.directory.name}, port {service.address[1]}", service.log_tail()))
+
+
+def newest_bin_dir():
+    candidates = [REPOSITORY / "build" / preset / "bin" for preset in ("release", "dev")]
+    built = [path for path in candidates if (path / "opensandbox-server").exists()]
+    return max(built, key=lambda path: (path / "opensandbox-server").stat().st_mtime, default=None)
+
+
+@pytest.fixture(scope="session")
+def bin_dir(pytestconfig):
+    path = pytestconfig.getoption("--bin") or newest_bin_dir()
+    if path is None or not (Path(path) / "opensandbox-server").exists():
+        pytest.exit(f"no opensandbox-server in {path or 'build/{release,dev}/bin'}: build first, or give --bin", returncode=4)
+    return Path(path)
+
+
+@pytest.fixture(scope="session")
+def service(bin_dir, request):
+    """The shared service without a key. Tests leave it as they found it."""
+    return shared_service(request, bin_dir)
+
+
+@pytest.fixture(scope="session")
+def api(service):
+    return Api(service)
+
+
+@pytest.fixture(scope="session")
+def keyed_service(bin_dir, request):
+    return shared_service(request, bin_dir, api_key="a-key-for-tests-0123456789")
+
+
+def shared_service(request, bin_dir, **options):
+    made = Service(bin_dir, **options)
+    request.addfinalizer(made.destroy)  # also when the start fails; the report of that still finds the log
+    made.start()
+    warm_up(made)
+    return made
+
+
+@pytest.fixture
+def new_service(bin_dir):
+    """Makes services of the test's own: new_service(native={...}) starts one."""
+    made = []
+
+    def make(start=True, **options):
+        service = Service(bin_dir, **options)
+        made.append(service)
+        if start:
+            service.start()
+            warm_up(service)
+        return service
+
+    yield make
+    for service in made:
+        service.destroy()
+
+
+@pytest.fixture(scope="module")
+def sandbox(api):
+    """One running sandbox for the tests of a module that do not harm it."""
+    made = api.create()
+    yield made["id"]
+    api.delete(made["id"])
+
+
+@pytest.fixture
+def make_sandbox(api):
+    """Makes sandboxes of the test's own on the shared service; they are deleted afterwards."""
+    made = []
+
+    def make(**fields):
+        sandbox = api.create(**fields)
+        made.append(sandbox["id"])
+        return sandbox
+
+    yield make
+    for sandbox_id in made:
+        api.delete(sandbox_id)
+
+
+@pytest.fixture
+def no_leaks(service):
+    """After the test the shared service holds exactly what it held before. Name it before fixtures that make things."""
+    before = leaks.snapshot(service)
+    yield
+    leaks.assert_nothing_leaked(service, before)
+
+
+def warm_up(service):
+    """One sandbox's life: teaches the scope where this service keeps its control groups, and fills lazy state."""
+    api = Api(service)
+    made = api.create()
+    assert api.run(made["id"], "true").exit_code == 0
+    assert api.delete(made["id"]).status == 204

@@ -1,0 +1,166 @@
+"""Which things on this host belong to one service under test.
+
+Other services, other people's too, run on the same machine, so nothing is found by a global name. A sandbox is known by its
+id: the control group path of its processes contains it, and what is above the id in that path is the service's own subtree.
+"""
+
+import os
+import signal
+from pathlib import Path
+
+from .waiting import process_stat, wait_for
+
+
+class Scope:
+    def __init__(self, bin_dir, state_dir):
+        self.bin_dir = str(bin_dir)
+        self.state_dir = str(state_dir)
+        self.launcher_pid = None
+        self.sandbox_ids = set()
+        self.cgroup_roots = set()  # (mount point, path of the service's subtree)
+
+    def remember(self, sandbox_id):
+        """A sandbox that this service made; its running processes teach us the service's control groups."""
+        self.sandbox_ids.add(sandbox_id)
+        if not self.cgroup_roots:
+            self.learn(sandbox_id)
+
+    def learn(self, sandbox_id):
+        mounts = cgroup_mounts()
+        for pid in all_pids():
+            for controllers, path in cgroups_of(pid):
+                parts = path.strip("/").split("/")
+                index = next((i for i, part in enumerate(parts) if sandbox_id in part), None)
+                if index is None or controllers not in mounts:
+                    continue
+                # A subtree at the very top would make the whole host ours.
+                assert index > 0, f"sandbox {sandbox_id} lives in the host's root control group: {path}"
+                self.cgroup_roots.add((mounts[controllers], "/" + "/".join(parts[:index])))
+
+    def cgroups(self):
+        """Every control group below the service's subtrees, as host paths."""
+        found = set()
+        for mount, path in self.cgroup_roots:
+            root = mount + path
+            for directory, names, _ in os.walk(root):
+                found.update(os.path.join(directory, name) for name in names)
+        return found
+
+    def processes(self):
+        """pid -> what it is, for everything of this service except launcher and server themselves."""
+        roots = {path for _, path in self.cgroup_roots}
+        family = descendants(self.launcher_pid) if self.launcher_pid else set()
+        own = {self.launcher_pid} | set(direct_children(self.launcher_pid)) if self.launcher_pid else set()
+        found = {}
+        for pid in all_pids():
+            if pid == self.launcher_pid:
+                continue
+            stat = process_stat(pid)
+            if stat is None:
+                continue
+            in_tree = any(path.startswith(root + "/") for _, path in cgroups_of(pid) for root in roots)
+            long_lived = pid in own and stat["state"] not in "ZX" and not in_tree
+            if long_lived and is_role(pid):
+                continue
+            if in_tree or pid in family or executable(pid).startswith(self.bin_dir + "/"):
+                found[pid] = f"pid {pid} {stat['name']} state {stat['state']} start {stat['start_time']}"
+        return found
+
+    def sandbox_pids(self, sandbox_id):
+        """Host pids of one sandbox's processes, the init first."""
+        pids = [
+            pid for pid in all_pids()
+            if any(sandbox_id in part for _, path in cgroups_of(pid) for part in path.split("/"))
+        ]  # fmt: skip
+        return sorted(pids, key=lambda pid: (namespace_pid(pid), pid))
+
+    def reap(self):
+        """Ends all that is left of the service: only processes that are attributed to it, by pid."""
+        def kill_all():
+            left = self.processes()
+            for pid in left:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+            return not any(stat and stat["state"] not in "ZX" for stat in map(process_stat, left))
+
+        try:
+            wait_for(kill_all, 5, "leftover processes end")
+        except AssertionError:
+            pass
+        roots = [mount + path for mount, path in self.cgroup_roots]
+        for path in sorted([*self.cgroups(), *roots], key=len, reverse=True):
+            try:
+                os.rmdir(path)
+            except OSError:
+                pass
+
+
+def is_role(pid):
+    """Server, egress: the launcher's long-lived children, as opposed to a worker or a half-made sandbox."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return False
+    return any(word in (b"server", b"egress") for word in words[1:3])
+
+
+def all_pids():
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
+def cgroups_of(pid):
+    """(controllers, path) for every hierarchy; v2 has the controllers ''."""
+    try:
+        text = Path(f"/proc/{pid}/cgroup").read_text()
+    except OSError:
+        return []
+    return [tuple(line.split(":", 2)[1:]) for line in text.splitlines()]
+
+
+def cgroup_mounts():
+    """controllers as /proc/<pid>/cgroup names them -> mount point."""
+    mounts = {}
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        left, _, right = line.partition(" - ")
+        kind, _, options = right.split(" ", 2)
+        point = left.split(" ")[4]
+        if kind == "cgroup2":
+            mounts.setdefault("", point)
+        elif kind == "cgroup":
+            wanted = [o for o in options.split(",") if o not in ("rw", "ro", "xattr", "clone_children")]
+            mounts.setdefault(",".join(wanted), point)
+    return mounts
+
+
+def direct_children(parent):
+    return [pid for pid in all_pids() if (stat := process_stat(pid)) and stat["parent"] == parent]
+
+
+def descendants(root):
+    parents = {pid: stat["parent"] for pid in all_pids() if (stat := process_stat(pid))}
+    family, grew = {root}, True
+    while grew:
+        more = {pid for pid, parent in parents.items() if parent in family} - family
+        family |= more
+        grew = bool(more)
+    return family - {root}
+
+
+def executable(pid):
+    try:
+        return os.readlink(f"/proc/{pid}/exe")
+    except OSError:
+        return ""
+
+
+def namespace_pid(pid):
+    """The pid as the process itself sees it: 1 for a sandbox's init."""
+    try:
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith("NSpid:"):
+                return int(line.split()[-1])
+    except OSError:
+        pass
+    return 1 << 30

@@ -1,0 +1,202 @@
+"""A service under test: its own configuration, port, state directory and log, started as root in the foreground.
+
+The process we start becomes the launcher; the server is its child. Sandboxes outlive both, so destroy() ends what is left.
+"""
+
+import json
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+from pathlib import Path
+
+from . import rawhttp
+from .scope import Scope
+from .waiting import process_gone, process_stat, wait_for
+
+# On a real disk: overlay uppers and fsync behave differently on tmpfs.
+STATE_PARENT = Path("/var/tmp")
+
+# Every service that is not destroyed yet; the failure report quotes their logs.
+ALIVE = []
+
+
+class Service:
+    def __init__(self, bin_dir, *, api_key="", server=None, native=None, images=None, env=None):
+        self.bin_dir = Path(bin_dir).resolve()
+        self.directory = Path(tempfile.mkdtemp(prefix="osb-test-", dir=STATE_PARENT))
+        self.directory.chmod(0o755)  # the server is not root and has to reach its state below
+        self.state_dir = self.directory / "state"
+        self.config_path = self.directory / "config.toml"
+        self.log_path = self.directory / "service.log"
+        self.address = ("127.0.0.1", free_port())
+        self.api_key = api_key
+        self.env = dict(env or {})
+        self.process = None
+        self.scope = Scope(self.bin_dir, self.state_dir)
+        sections = {
+            "server": {"host": self.address[0], "port": self.address[1], **({"api_key": api_key} if api_key else {}), **(server or {})},
+            "runtime": {"type": "native"},
+            "native": {"state_dir": str(self.state_dir), **(native or {})},
+            "native.images": images or {},
+        }
+        self.config_path.write_text(to_toml(sections), encoding="utf-8")
+        ALIVE.append(self)
+
+    # Start and stop
+
+    def spawn(self):
+        """Starts the service without waiting for it."""
+        assert self.process is None or self.process.poll() is not None, "the service runs already"
+        environment = {
+            "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+            "HOME": str(self.directory),
+            **self.env,
+        }
+        with open(self.log_path, "ab") as log:
+            self.process = subprocess.Popen(
+                [self.bin_dir / "opensandbox-server", "--config", self.config_path],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, cwd=self.directory,
+            )  # fmt: skip
+        self.scope.launcher_pid = self.process.pid
+
+    def start(self, timeout=15):
+        self.spawn()
+        self.wait_healthy(timeout)
+        return self
+
+    def wait_healthy(self, timeout=15):
+        def answers():
+            code = self.process.poll()
+            if code is not None:
+                raise RuntimeError(f"the service ended with {code} instead of answering:\n{self.log_tail()}")
+            return self.is_healthy()
+
+        wait_for(answers, timeout, "GET /health answers 200", interval=0.005)
+
+    def is_healthy(self):
+        try:
+            return rawhttp.request(self.address, "GET", "/health", timeout=5).status == 200
+        except (OSError, rawhttp.Closed):
+            return False
+
+    def stop(self, timeout=15):
+        """SIGTERM: launcher and server end, sandboxes live on. Returns the exit status."""
+        server = self.server_pid(required=False)
+        self.process.send_signal(signal.SIGTERM)
+        status = self.process.wait(timeout)
+        if server:
+            wait_for(lambda: process_gone(server), timeout, "the server ends together with the launcher")
+        return status
+
+    def restart(self):
+        self.stop()
+        return self.start()
+
+    # Processes
+
+    @property
+    def launcher_pid(self):
+        return self.process.pid
+
+    def server_pid(self, required=True):
+        """The process that answers HTTP: the launcher's child with `server` in its command line."""
+        for pid in child_pids(self.process.pid):
+            try:
+                words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            stat = process_stat(pid)
+            if b"server" in words[1:3] and stat and stat["state"] not in "ZX":
+                return pid
+        assert not required, f"no server process below launcher {self.process.pid}; log:\n{self.log_tail()}"
+        return None
+
+    def kill_server(self, timeout=15):
+        """kill -9 of the server only, and waits until the launcher has started another one that answers."""
+        old = self.server_pid()
+        os.kill(old, signal.SIGKILL)
+        wait_for(lambda: (self.server_pid(required=False) or old) != old, timeout, "the launcher starts a new server")
+        self.wait_healthy(timeout)
+
+    def kill_launcher(self, timeout=15):
+        """kill -9 of the launcher; the server has to notice and end by itself."""
+        server = self.server_pid()
+        self.process.kill()
+        self.process.wait(timeout)
+        wait_for(lambda: process_gone(server), timeout, "the server ends when its launcher is gone")
+
+    def kill_both(self, timeout=15):
+        """kill -9 of both, in the same instant as far as a test can."""
+        server = self.server_pid()
+        os.kill(server, signal.SIGKILL)
+        self.process.kill()
+        self.process.wait(timeout)
+        wait_for(lambda: process_gone(server), timeout, "the killed server is gone")
+
+    def server_memory_bytes(self):
+        for line in Path(f"/proc/{self.server_pid()}/status").read_text().splitlines():
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1]) * 1024
+        raise AssertionError("no VmRSS for the server")
+
+    # The end
+
+    def log_tail(self, lines=60):
+        try:
+            return "\n".join(self.log_path.read_text(errors="replace").splitlines()[-lines:])
+        except OSError:
+            return "(no log)"
+
+    def destroy(self):
+        """Ends the service and everything of it, gently where possible. For tear-down: it never fails a test."""
+        if self in ALIVE:
+            ALIVE.remove(self)
+        if self.process is not None and self.process.poll() is None:
+            self.process.terminate()
+            try:
+                self.process.wait(10)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait(10)
+        self.scope.reap()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def to_toml(sections):
+    # A JSON text of a string, number, boolean or list of these is also a TOML value.
+    lines = []
+    for name, values in sections.items():
+        lines.append(f"[{name}]")
+        lines += [f"{json.dumps(key)} = {json.dumps(value)}" for key, value in values.items()]
+    return "\n".join(lines) + "\n"
+
+
+def free_port():
+    # Below the ephemeral range, so that no outgoing connection takes it while the service is down.
+    while True:
+        port = random.randrange(20000, 32000)
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
+
+
+def child_pids(parent):
+    try:
+        tasks = os.listdir(f"/proc/{parent}/task")
+    except OSError:
+        return []
+    pids = []
+    for task in tasks:
+        try:
+            pids += [int(pid) for pid in Path(f"/proc/{parent}/task/{task}/children").read_text().split()]
+        except OSError:
+            continue
+    return pids
