@@ -39,10 +39,11 @@ TOML
 
 # start_service BIN DIR PORT: returns when it answers.
 start_service() {
-  local bin=$1 dir=$2 port=$3 pid i
+  local bin dir=$2 port=$3 pid i
+  bin=$(realpath "$1")
   as_root true  # a password is asked for here, not in the background
   # shellcheck disable=SC2016  # $$ and the arguments belong to the inner shell, whose pid the service keeps
-  as_root setsid bash -c 'echo "$$" >"$2/pid.new"; exec "$1" --config "$2/config.toml"' - "$PWD/$bin/opensandbox-server" "$dir" \
+  as_root setsid bash -c 'echo "$$" >"$2/pid.new"; exec "$1" --config "$2/config.toml"' - "$bin/opensandbox-server" "$dir" \
     >"$dir/log" 2>&1 </dev/null &
   for ((i = 0; i < 300; i++)); do
     if is_healthy "$port"; then
@@ -67,4 +68,31 @@ stop_service() {
   done
   if service_pid "$dir" >/dev/null; then die "The service (process $pid) does not stop; its log is $dir/log"; fi
   rm -f "$dir/pid" "$dir/pid.new"
+}
+
+# temporary_service BIN NAME: a service with a state directory and a port of its own, which ends with this script. Sets dir and port.
+temporary_service() {
+  temporary_bin=$1
+  dir=$(mktemp -d "/var/tmp/osb-$2-XXXXXX")  # a real disk, and reachable for the unprivileged server
+  chmod 755 "$dir"
+  port=$(free_port)
+  trap end_temporary_service EXIT
+  write_config "$dir" "$port" "$dir/state"
+  start_service "$1" "$dir" "$port"
+}
+
+# shellcheck disable=SC2317  # the trap calls it
+end_temporary_service() {
+  "$temporary_bin/osb" rm --all --server "127.0.0.1:$port" >/dev/null 2>&1 || true
+  stop_service "$dir"
+  as_root rm -rf "$dir"
+}
+
+# A port below the range that the kernel hands out by itself.
+free_port() {
+  local candidate
+  for ((candidate = 18400 + RANDOM % 1000; candidate < 20000; candidate++)); do
+    if ! is_taken "$candidate"; then break; fi
+  done
+  printf '%s' "$candidate"
 }

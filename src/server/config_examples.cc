@@ -268,7 +268,8 @@ Result<std::string_view> config_example(std::string_view name) {
     if (known == name) return text;
     names.append(names.empty() ? "" : ", ").append(known);
   }
-  return fail(Code::invalid_argument, "there is no example '" + std::string(name) + "'; the examples are " + names);
+  return fail(Code::invalid_argument,
+              "there is no example '" + std::string(name) + "'; the examples are " + names);
 }
 
 }  // namespace osb::server

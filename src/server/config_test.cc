@@ -11,19 +11,21 @@ namespace {
 
 using testing::HasSubstr;
 
+using Variables = std::map<std::string, std::string>;
+
 class FakeEnvironment {
  public:
-  FakeEnvironment(std::map<std::string, std::string> values) : values_(std::move(values)) {}
+  explicit FakeEnvironment(Variables values) : values_(std::move(values)) {}
   const char* operator()(const char* name) const {
     auto found = values_.find(name);
     return found == values_.end() ? nullptr : found->second.c_str();
   }
 
  private:
-  std::map<std::string, std::string> values_;
+  Variables values_;
 };
 
-Result<Config> parse(std::string_view text, std::map<std::string, std::string> environment = {}) {
+Result<Config> parse(std::string_view text, Variables environment = {}) {
   return parse_config(text, "test.toml", FakeEnvironment(std::move(environment)));
 }
 
@@ -166,23 +168,24 @@ TEST(Config, TheEnvironmentReplacesTheKey) {
 }
 
 TEST(Config, WhereTheFileIs) {
-  FakeEnvironment plain({{"HOME", "/home/u"}});
+  FakeEnvironment plain(Variables{{"HOME", "/home/u"}});
   EXPECT_EQ(config_path(std::nullopt, plain), "/home/u/.sandbox.toml");
-  FakeEnvironment named({{"HOME", "/home/u"}, {"SANDBOX_CONFIG_PATH", "~/x.toml"}});
+  FakeEnvironment named(Variables{{"HOME", "/home/u"}, {"SANDBOX_CONFIG_PATH", "~/x.toml"}});
   EXPECT_EQ(config_path(std::nullopt, named), "/home/u/x.toml");
   EXPECT_EQ(config_path("/flag.toml", named), "/flag.toml");
 }
 
 TEST(Config, AMissingFileIsTheDefault) {
-  auto config = load_config(testing::TempDir() + "no-such-file.toml", FakeEnvironment({}));
+  auto config = load_config(testing::TempDir() + "no-such-file.toml", FakeEnvironment(Variables{}));
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->source, "");
   std::string path = testing::TempDir() + "config_test.toml";
   ASSERT_TRUE(write_file(path, "[server]\nport = 1234\n", O_CREAT | O_TRUNC | O_WRONLY));
-  config = load_config(path, FakeEnvironment({}));
+  config = load_config(path, FakeEnvironment(Variables{}));
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->server.port, 1234);
-  EXPECT_FALSE(load_config(testing::TempDir(), FakeEnvironment({}))) << "a directory is not a missing file";
+  EXPECT_FALSE(load_config(testing::TempDir(), FakeEnvironment(Variables{})))
+      << "a directory is not a missing file";
 }
 
 TEST(Config, Exposure) {
