@@ -78,8 +78,8 @@ Result<T> in_context(std::string_view what, Result<T> result) {
   })
 
 namespace osb::detail {
-template <class T>
-T take(std::expected<T, Error>& r) {
+template <class T, class E>
+T take(std::expected<T, E>& r) {
   if constexpr (!std::is_void_v<T>) return std::move(*r);
 }
 }  // namespace osb::detail

@@ -1,9 +1,11 @@
 #pragma once
 
-// The HTTP/1.1 client: one connection, one request at a time, bodies streamed both ways. ConnectionPool keeps idle ones.
+// The HTTP/1.1 client: one connection, one request at a time, bodies streamed both ways. Answers are read as
+// strictly as requests are. Time limits are the caller's (io::with_deadline), except that a write which does
+// not end is given up.
 
-#include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "http/message.h"
@@ -18,15 +20,21 @@ class ClientConnection {
   ClientConnection(ClientConnection&&) noexcept;
   ClientConnection& operator=(ClientConnection&&) noexcept;
 
-  // `length`: a number (0 for no body), or nothing for a chunked body. Host is the caller's to set.
+  // `length`: a number (0 for no body), or nothing for a chunked body. Host is the caller's to set. With a
+  // body the head goes out with its first bytes; write("") sends it alone, and read_head() sends it at the
+  // latest.
   Task<Result<void>> send_head(RequestHead head, std::optional<uint64_t> length);
   Task<Result<void>> write(std::string_view bytes);
   Task<Result<void>> finish();
-  Task<Result<ResponseHead>> read_head();  // skips 1xx answers
-  BodyReader& body();                      // of the answer
-  bool reusable() const;                   // the answer was read to its end and neither side closes
+  // Skips 1xx answers except 101. Reading and writing may go on at the same time.
+  Task<Result<ResponseHead>> read_head();
+  BodyReader& body();       // of the answer; valid for as long as the connection
+  bool reusable() const;    // the answer was read to its end and neither side closes
+  bool alive();             // for idle connections: nothing arrived, not even the end
+  bool touched() const;     // bytes of the current request may have reached the other side
+  size_t buffered() const;  // bytes that body() can give without waiting, framing included
   io::Socket& socket();
-  std::string take_buffered();             // after a 101: bytes that came behind the head
+  std::string take_buffered();  // after a 101: bytes that came behind the head
 
  private:
   struct Impl;
@@ -38,6 +46,7 @@ struct Response {
   std::string body;
 };
 // One whole exchange on a connection.
-Task<Result<Response>> fetch(ClientConnection& connection, RequestHead head, std::string body, size_t body_limit = 16 << 20);
+Task<Result<Response>> fetch(ClientConnection& connection, RequestHead head, std::string body,
+                             size_t body_limit = 16 << 20);
 
 }  // namespace osb::http

@@ -1,8 +1,9 @@
 #pragma once
 
-// The strictness layer. Beast is lenient where leniency is dangerous behind or in front of a proxy (two Host lines, foldings,
-// odd Transfer-Encoding values, ...). check_request_head() sees the raw bytes of a head first, up to and including the
-// empty line, and refuses whatever two parsers could read differently. The rejection table is head_check_test.cc.
+// The strictness layer. Beast is lenient where leniency is dangerous behind or in front of a proxy (two Host
+// lines, foldings, odd Transfer-Encoding values, ...). check_request_head() sees the raw bytes of a head
+// first, up to and including the empty line, and refuses whatever two parsers could read differently. The
+// rejection table is head_check_test.cc.
 
 #include <string_view>
 
@@ -14,8 +15,8 @@ inline constexpr size_t kMaxHeadBytes = 64 * 1024;
 inline constexpr size_t kMaxHeaderFields = 128;
 inline constexpr size_t kMaxTargetBytes = 16 * 1024;
 
-// Code::invalid_argument with the reason; Code::too_large for the limits; Code::unsupported for a method, version or
-// transfer coding that exists but is not served here.
+// Code::invalid_argument with the reason; Code::too_large for the limits; Code::unsupported for a method,
+// version or transfer coding that exists but is not served here.
 Result<void> check_request_head(std::string_view head);
 
 }  // namespace osb::http

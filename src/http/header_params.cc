@@ -7,7 +7,7 @@ namespace {
 
 std::unexpected<Error> bad(std::string what) { return fail(Code::invalid_argument, std::move(what)); }
 
-bool is_token_char(char c) {
+bool is_word_char(char c) {
   bool alnum = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
   return alnum || (c != '\0' && std::string_view("!#$%&'*+-.^_`|~").contains(c));
 }
@@ -43,9 +43,9 @@ Result<std::string> take_bare(std::string_view& text) {
 
 }  // namespace
 
-bool is_token(std::string_view text) {
+bool is_word(std::string_view text) {
   for (char c : text) {
-    if (!is_token_char(c)) return false;
+    if (!is_word_char(c)) return false;
   }
   return !text.empty();
 }
@@ -72,7 +72,7 @@ Result<ParameterValue> parse_parameters(std::string_view text) {
     size_t equals = text.find('=');
     if (equals == text.npos) return bad("a parameter without '='");
     std::string name = to_lower(trim(text.substr(0, equals)));
-    if (!is_token(name)) return bad("a parameter's name is not a word");
+    if (!is_word(name)) return bad("a parameter's name is not a word");
     if (out.find(name) != nullptr) return bad("parameter " + name + " is given twice");
     text.remove_prefix(equals + 1);
     skip_blanks(text);

@@ -28,7 +28,7 @@ Result<ParameterValue> parse_parameters(std::string_view text);
 // iso-8859-1.
 Result<std::string> decode_extended(std::string_view value);
 
-// A header name, or another word of the protocol.
-bool is_token(std::string_view text);
+// A header name, or another word made of the characters that need no quotes.
+bool is_word(std::string_view text);
 
 }  // namespace osb::http

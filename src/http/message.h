@@ -1,6 +1,7 @@
 #pragma once
 
-// HTTP/1.1 messages as values: header fields in order (repeated ones stay repeated), request and response heads, queries.
+// HTTP/1.1 messages as values: header fields in order (repeated ones stay repeated), request and response
+// heads, queries.
 
 #include <cstdint>
 #include <initializer_list>
@@ -22,11 +23,11 @@ class Headers {
   Headers() = default;
   Headers(std::initializer_list<HeaderField> fields) : fields_(fields) {}
 
-  const std::string* find(std::string_view name) const;        // the first, or null
-  std::string_view get(std::string_view name) const;           // the first, or ""
+  const std::string* find(std::string_view name) const;  // the first, or null
+  std::string_view get(std::string_view name) const;     // the first, or ""
   bool contains(std::string_view name) const { return find(name) != nullptr; }
   void add(std::string name, std::string value) { fields_.push_back({std::move(name), std::move(value)}); }
-  void set(std::string_view name, std::string value);          // replaces all of that name
+  void set(std::string_view name, std::string value);  // replaces all of that name
   void remove(std::string_view name);
   auto begin() const { return fields_.begin(); }
   auto end() const { return fields_.end(); }
@@ -37,10 +38,10 @@ class Headers {
 };
 
 struct RequestHead {
-  std::string method;   // as sent, upper case by convention
-  std::string target;   // raw: path?query, never decoded
+  std::string method;  // as sent, upper case by convention
+  std::string target;  // raw: path?query, never decoded
   bool http_1_1 = true;
-  Headers headers;
+  Headers headers{};
 
   std::string_view path() const;   // raw path, leading slashes collapsed to one
   std::string_view query() const;  // raw, without '?'
@@ -48,7 +49,7 @@ struct RequestHead {
 
 struct ResponseHead {
   int status = 200;
-  Headers headers;
+  Headers headers{};
 };
 
 // A decoded query string ('+' is a space). Broken escapes stay as they are.

@@ -25,7 +25,7 @@ Result<HeaderField> parse_field(std::string_view line) {
   size_t colon = line.find(':');
   if (colon == line.npos) return bad("a header line without ':'");
   std::string_view name = line.substr(0, colon);
-  if (!is_token(name)) return bad("a header name is not a word");  // this also refuses folded lines
+  if (!is_word(name)) return bad("a header name is not a word");  // this also refuses folded lines
   std::string_view value = line.substr(colon + 1);
   for (unsigned char c : value) {
     if ((c < ' ' && c != '\t') || c == 0x7f) return bad("a control character in a header value");

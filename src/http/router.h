@@ -1,7 +1,8 @@
 #pragma once
 
-// Routes as patterns: "/sandboxes/{id}/endpoints/{port}", "/sandboxes/{id}/proxy/{port}{rest...}" (rest is empty or starts
-// with a slash). Literal segments win over parameters, earlier routes over later ones. Immutable once serving.
+// Routes as patterns: "/sandboxes/{id}/endpoints/{port}", "/sandboxes/{id}/proxy/{port}{rest...}" (rest is
+// empty or starts with a slash). Literal segments win over parameters, earlier routes over later ones.
+// Immutable once serving.
 
 #include <string>
 #include <vector>

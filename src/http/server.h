@@ -2,9 +2,10 @@
 
 // The HTTP/1.1 server: one coroutine per connection, heads checked before they are parsed, bodies streamed.
 //
-// A handler gets a Request whose body it may read piece by piece, and a ResponseWriter which it uses either once (send) or as
-// a stream (start, write..., finish). A handler that returns without answering answers 500. An unread request body is
-// drained up to a bound, else the connection closes after the answer. "Expect: 100-continue" is answered at the first read.
+// A handler gets a Request whose body it may read piece by piece, and a ResponseWriter which it uses either
+// once (send) or as a stream (start, write..., finish). A handler that returns without answering answers 500.
+// An unread request body is drained up to a bound, else the connection closes after the answer. "Expect:
+// 100-continue" is answered at the first read.
 
 #include <functional>
 #include <map>
@@ -44,7 +45,8 @@ class ResponseWriter {
   virtual void always(std::string name, std::string value) = 0;
   // A complete answer. Content-Length is set; a 204 or 304 has neither body nor length.
   virtual Task<Result<void>> send(int status, Headers headers, std::string body) = 0;
-  // A streamed answer: with a length, or chunked. The head goes out with the first bytes.
+  // A streamed answer: with a length, or chunked. The head goes out with the first bytes; write("") sends it
+  // alone.
   virtual Task<Result<void>> start(int status, Headers headers, std::optional<uint64_t> length) = 0;
   virtual Task<Result<void>> write(std::string_view bytes) = 0;  // one chunk, sent at once
   virtual Task<Result<void>> finish() = 0;
@@ -52,7 +54,13 @@ class ResponseWriter {
   // Gives up on the connection: the client sees a cut stream, never a complete-looking one.
   virtual void abort() = 0;
   // For upgrades: everything after this belongs to the caller. Returns the socket and the bytes already read.
+  // The socket stays valid until the handler returns. A 101 head goes out before, with start(101, ...) and
+  // finish().
   virtual std::pair<io::Socket*, std::string> take_over() = 0;
+  // Returns when the client has gone, for handlers that have nothing to write for long. Only after the
+  // request body was read to its end; cancel it when the answer is ready (io::race). The default waits for
+  // ever.
+  virtual Task<> wait_closed();
 
   // send() of a JSON text with its media type.
   Task<Result<void>> json(int status, std::string body);
@@ -61,9 +69,11 @@ class ResponseWriter {
 using Handler = std::function<Task<>(Request&, ResponseWriter&)>;
 
 struct ServerLimits {
-  io::Duration head_timeout = std::chrono::seconds(30);    // from the first byte of a head to its end
-  io::Duration idle_timeout = std::chrono::seconds(150);   // keep-alive; clients pool for 30 s and must never win that race
-  io::Duration write_timeout = std::chrono::seconds(300);  // one write call that makes no progress
+  io::Duration head_timeout = std::chrono::seconds(30);  // from the first byte of a head to its end
+  io::Duration idle_timeout =
+      std::chrono::seconds(150);  // keep-alive; clients pool for 30 s and must never win that race
+  io::Duration write_timeout = std::chrono::seconds(300);  // one write call that does not end
+  io::Duration body_timeout = std::chrono::seconds(300);   // no byte of a request body for so long
   size_t max_connections = 4096;
 };
 
@@ -73,6 +83,9 @@ class Server {
   ~Server();
   // Accepts until close(). `listener` is a listening socket of any stream family.
   Task<> serve(Fd listener);
+  // Serves one connection that was accepted elsewhere, until it ends.
+  void adopt(io::Socket socket);
+  size_t connections() const;
   // Stops accepting, lets running requests finish for at most `grace`, then cuts them.
   Task<> close(io::Duration grace);
 

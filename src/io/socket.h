@@ -41,7 +41,8 @@ Task<Result<Socket>> connect_tcp(std::string host,
 // Connects an unconnected socket that was made elsewhere (in another network namespace) to 127.0.0.1:port.
 Task<Result<Socket>> connect_loopback(Fd unconnected, uint16_t port);
 
-Task<Result<size_t>> read_some(Socket& socket, std::span<char> into);  // 0 at the end of the stream
+// 0 at the end of the stream, which is reported once: a read after that waits for ever.
+Task<Result<size_t>> read_some(Socket& socket, std::span<char> into);
 Task<Result<void>> write_all(Socket& socket, std::string_view bytes);
 
 // Up to kMaxPieces pieces that go out in one system call.

@@ -393,12 +393,12 @@ int Loop::run() {
     struct epoll_event events[64];
     int count = ::epoll_wait(epoll_.get(), events, 64, timeout_ms());
     for (int i = 0; i < count; ++i) dispatch(events[i].data.fd);
-    if (count > 0) continue;
-    // Nothing to answer: time for retries, restarts, and things made ahead of need.
     auto pending = std::exchange(retries_, {});
     for (auto& retry : pending) {
       if (!retry()) retries_.push_back(std::move(retry));
     }
+    if (count > 0) continue;
+    // Nothing to answer: time for restarts, and for things made ahead of need.
     if (stopping_) {
       if (Clock::now() >= stop_by_ && server_.pid > 0) ::kill(server_.pid, SIGKILL), stop_by_ += kServerGrace;
     } else if (server_.pid < 0 && Clock::now() >= restart_at_) {

@@ -36,7 +36,8 @@ class LauncherClient {
   io::asio::posix::stream_descriptor channel_;
   std::function<void()> on_lost_;
   std::map<uint64_t, std::shared_ptr<Pending>> pending_;
-  uint64_t next_tag_ = 1;
+  // Starts anew with every server: an answer to an earlier one must match nothing here.
+  uint64_t next_tag_ = static_cast<uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
   bool lost_ = false;
 };
 

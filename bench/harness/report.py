@@ -1,0 +1,78 @@
+"""Words for people: the table of a run, and the verdicts of a check."""
+
+TITLES = [
+    ("create.first_output", "create → first output (HTTP, cold)", "f1", "first_output"),
+    ("create.call", "  of which POST /v1/sandboxes", None, None),
+    ("delete.call", "  DELETE of it", None, None),
+    ("command.round_trip", "command round trip (`true`)", "f2", "exec"),
+    ("ping.round_trip", "GET /ping of execd through the server", None, None),
+    ("throughput.1", "create+run+delete, 1 client", "f3.1", "throughput.1"),
+    ("throughput.4", "create+run+delete, 4 clients", "f3.4", "throughput.4"),
+    ("throughput.16", "create+run+delete, 16 clients", "f3.16", "throughput.16"),
+    ("service.ready", "service start → first answer", "python.start", None),
+    ("service.memory_fresh", "service memory, fresh (RSS)", None, None),
+    ("service.memory", "service memory, after the load (RSS)", None, None),
+    ("service.memory_pss", "service memory, after the load (PSS)", None, None),
+    ("sandbox.memory.10", "idle sandbox, at 10", None, None),
+    ("sandbox.memory.100", "idle sandbox, per 100 more", None, None),
+    ("sandbox.memory.1000", "idle sandbox, up to 1,000", None, None),
+    ("sandbox.live.1000", "answering /ping of 1,000", None, None),
+]
+
+
+def show(name, value):
+    if value is None:
+        return "–"
+    if name.startswith("service.memory"):
+        return f"{value / 1e6:.1f} MB"
+    if ".memory" in name:
+        return f"{value / (1 << 20):.2f} MiB"
+    if "throughput" in name or name.startswith("f3"):
+        return f"{value:.0f} /s"
+    if ".live" in name:
+        return f"{value:.0f}"
+    return f"{value / 1000:.2f} ms"
+
+
+def cell(results, name):
+    median = results.median(name)
+    if median is None:
+        return "failed" if name in results.problems else "–"
+    text = show(name, median)
+    if text.endswith("ms"):
+        text += f" ({results.p99(name) / 1000:.1f})"
+    return text
+
+
+def table(results, peers):
+    rows = [["median (p99)", "ours", "floor", "ratio"] + peers]
+    for name, title, floor, kind in TITLES:
+        if name not in results.rounds and name not in results.problems:
+            continue
+        ours, bare = results.median(name), results.median(floor) if floor else None
+        rows.append([title, cell(results, name), cell(results, floor) if floor else "–",
+                     f"{ours / bare:.2f}" if ours and bare else "–"]
+                    + [cell(results, f"{peer}.{kind}") if kind else "–" for peer in peers])
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = ["| " + " | ".join(text.ljust(width) for text, width in zip(row, widths)) + " |" for row in rows]
+    lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
+    return "\n".join(lines)
+
+
+def judge(promise, results, long_run):
+    """(verdict, line). A promise is broken when two rounds of three break it; one bad round is the machine's."""
+    if promise.long and not long_run:
+        return "skip", f"skip  {promise.id:22} {promise.bound:20} only with --long"
+    values = results.round_values(promise.id)
+    references = results.round_values(promise.reference) if promise.reference else [0] * len(values)
+    rounds = list(zip(values, references))
+    if not rounds or len(values) != len(references) or promise.id in results.problems:
+        why = results.problems.get(promise.id) or results.problems.get(promise.reference) or "nothing measures this id"
+        return "FAIL", f"FAIL  {promise.id:22} {promise.bound:20} not measured: {why}"
+    broken = sum(not promise.holds(value, reference) for value, reference in rounds)
+    allowed = len(rounds) // 3
+    measured = ", ".join(
+        f"{value / reference:.2f} x ({show(promise.id, value)})" if promise.reference else show(promise.id, value)
+        for value, reference in rounds)
+    verdict = "FAIL" if broken > allowed else "pass"
+    return verdict, f"{verdict}  {promise.id:22} {promise.bound:20} {measured}"

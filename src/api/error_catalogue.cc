@@ -1,0 +1,279 @@
+#include "api/error_catalogue.h"
+
+#include <fmt/format.h>
+
+#include "base/strings.h"
+#include "json/escape.h"
+
+namespace osb::api {
+namespace {
+
+std::string quoted(std::string_view text) {
+  std::string out;
+  json::append_string(out, text);
+  return out;
+}
+
+// {"type","loc","msg"}; never the input itself, which may hold passwords.
+void append_issue(std::string& out, const json::Issue& issue) {
+  out.append("{\"type\":").append(quoted(issue.type)).append(",\"loc\":[");
+  for (size_t i = 0; i < issue.path.size(); ++i) {
+    if (i > 0) out.push_back(',');
+    if (const int64_t* index = std::get_if<int64_t>(&issue.path[i])) {
+      out.append(std::to_string(*index));
+    } else {
+      json::append_string(out, std::get<std::string>(issue.path[i]));
+    }
+  }
+  out.append("],\"msg\":").append(quoted(issue.message)).append("}");
+}
+
+ApiError unprocessable(std::string message, std::string detail) {
+  return {.status = 422,
+          .code = "SANDBOX::INVALID_REQUEST",
+          .message = std::move(message),
+          .detail = std::move(detail)};
+}
+
+// Texts from the outside inside a sentence: short, and one line.
+std::string shown(std::string_view text) {
+  std::string out(text.substr(0, 80));
+  for (char& c : out) {
+    if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) c = '?';
+  }
+  return out;
+}
+
+}  // namespace
+
+ApiError invalid_request(const json::Issues& issues) {
+  std::string detail = "[", message;
+  for (const json::Issue& issue : issues.list()) {
+    if (detail.size() > 1) detail.push_back(',');
+    append_issue(detail, issue);
+    if (message.size() < 400) {
+      if (!message.empty()) message.append("; ");
+      message.append(json::to_string(issue.path)).append(": ").append(issue.message);
+    }
+  }
+  return unprocessable(std::move(message), detail + "]");
+}
+
+ApiError invalid_request(json::Issue issue) {
+  json::Issues issues;
+  issues.add(std::move(issue));
+  return invalid_request(issues);
+}
+
+ApiError invalid_json(const Error& parse_error) {
+  int64_t position = 0;
+  if (size_t at = parse_error.message.rfind(' '); at != std::string::npos) {
+    position = parse_number<int64_t>(std::string_view(parse_error.message).substr(at + 1)).value_or(0);
+  }
+  return invalid_request(
+      {"json_invalid", {std::string("body"), position}, "not valid JSON: " + parse_error.message});
+}
+
+ApiError not_json() {
+  ApiError error = invalid_request({"model_attributes_type", {std::string("body")}, "the body must be JSON"});
+  error.cause = "the Content-Type of the request is not a JSON type";
+  error.remedy = "send Content-Type: application/json";
+  return error;
+}
+
+ApiError body_too_large(size_t limit) {
+  return {.status = 413,
+          .code = "SANDBOX::REQUEST_TOO_LARGE",
+          .message = fmt::format("The request body is larger than {} bytes.", limit),
+          .remedy = "send files through the sandbox's own file API, not in the create request"};
+}
+
+ApiError no_such_route(std::string_view path) {
+  return {.status = 404,
+          .code = "GENERAL::NOT_FOUND",
+          .message = fmt::format("No such path: {}", shown(path)),
+          .detail = "\"Not Found\""};
+}
+
+ApiError method_not_allowed(std::string_view method, std::string allow) {
+  return {.status = 405,
+          .code = "GENERAL::METHOD_NOT_ALLOWED",
+          .message = fmt::format("{} is not served on this path; it serves {}.", shown(method), allow),
+          .detail = "\"Method Not Allowed\"",
+          .allow = std::move(allow)};
+}
+
+ApiError malformed_http(std::string_view why) {
+  return {
+      .status = 400, .code = "GENERAL::BAD_REQUEST", .message = fmt::format("Malformed request: {}", why)};
+}
+
+ApiError missing_api_key() {
+  return {.status = 401,
+          .code = "MISSING_API_KEY",
+          .message = "This server needs an API key.",
+          .remedy = "send it in the OPEN-SANDBOX-API-KEY header"};
+}
+
+ApiError invalid_api_key() {
+  return {.status = 401,
+          .code = "INVALID_API_KEY",
+          .message = "The API key is not the one of this server.",
+          .remedy = "compare it with server.api_key or OPENSANDBOX_SERVER_API_KEY of the server"};
+}
+
+ApiError host_not_allowed(std::string_view host) {
+  return {
+      .status = 403,
+      .code = "SANDBOX::HOST_NOT_ALLOWED",
+      .message = fmt::format("The Host '{}' is not a name of this server.", shown(host)),
+      .cause =
+          "a server without an API key answers only to loopback names, so that a web page cannot drive it",
+      .remedy = "use localhost or 127.0.0.1, set server.eip to this name, or set server.api_key"};
+}
+
+ApiError origin_not_allowed(std::string_view origin) {
+  return {.status = 403,
+          .code = "SANDBOX::ORIGIN_NOT_ALLOWED",
+          .message = fmt::format("Requests from pages of '{}' are refused.", shown(origin)),
+          .cause = "a server without an API key does not serve web pages of other origins",
+          .remedy = "set server.api_key, or list the origin in server.cors_origins"};
+}
+
+ApiError invalid_parameter(std::string_view field, std::string why) {
+  return {.status = 400,
+          .code = "SANDBOX::INVALID_PARAMETER",
+          .message = fmt::format("{}: {}", shown(field), why)};
+}
+
+ApiError unsupported(std::string_view field, std::string why) {
+  return {.status = 400,
+          .code = "SANDBOX::UNSUPPORTED",
+          .message = fmt::format("{}: {}", shown(field), why),
+          .remedy = fmt::format("leave {} out of the request", shown(field))};
+}
+
+ApiError not_implemented(std::string_view code, std::string what) {
+  return {.status = 501,
+          .code = std::string(code),
+          .message = fmt::format("{} are not offered by this server.", what)};
+}
+
+ApiError invalid_label(std::string_view key, std::string why) {
+  return {.status = 400,
+          .code = "SANDBOX::INVALID_METADATA_LABEL",
+          .message = fmt::format("metadata '{}': {}", shown(key), why)};
+}
+
+ApiError reserved_label(std::string_view key) {
+  return {
+      .status = 400,
+      .code = "INVALID_METADATA_LABEL",
+      .message = fmt::format("metadata '{}': keys that start with opensandbox.io/ are reserved", shown(key))};
+}
+
+ApiError invalid_metadata_filter() {
+  return {.status = 400,
+          .code = "INVALID_METADATA_FORMAT",
+          .message = "The metadata filter is not of the form key=value&key2=value2.",
+          .remedy = "encode the whole filter as one query parameter: metadata=key%3Dvalue"};
+}
+
+ApiError invalid_scope(std::string_view scope, std::string_view known) {
+  return {.status = 400,
+          .code = "DIAGNOSTICS_SCOPE_UNSUPPORTED",
+          .message = fmt::format("scope '{}' is not known here; use {}", shown(scope), known)};
+}
+
+ApiError sandbox_not_found(std::string_view id) {
+  return {.status = 404,
+          .code = "SANDBOX::NOT_FOUND",
+          .message = fmt::format("There is no sandbox {}; it was deleted, has expired, or never existed.",
+                                 shown(id))};
+}
+
+ApiError image_not_found(const Error& error) {
+  return {.status = 404, .code = "IMAGE::NOT_FOUND", .message = error.message};
+}
+
+ApiError invalid_entrypoint(const Error& error) {
+  return {.status = 400, .code = "SANDBOX::INVALID_ENTRYPOINT", .message = error.message};
+}
+
+ApiError bad_limit(const Error& error) {
+  return {.status = 400, .code = "SANDBOX::INVALID_PARAMETER", .message = error.message};
+}
+
+ApiError start_failed(const Error& error) {
+  return {.status = 500,
+          .code = "SANDBOX::START_FAILED",
+          .message = fmt::format("The sandbox could not be started: {}", error.message),
+          .cause = error.message};
+}
+
+ApiError overloaded(std::string why) {
+  return {.status = 503, .code = "SANDBOX::OVERLOADED", .message = std::move(why), .retry_after_seconds = 1};
+}
+
+ApiError expiration_in_the_past() {
+  return {
+      .status = 400, .code = "SANDBOX::INVALID_EXPIRATION", .message = "expiresAt must be in the future."};
+}
+
+ApiError no_expiration(std::string_view id) {
+  return {.status = 409,
+          .code = "SANDBOX::INVALID_EXPIRATION",
+          .message = fmt::format("Sandbox {} was created without a timeout and never expires.", shown(id)),
+          .remedy = "delete it when it is no longer needed"};
+}
+
+ApiError invalid_port(std::string_view port) {
+  return {.status = 400,
+          .code = "SANDBOX::INVALID_PORT",
+          .message = fmt::format("{} is not a port; ports are 1 to 65535.", shown(port))};
+}
+
+ApiError not_running(std::string_view id, std::string_view state, std::string_view message) {
+  return {.status = 409,
+          .code = "SANDBOX::NOT_RUNNING",
+          .message = fmt::format("Sandbox {} is {}, not Running: {}", shown(id), state, message)};
+}
+
+ApiError delete_failed(const Error& error) {
+  return {.status = 500,
+          .code = "SANDBOX::DELETE_FAILED",
+          .message = fmt::format("The sandbox could not be removed: {}", error.message),
+          .cause = error.message,
+          .remedy = "try again; deleting is safe to repeat"};
+}
+
+ApiError backend_connection_failed(std::string_view id, int port, const Error& error) {
+  return {.status = 502,
+          .code = "BACKEND_CONNECTION_FAILED",
+          .message = fmt::format("Nothing answers on port {} of sandbox {}.", port, shown(id)),
+          .cause = error.message,
+          .remedy = "start a server in the sandbox that listens on this port, on 127.0.0.1 or all addresses"};
+}
+
+ApiError backend_timeout(int port) {
+  return {.status = 504,
+          .code = "BACKEND_TIMEOUT",
+          .message = fmt::format("The program on port {} of the sandbox did not answer in time.", port)};
+}
+
+ApiError backend_response_failed(int port, const Error& error) {
+  return {.status = 502,
+          .code = "BACKEND_RESPONSE_FAILED",
+          .message = fmt::format(
+              "The program on port {} of the sandbox broke off or sent no valid HTTP answer.", port),
+          .cause = error.message};
+}
+
+ApiError internal_error(const Error& error) {
+  return {.status = 500,
+          .code = "SANDBOX::INTERNAL_ERROR",
+          .message = "The server failed to do this; its log has the request id.",
+          .cause = std::string(to_string(error.code))};
+}
+
+}  // namespace osb::api

@@ -1,0 +1,54 @@
+#pragma once
+
+// Every code the lifecycle API answers with, each made in one place so that status, code and wording cannot
+// drift apart.
+
+#include "api/error.h"
+#include "json/decode.h"
+
+namespace osb::api {
+
+// Requests that mean nothing.
+ApiError invalid_request(const json::Issues& issues);  // 422, one entry of `detail` per issue
+ApiError invalid_request(json::Issue issue);
+ApiError invalid_json(const Error& parse_error);  // 422, loc is the byte position
+ApiError not_json();                              // 422, wrong Content-Type
+ApiError body_too_large(size_t limit);
+ApiError no_such_route(std::string_view path);
+ApiError method_not_allowed(std::string_view method, std::string allow);
+ApiError malformed_http(std::string_view why);
+
+// Requests that are refused.
+ApiError missing_api_key();
+ApiError invalid_api_key();
+ApiError host_not_allowed(std::string_view host);
+ApiError origin_not_allowed(std::string_view origin);
+ApiError invalid_parameter(std::string_view field, std::string why);  // 400
+ApiError unsupported(std::string_view field, std::string why);        // 400, a part this server does not have
+ApiError not_implemented(std::string_view code, std::string what);    // 501
+ApiError invalid_label(std::string_view key, std::string why);
+ApiError reserved_label(std::string_view key);  // in a patch; without the SANDBOX:: prefix
+ApiError invalid_metadata_filter();
+ApiError invalid_scope(std::string_view scope, std::string_view known);
+
+// Sandboxes.
+ApiError sandbox_not_found(std::string_view id);
+ApiError image_not_found(const Error& error);
+ApiError invalid_entrypoint(const Error& error);
+ApiError bad_limit(const Error& error);
+ApiError start_failed(const Error& error);
+ApiError overloaded(std::string why);
+ApiError expiration_in_the_past();
+ApiError no_expiration(std::string_view id);
+ApiError invalid_port(std::string_view port);
+ApiError not_running(std::string_view id, std::string_view state, std::string_view message);
+ApiError delete_failed(const Error& error);
+
+// Behind the proxy.
+ApiError backend_connection_failed(std::string_view id, int port, const Error& error);
+ApiError backend_timeout(int port);
+ApiError backend_response_failed(int port, const Error& error);
+
+ApiError internal_error(const Error& error);
+
+}  // namespace osb::api

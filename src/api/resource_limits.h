@@ -1,0 +1,34 @@
+#pragma once
+
+// The grammar of resourceLimits. A limit that cannot be read or enforced is an error, never "no limit".
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "api/error.h"
+
+namespace osb::api {
+
+inline constexpr int64_t kMinCpuMillis = 10;
+inline constexpr int64_t kMinMemoryBytes = 16 << 20;
+inline constexpr int64_t kMinPids = 16;  // execd, a shell and what they need
+
+struct ResourceLimits {
+  std::optional<int64_t> cpu_millis;
+  std::optional<int64_t> memory_bytes;
+  std::optional<int64_t> pids;
+};
+
+// "0.5", "2", "250m"; nothing when it is no positive finite number of cores. Rounded down to whole
+// millicores.
+std::optional<int64_t> parse_cpu(std::string_view text);
+// Digits and a unit: none or b; k, kb, m, mb, g, gb, t, tb (powers of 1000); ki, mi, gi, ti (powers of 1024);
+// any case.
+std::optional<int64_t> parse_memory(std::string_view text);
+
+ApiResult<ResourceLimits> parse_limits(const std::map<std::string, std::string>& limits);
+
+}  // namespace osb::api

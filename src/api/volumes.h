@@ -1,0 +1,22 @@
+#pragma once
+
+// The shape of volumes in a create request (422); what may be mounted is decided elsewhere.
+
+#include <string>
+#include <vector>
+
+#include "json/decode.h"
+
+namespace osb::api {
+
+struct Volume {
+  enum class Backend { host, claim, object_store };
+  std::string name, mount_path, sub_path;
+  bool read_only = false;
+  Backend backend = Backend::host;
+  std::string source;  // host path, claim name or bucket
+};
+
+std::vector<Volume> decode_volumes(const json::Field& field);
+
+}  // namespace osb::api

@@ -1,0 +1,241 @@
+#include "cli/api.h"
+
+#include <fmt/format.h>
+#include <netdb.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <boost/json/object.hpp>
+
+#include "base/ids.h"
+#include "base/strings.h"
+#include "cli/api_error.h"
+#include "io/socket.h"
+
+namespace osb::cli {
+namespace {
+
+namespace bj = json::bj;
+using namespace std::chrono_literals;
+
+constexpr auto kConnectTime = 5s;
+constexpr auto kCallTime = 30s;
+constexpr auto kCreateTime = 300s;  // an image may have to be fetched first
+constexpr auto kUploadTime = 60s;
+constexpr auto kFirstByteTime = 30s;  // of a command's stream: execd answers at once
+constexpr size_t kBodyLimit = 16 << 20;
+constexpr int kExecdPort = 44772;
+
+// Every address of a host name, as numbers.
+Result<std::vector<std::string>> resolve(const std::string& host) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (int error = ::getaddrinfo(host.c_str(), nullptr, &hints, &found); error != 0) {
+    return fail(Code::not_found, fmt::format("{}: {}", host, ::gai_strerror(error)));
+  }
+  std::vector<std::string> numbers;
+  for (addrinfo* a = found; a; a = a->ai_next) {
+    char text[NI_MAXHOST];
+    if (::getnameinfo(a->ai_addr, a->ai_addrlen, text, sizeof text, nullptr, 0, NI_NUMERICHOST) == 0) {
+      numbers.emplace_back(text);
+    }
+  }
+  ::freeaddrinfo(found);
+  return numbers;
+}
+
+Error unreachable(const ServerAddress& server, const Error& cause) {
+  return {Code::unavailable, cause.sys_errno,
+          fmt::format("SERVER::UNREACHABLE: no server answers at {}\n  cause: {}\n  remedy: start one with "
+                      "`sudo opensandbox-server` (in a checkout: ./quickstart), or name another with "
+                      "--server HOST:PORT or "
+                      "OPEN_SANDBOX_DOMAIN",
+                      server.authority(), cause.message)};
+}
+
+Error foreign(const ServerAddress& server, std::string_view what) {
+  return {Code::corrupt, 0,
+          fmt::format("SERVER::FOREIGN: what answers at {} is no OpenSandbox server\n  cause: {}\n  remedy: "
+                      "check --server and "
+                      "OPEN_SANDBOX_DOMAIN",
+                      server.authority(), what)};
+}
+
+bool is_success(int status) { return status >= 200 && status < 300; }
+
+}  // namespace
+
+Result<std::string> text_of(const bj::object& object, std::string_view name) {
+  const auto* value = object.if_contains(name);
+  if (!value || !value->is_string())
+    return fail(Code::corrupt, fmt::format("the answer has no \"{}\"", name));
+  return std::string(value->as_string());
+}
+
+Task<Result<http::ClientConnection>> Api::connect() {
+  auto addresses = resolve(to_.server.host);
+  if (!addresses) co_return std::unexpected(unreachable(to_.server, addresses.error()));
+  Error last{Code::not_found, 0, "no address"};
+  for (const std::string& address : *addresses) {
+    auto socket =
+        co_await io::with_deadline(kConnectTime, "connect", io::connect_tcp(address, to_.server.port));
+    if (socket) co_return http::ClientConnection(std::move(*socket));
+    last = socket.error();
+  }
+  co_return std::unexpected(unreachable(to_.server, last));
+}
+
+http::RequestHead Api::head(std::string method, std::string target) const {
+  http::RequestHead head;
+  head.method = std::move(method);
+  head.target = to_.server.prefix + target;
+  head.headers = {{"Host", to_.server.authority()}, {"User-Agent", "osb/" OSB_VERSION}, {"Accept", "*/*"}};
+  // What goes through to a sandbox must not carry the key to all of them.
+  if (!to_.api_key.empty() && target.find("/proxy/") == std::string::npos) {
+    head.headers.add("OPEN-SANDBOX-API-KEY", to_.api_key);
+  }
+  return head;
+}
+
+std::string Api::execd(const std::string& id, std::string_view route) const {
+  return fmt::format("/sandboxes/{}/proxy/{}{}", percent_encode(id), kExecdPort, route);
+}
+
+Task<Result<bj::value>> Api::exchange(std::string method, std::string target, std::string body) {
+  auto connection = CO_TRY(co_await connect());
+  auto request = head(std::move(method), std::move(target));
+  if (!body.empty()) request.headers.add("Content-Type", "application/json");
+  auto answer = CO_TRY(co_await http::fetch(connection, std::move(request), std::move(body), kBodyLimit));
+  if (!is_success(answer.head.status)) co_return std::unexpected(api_error(answer.head.status, answer.body));
+  if (answer.body.empty()) co_return bj::value();
+  auto value = json::parse(answer.body);
+  if (!value) co_return std::unexpected(foreign(to_.server, value.error().message));
+  co_return std::move(*value);
+}
+
+Task<Result<bj::value>> Api::call(std::string method, std::string target, std::string body,
+                                  io::Duration limit) {
+  std::string what = method + " " + target;
+  return io::with_deadline(limit, what, exchange(std::move(method), std::move(target), std::move(body)));
+}
+
+Task<Result<void>> Api::health() {
+  auto answer = CO_TRY(co_await call("GET", "/health", "", kConnectTime));
+  const auto* status = answer.is_object() ? answer.as_object().if_contains("status") : nullptr;
+  if (!status || *status != "healthy")
+    co_return std::unexpected(foreign(to_.server, "/health does not say \"healthy\""));
+  co_return Result<void>{};
+}
+
+Task<Result<bj::object>> Api::create(NewSandbox what) {
+  bj::object limits, env;
+  if (!what.cpu.empty()) limits["cpu"] = what.cpu;
+  if (!what.memory.empty()) limits["memory"] = what.memory;
+  for (const auto& [name, value] : what.env) env[name] = value;
+  bj::object body{{"image", {{"uri", what.image}}},
+                  {"entrypoint", {"tail", "-f", "/dev/null"}},
+                  {"resourceLimits", std::move(limits)},
+                  {"env", std::move(env)}};
+  if (what.timeout) body["timeout"] = what.timeout->count();
+  auto answer = CO_TRY(co_await call("POST", "/v1/sandboxes", json::print(body), kCreateTime));
+  if (!answer.is_object()) co_return std::unexpected(foreign(to_.server, "the answer is no object"));
+  co_return std::move(answer.as_object());
+}
+
+Task<Result<bj::object>> Api::get(std::string id) {
+  auto answer = CO_TRY(co_await call("GET", "/v1/sandboxes/" + percent_encode(id), "", kCallTime));
+  if (!answer.is_object()) co_return std::unexpected(foreign(to_.server, "the answer is no object"));
+  co_return std::move(answer.as_object());
+}
+
+Task<Result<std::vector<bj::value>>> Api::list() {
+  constexpr int kMaxPages = 1000;
+  std::vector<bj::value> items;
+  for (int page = 1; page <= kMaxPages; ++page) {
+    auto target = fmt::format("/v1/sandboxes?page={}&pageSize=200", page);
+    auto answer = CO_TRY(co_await call("GET", std::move(target), "", kCallTime));
+    json::Issues issues;
+    auto root = json::Field::root(answer, issues, "answer");
+    auto found = root["items"].array();
+    bool more = root["pagination"]["hasNextPage"].boolean().value_or(false);
+    if (!found || !issues.empty()) co_return std::unexpected(foreign(to_.server, "the list has no items"));
+    for (const auto& item : *found) {
+      if (item.raw() && item.raw()->is_object()) items.push_back(*item.raw());
+    }
+    if (!more) break;
+  }
+  co_return items;
+}
+
+Task<Result<void>> Api::renew(std::string id, std::string expires_at) {
+  auto target = fmt::format("/v1/sandboxes/{}/renew-expiration", percent_encode(id));
+  CO_TRY(co_await call("POST", std::move(target), json::print(bj::object{{"expiresAt", expires_at}}),
+                       kCallTime));
+  co_return Result<void>{};
+}
+
+Task<Result<void>> Api::remove(std::string id) {
+  CO_TRY(co_await call("DELETE", "/v1/sandboxes/" + percent_encode(id), "", kCallTime));
+  co_return Result<void>{};
+}
+
+Task<Result<http::ClientConnection>> Api::start_command(std::string id, std::string body) {
+  auto connection = CO_TRY(co_await connect());
+  auto request = head("POST", execd(id, "/command"));
+  request.headers.set("Accept", "text/event-stream");
+  request.headers.add("Content-Type", "application/json");
+  CO_TRY(co_await connection.send_head(std::move(request), body.size()));
+  CO_TRY(co_await connection.write(body));
+  CO_TRY(co_await connection.finish());
+  auto answer = CO_TRY(co_await connection.read_head());
+  if (!is_success(answer.status)) {
+    auto words = co_await http::read_all(connection.body(), kBodyLimit);
+    co_return std::unexpected(api_error(answer.status, words.value_or("")));
+  }
+  co_return std::move(connection);
+}
+
+Task<Result<StreamEvent>> Api::run(std::string id, CommandRequest what, OutputSink sink) {
+  bj::object body{{"argv", bj::array(what.argv.begin(), what.argv.end())}};
+  if (!what.workdir.empty()) body["cwd"] = what.workdir;
+  if (what.timeout) body["timeout"] = what.timeout->count();
+  auto connection = CO_TRY(co_await io::with_deadline(kFirstByteTime, "start the command",
+                                                      start_command(std::move(id), json::print(body))));
+
+  EventParser parser;
+  std::array<char, 32768> buffer;
+  for (;;) {
+    size_t n = CO_TRY(co_await connection.body().read_some(buffer));
+    if (n == 0) co_return fail(Code::unavailable, "the stream ended before the command did");
+    auto events = CO_TRY(parser.feed({buffer.data(), n}));
+    for (StreamEvent& event : events) {
+      if (event.kind == StreamEvent::Kind::complete || event.kind == StreamEvent::Kind::failed)
+        co_return std::move(event);
+      CO_TRY(sink(event));
+    }
+  }
+}
+
+Task<Result<void>> Api::upload(std::string id, std::string path, int mode, std::string_view bytes) {
+  std::string boundary = "osb-" + new_hex_id();
+  auto metadata = json::print(bj::object{{"path", path}, {"mode", mode}});
+  auto part = [&](std::string_view name, std::string_view file, std::string_view type) {
+    return fmt::format(
+        "--{}\r\nContent-Disposition: form-data; name=\"{}\"; filename=\"{}\"\r\nContent-Type: {}\r\n\r\n",
+        boundary, name, file, type);
+  };
+  std::string body = part("metadata", "metadata", "application/json") + metadata + "\r\n" +
+                     part("file", "file", "application/octet-stream");
+  body.append(bytes).append("\r\n--").append(boundary).append("--\r\n");
+
+  auto connection = CO_TRY(co_await connect());
+  auto request = head("POST", execd(id, "/files/upload"));
+  request.headers.add("Content-Type", "multipart/form-data; boundary=" + boundary);
+  auto answer = CO_TRY(co_await io::with_deadline(
+      kUploadTime, "upload", http::fetch(connection, std::move(request), std::move(body), kBodyLimit)));
+  if (!is_success(answer.head.status)) co_return std::unexpected(api_error(answer.head.status, answer.body));
+  co_return Result<void>{};
+}
+
+}  // namespace osb::cli

@@ -1,0 +1,72 @@
+#pragma once
+
+// The server's HTTP interface as a client on the command line needs it. One object, one task at a time; each
+// call has a deadline, and errors are ready to print.
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/arguments.h"
+#include "cli/event_stream.h"
+#include "http/client.h"
+#include "io/task.h"
+#include "json/decode.h"
+
+namespace osb::cli {
+
+using io::Task;
+
+struct NewSandbox {
+  std::string image;
+  std::vector<Variable> env;
+  std::string cpu, memory;                      // "" means the server's default
+  std::optional<std::chrono::seconds> timeout;  // absent: lives until it is removed
+};
+
+struct CommandRequest {
+  std::vector<std::string> argv;
+  std::string workdir;
+  std::optional<std::chrono::milliseconds> timeout;
+};
+// Output in the order in which it comes. An error ends the call with that error.
+using OutputSink = std::function<Result<void>(const StreamEvent&)>;
+
+class Api {
+ public:
+  explicit Api(Connection connection) : to_(std::move(connection)) {}
+
+  const ServerAddress& server() const { return to_.server; }
+
+  Task<Result<void>> health();
+  Task<Result<json::bj::object>> create(NewSandbox what);  // the server's answer
+  Task<Result<json::bj::object>> get(std::string id);
+  Task<Result<std::vector<json::bj::value>>> list();
+  Task<Result<void>> renew(std::string id, std::string expires_at);
+  Task<Result<void>> remove(std::string id);
+
+  // Has no deadline of its own: the caller cancels it, or gives the command one. The last event is complete
+  // or failed.
+  Task<Result<StreamEvent>> run(std::string id, CommandRequest what, OutputSink sink);
+  // `mode` in octal digits as a decimal number: 755.
+  Task<Result<void>> upload(std::string id, std::string path, int mode, std::string_view bytes);
+
+ private:
+  Task<Result<http::ClientConnection>> connect();
+  Task<Result<json::bj::value>> call(std::string method, std::string target, std::string body,
+                                     io::Duration limit);
+  Task<Result<json::bj::value>> exchange(std::string method, std::string target, std::string body);
+  Task<Result<http::ClientConnection>> start_command(std::string id, std::string body);
+  http::RequestHead head(std::string method, std::string target) const;
+  std::string execd(const std::string& id, std::string_view route) const;
+
+  Connection to_;
+};
+
+// A member of a server's answer that must be there.
+Result<std::string> text_of(const json::bj::object& object, std::string_view name);
+
+}  // namespace osb::cli

@@ -1,0 +1,36 @@
+#include "cli/api_error.h"
+
+#include <gtest/gtest.h>
+
+namespace osb::cli {
+namespace {
+
+TEST(ApiError, ShowsCodeCauseAndRemedy) {
+  auto error = api_error(
+      400,
+      R"({"code":"SANDBOX::INVALID_ENTRYPOINT","message":"cannot start","cause":"no /nope","remedy":"name another"})");
+  EXPECT_EQ(error.code, Code::invalid_argument);
+  EXPECT_EQ(error.message,
+            "SANDBOX::INVALID_ENTRYPOINT: cannot start\n  cause: no /nope\n  remedy: name another");
+}
+
+TEST(ApiError, RequestIdOnlyWhereItHelps) {
+  EXPECT_EQ(api_error(500, R"({"code":"X","message":"m","requestId":"r1"})").message, "X: m\n  request: r1");
+  EXPECT_EQ(api_error(404, R"({"code":"X","message":"m","requestId":"r1"})").message, "X: m");
+}
+
+TEST(ApiError, MissingKeyHasARemedyOfItsOwn) {
+  auto error = api_error(401, R"({"code":"MISSING_API_KEY","message":"no key"})");
+  EXPECT_EQ(error.code, Code::unauthenticated);
+  EXPECT_EQ(error.message, "MISSING_API_KEY: no key\n  remedy: set OPEN_SANDBOX_API_KEY to the server's key");
+}
+
+TEST(ApiError, SurvivesForeignBodies) {
+  EXPECT_EQ(api_error(502, "<html>\x1b[31mbad</html>").message, "HTTP 502: <html> [31mbad</html>");
+  EXPECT_EQ(api_error(500, "").message, "HTTP 500");
+  EXPECT_EQ(api_error(500, R"({"code":7,"message":["x"]})").message, "HTTP 500");
+  EXPECT_EQ(api_error(404, R"({"detail":"Not Found"})").message, "HTTP 404");
+}
+
+}  // namespace
+}  // namespace osb::cli

@@ -1,0 +1,191 @@
+#include "cli/arguments.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <sstream>
+
+namespace osb::cli {
+namespace {
+
+constexpr int kUsage = 2;  // exit status of a wrong command line
+constexpr const char* kDefaultStateDir = "/var/lib/opensandbox";
+
+// `see` is the command whose help to read; its first word is the program.
+PrintAndExit usage(std::string_view message, std::string_view see) {
+  std::string_view program = see.substr(0, see.find(' '));
+  return {.out = "", .err = fmt::format("{}: {}\n  see: {} --help\n", program, message, see), .status = kUsage};
+}
+
+// Help, version and mistakes all end parsing with an exception; this is what it says.
+PrintAndExit stopped(const CLI::App& app, const CLI::ParseError& e, std::string_view see) {
+  std::ostringstream out, err;
+  int status = app.exit(e, out, err);
+  if (status == 0) return {.out = out.str(), .err = "", .status = 0};
+  return usage(e.what(), see);
+}
+
+struct RawConnection {
+  std::string server = "localhost:8080", key;
+
+  void options(CLI::App& app) {
+    app.add_option("-s,--server", server, "HOST:PORT of the server")
+        ->envname("OPEN_SANDBOX_DOMAIN")
+        ->capture_default_str();
+    app.add_option("--api-key", key, "the server's key; better in the environment than here")
+        ->envname("OPEN_SANDBOX_API_KEY");
+  }
+  Result<Connection> read() const { return Connection{TRY(parse_server_address(server)), key}; }
+};
+
+struct RunHelp : CLI::Formatter {
+  std::string make_usage(const CLI::App*, std::string) const override {
+    return "Usage: osb run [OPTIONS] IMAGE -- COMMAND [ARGUMENT...]\n";
+  }
+};
+
+struct RawRun {
+  RawConnection connection;
+  std::string image, timeout, cpu, memory, workdir;
+  std::vector<std::string> env;
+  bool keep = false;
+
+  void options(CLI::App& app) {
+    connection.options(app);
+    app.add_option("IMAGE", image, "image of the sandbox; \"host\" is this machine's own /usr")->required();
+    app.add_option("-e,--env", env,
+                   "NAME=value for the sandbox, or NAME to pass your own value on; repeatable")
+        ->take_all()
+        ->expected(1)
+        ->allow_extra_args(false);
+    app.add_option("-t,--timeout", timeout,
+                   "kill the command after this time (90s, 10m, 1h30m) and exit with 124");
+    app.add_option("--cpu", cpu, "CPU limit: cores (1.5) or thousandths of one (500m)");
+    app.add_option("--memory", memory, "memory limit: 256Mi, 1Gi");
+    app.add_option("-w,--workdir", workdir, "directory to run the command in");
+    app.add_flag("--keep", keep, "leave the sandbox running afterwards and say its id");
+    app.footer(
+        "The command comes after -- and runs without a shell, with its words as they are:\n"
+        "  osb run host -- python3 -c 'print(6*7)'\n"
+        "Its standard input is empty; its output arrives as text, line by line. osb exits with its exit "
+        "code\n"
+        "(128+N after signal N, 124 after --timeout, 125 when osb itself failed) and removes the sandbox,\n"
+        "also after Ctrl-C. If osb is killed, the server removes the sandbox within five minutes.");
+  }
+
+  Result<RunOptions> read(std::vector<std::string> command) const {
+    RunOptions run;
+    run.connection = TRY(connection.read());
+    run.image = image;
+    run.command = std::move(command);
+    for (const auto& text : env) run.env.push_back(TRY(in_context("--env", parse_variable(text))));
+    if (!timeout.empty() && timeout != "none")
+      run.timeout = TRY(in_context("--timeout", parse_duration(timeout)));
+    run.cpu = cpu;
+    run.memory = memory;
+    run.workdir = workdir;
+    run.keep = keep;
+    return run;
+  }
+};
+
+}  // namespace
+
+Command parse_osb_arguments(int argc, const char* const* argv) {
+  auto [ours, theirs] = split_at_dashes(argc, argv);
+
+  CLI::App app{"OpenSandbox: run commands in isolated sandboxes", "osb"};
+  app.set_version_flag("--version", "osb, version " OSB_VERSION);
+  app.require_subcommand(0, 1);
+  app.failure_message(CLI::FailureMessage::simple);
+
+  CLI::App* run = app.add_subcommand("run", "create a sandbox, run a command in it, remove it");
+  RawRun raw_run;
+  raw_run.options(*run);
+  run->formatter(std::make_shared<RunHelp>());
+
+  // One per subcommand: the parser applies environment variables to every subcommand, named or not.
+  RawConnection to_ls, to_rm, to_doctor;
+  CLI::App* ls = app.add_subcommand("ls", "list the sandboxes");
+  bool json = false;
+  to_ls.options(*ls);
+  ls->add_flag("--json", json, "print the server's records as JSON");
+
+  CLI::App* rm = app.add_subcommand("rm", "remove sandboxes");
+  std::vector<std::string> ids;
+  bool all = false;
+  to_rm.options(*rm);
+  rm->add_option("ID", ids, "ids as `osb ls` prints them");
+  rm->add_flag("--all", all, "every sandbox of the server");
+
+  CLI::App* doctor =
+      app.add_subcommand("doctor", "say what this machine can do for sandboxes, and what to fix");
+  std::string state_dir = kDefaultStateDir;
+  bool attack = false;
+  to_doctor.options(*doctor);
+  doctor->add_option("--state-dir", state_dir, "where the server keeps its files")->capture_default_str();
+  doctor->add_flag("--attack", attack, "try to break out of a throw-away sandbox of the running server");
+
+  CLI::App* role = app.add_subcommand("server", "internal: the server process, started by the launcher");
+  role->group("");  // not for people
+  ServerRoleOptions role_options;
+  role->add_option("--host-image", role_options.host_image, "version of the image `host`")->required();
+
+  try {
+    std::vector<std::string> reversed(ours.rbegin(), ours.rend());
+    app.parse(std::move(reversed));
+  } catch (const CLI::ExtrasError& e) {
+    if (run->parsed()) return usage("the command comes after --: osb run IMAGE -- COMMAND...", "osb run");
+    return stopped(app, e, "osb");
+  } catch (const CLI::ParseError& e) {
+    std::string see = "osb";
+    for (const CLI::App* sub : app.get_subcommands()) see += " " + sub->get_name();
+    return stopped(app, e, see);
+  }
+
+  if (theirs && !run->parsed()) return usage("only `osb run` takes words after --", "osb");
+  auto finish = [](auto options, std::string_view see) -> Command {
+    if (!options) return usage(options.error().message, see);
+    return std::move(*options);
+  };
+  if (run->parsed()) {
+    if (!theirs || theirs->empty())
+      return usage("no command; it comes after --: osb run IMAGE -- COMMAND...", "osb run");
+    return finish(raw_run.read(std::move(*theirs)), "osb run");
+  }
+  if (role->parsed()) return role_options;
+  if (app.get_subcommands().empty()) return PrintAndExit{.out = app.help(), .err = "", .status = 0};
+
+  auto where = (ls->parsed() ? to_ls : rm->parsed() ? to_rm : to_doctor).read();
+  if (!where) return usage(where.error().message, "osb");
+  if (ls->parsed()) return LsOptions{*where, json};
+  if (doctor->parsed()) return DoctorOptions{*where, state_dir, attack};
+  if (ids.empty() == !all) return usage("name the sandboxes to remove, or give --all", "osb rm");
+  return RmOptions{*where, ids, all};
+}
+
+Command parse_server_arguments(int argc, const char* const* argv) {
+  CLI::App app{"The OpenSandbox server", "opensandbox-server"};
+  app.failure_message(CLI::FailureMessage::simple);
+  ServeOptions serve;
+  bool reload = false;
+  app.add_option("--config", serve.config,
+                 "configuration file (default: $SANDBOX_CONFIG_PATH, else ~/.sandbox.toml)");
+  app.add_flag("--reload", reload, "accepted for compatibility; has no effect");
+
+  CLI::App* init = app.add_subcommand("init-config", "write a configuration file to start from");
+  InitConfigOptions options;
+  init->add_option("PATH", options.path, "where to write it (default: ~/.sandbox.toml)");
+  init->add_option("--example", options.example, "a ready example instead of the commented skeleton")
+      ->check(CLI::IsMember({"native", "docker", "docker-zh", "k8s", "k8s-zh"}));
+  init->add_flag("--force", options.force, "overwrite an existing file");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    return stopped(app, e, init->parsed() ? "opensandbox-server init-config" : "opensandbox-server");
+  }
+  if (init->parsed()) return options;
+  return serve;
+}
+
+}  // namespace osb::cli

@@ -1,0 +1,139 @@
+#include "cli/arguments.h"
+
+#include <gmock/gmock.h>
+
+#include <cstdlib>
+
+namespace osb::cli {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Pair;
+
+template <size_t N>
+Command osb(const char* const (&words)[N]) {
+  return parse_osb_arguments(N, words);
+}
+
+class Arguments : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ::unsetenv("OPEN_SANDBOX_DOMAIN");
+    ::unsetenv("OPEN_SANDBOX_API_KEY");
+  }
+};
+
+PrintAndExit stop(const Command& command) {
+  const auto* got = std::get_if<PrintAndExit>(&command);
+  return got ? *got : PrintAndExit{.out = "parsed", .err = "", .status = -1};
+}
+
+TEST_F(Arguments, RunTakesEverything) {
+  auto run = std::get<RunOptions>(
+      osb({"osb",   "run",  "--env",    "A=1",    "-e",     "B=x y",    "--timeout", "90s",
+           "--cpu", "500m", "--memory", "256Mi",  "--keep", "--server", "h:1",       "host",
+           "--",    "sh",   "-c",       "exit 3", "--",     "--keep"}));
+  EXPECT_EQ(run.image, "host");
+  EXPECT_THAT(run.command, ElementsAre("sh", "-c", "exit 3", "--", "--keep"));
+  EXPECT_THAT(run.env, ElementsAre(Pair("A", "1"), Pair("B", "x y")));
+  EXPECT_EQ(run.timeout, std::chrono::seconds(90));
+  EXPECT_EQ(run.cpu, "500m");
+  EXPECT_EQ(run.memory, "256Mi");
+  EXPECT_TRUE(run.keep);
+  EXPECT_EQ(run.connection.server.authority(), "h:1");
+}
+
+TEST_F(Arguments, EnvTakesOneWordEach) {
+  auto run = std::get<RunOptions>(osb({"osb", "run", "--env", "A=1", "host", "--", "true"}));
+  EXPECT_EQ(run.image, "host");
+  EXPECT_THAT(run.env, ElementsAre(Pair("A", "1")));
+}
+
+TEST_F(Arguments, RunDefaults) {
+  auto run = std::get<RunOptions>(osb({"osb", "run", "host", "--", "true"}));
+  EXPECT_EQ(run.connection.server.authority(), "localhost:8080");
+  EXPECT_THAT(run.connection.api_key, IsEmpty());
+  EXPECT_FALSE(run.timeout);
+  EXPECT_FALSE(run.keep);
+}
+
+TEST_F(Arguments, FlagBeatsEnvironmentBeatsDefault) {
+  ::setenv("OPEN_SANDBOX_DOMAIN", "http://e:2", 1);
+  ::setenv("OPEN_SANDBOX_API_KEY", "k", 1);
+  auto ls = std::get<LsOptions>(osb({"osb", "ls"}));
+  EXPECT_EQ(ls.connection.server.authority(), "e:2");
+  EXPECT_EQ(ls.connection.api_key, "k");
+  EXPECT_EQ(std::get<LsOptions>(osb({"osb", "ls", "-s", "f:3"})).connection.server.authority(), "f:3");
+}
+
+TEST_F(Arguments, CommandWithoutDashesIsExplained) {
+  auto got = stop(osb({"osb", "run", "host", "ls", "-la"}));
+  EXPECT_EQ(got.status, 2);
+  EXPECT_THAT(got.err, HasSubstr("after --"));
+  EXPECT_THAT(stop(osb({"osb", "run", "host"})).err, HasSubstr("no command"));
+  EXPECT_THAT(stop(osb({"osb", "run", "host", "--"})).err, HasSubstr("no command"));
+}
+
+TEST_F(Arguments, WrongLinesExitWithTwo) {
+  EXPECT_EQ(stop(osb({"osb", "nope"})).status, 2);
+  EXPECT_EQ(stop(osb({"osb", "run", "--", "true"})).status, 2);
+  EXPECT_EQ(stop(osb({"osb", "run", "--nope", "host", "--", "true"})).status, 2);
+  EXPECT_EQ(stop(osb({"osb", "run", "-t", "never", "host", "--", "true"})).status, 2);
+  EXPECT_EQ(stop(osb({"osb", "run", "-s", "h:x", "host", "--", "true"})).status, 2);
+  EXPECT_EQ(stop(osb({"osb", "ls", "--", "x"})).status, 2);
+  EXPECT_EQ(stop(osb({"osb", "rm"})).status, 2);
+  EXPECT_EQ(stop(osb({"osb", "rm", "--all", "id"})).status, 2);
+}
+
+TEST_F(Arguments, RmTakesIdsOrAll) {
+  EXPECT_THAT(std::get<RmOptions>(osb({"osb", "rm", "a", "b"})).ids, ElementsAre("a", "b"));
+  EXPECT_TRUE(std::get<RmOptions>(osb({"osb", "rm", "--all"})).all);
+}
+
+TEST_F(Arguments, HelpAndVersionGoToStandardOutput) {
+  EXPECT_THAT(stop(osb({"osb", "--version"})).out, HasSubstr("osb, version "));
+  EXPECT_THAT(stop(osb({"osb"})).out, HasSubstr("run"));
+  auto help = stop(osb({"osb", "run", "--help"}));
+  EXPECT_EQ(help.status, 0);
+  EXPECT_THAT(help.out, HasSubstr("IMAGE -- COMMAND"));
+}
+
+TEST_F(Arguments, Doctor) {
+  auto doctor = std::get<DoctorOptions>(osb({"osb", "doctor", "--attack", "--state-dir", "/x"}));
+  EXPECT_TRUE(doctor.attack);
+  EXPECT_EQ(doctor.state_dir, "/x");
+}
+
+TEST_F(Arguments, ServerRoleIsTheLaunchersBusiness) {
+  EXPECT_EQ(std::get<ServerRoleOptions>(osb({"osb", "server", "--host-image=v1"})).host_image, "v1");
+  EXPECT_EQ(stop(osb({"osb", "server"})).status, 2);
+  EXPECT_THAT(stop(osb({"osb", "--help"})).out, ::testing::Not(HasSubstr("internal")));
+}
+
+template <size_t N>
+Command server(const char* const (&words)[N]) {
+  return parse_server_arguments(N, words);
+}
+
+TEST(ServerArguments, Run) {
+  EXPECT_EQ(std::get<ServeOptions>(server({"opensandbox-server"})).config, "");
+  EXPECT_EQ(std::get<ServeOptions>(server({"opensandbox-server", "--config", "/f", "--reload"})).config,
+            "/f");
+  EXPECT_EQ(stop(server({"opensandbox-server", "--port", "1"})).status, 2);
+}
+
+TEST(ServerArguments, InitConfig) {
+  auto plain = std::get<InitConfigOptions>(server({"opensandbox-server", "init-config"}));
+  EXPECT_EQ(plain.path + plain.example, "");
+  auto full = std::get<InitConfigOptions>(
+      server({"opensandbox-server", "init-config", "/f", "--example", "k8s-zh", "--force"}));
+  EXPECT_EQ(full.path, "/f");
+  EXPECT_EQ(full.example, "k8s-zh");
+  EXPECT_TRUE(full.force);
+  EXPECT_EQ(stop(server({"opensandbox-server", "init-config", "--example", "nope"})).status, 2);
+}
+
+}  // namespace
+}  // namespace osb::cli

@@ -1,0 +1,118 @@
+#include "cli/doctor.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/fd.h"
+#include "base/strings.h"
+#include "cli/api.h"
+#include "cli/block_on.h"
+#include "io/socket.h"
+
+namespace osb::cli {
+namespace {
+
+enum class Grade { good, note, weaker, untried, missing };
+
+Grade grade(const Finding& finding, bool as_root) {
+  if (finding.result) return Grade::good;
+  if (finding.probe->need == Need::note) return Grade::note;
+  if (!as_root && finding.result.error().code == Code::permission_denied &&
+      std::string_view(finding.probe->name) != "root") {
+    return Grade::untried;
+  }
+  return finding.probe->need == Need::required ? Grade::missing : Grade::weaker;
+}
+
+std::string_view word(Grade grade) {
+  switch (grade) {
+    case Grade::good:
+      return "ok";
+    case Grade::note:
+      return "no";
+    case Grade::weaker:
+      return "weaker";
+    case Grade::untried:
+      return "untried";
+    case Grade::missing:
+      return "MISSING";
+  }
+  return "?";
+}
+
+void add_name(std::string& list, const char* name) {
+  list += fmt::format("{}{}", list.empty() ? "" : ", ", name);
+}
+
+// Who answers at the server's address: a line of the same form as the others.
+io::Task<int> print_server_line(Connection connection) {
+  Api api(connection);
+  const std::string where = connection.server.authority();
+  auto line = [](std::string_view word, std::string_view text) {
+    fmt::print("{:<8} {:<28} {}\n", word, "server", text);
+  };
+  auto healthy = co_await api.health();
+  if (healthy) {
+    line("ok", "answers at " + where);
+  } else if (healthy.error().code != Code::unavailable) {
+    line("weaker",
+         fmt::format(
+             "{} is taken by something else; so: the server cannot use this port; fix: stop that, or choose "
+             "another port ([server] port in the configuration, ./quickstart --port N)",
+             where));
+  } else {
+    line("no",
+         fmt::format("nothing answers at {}; fix: start it with `sudo opensandbox-server`, or ./quickstart",
+                     where));
+  }
+  co_return 0;
+}
+
+}  // namespace
+
+Diagnosis diagnose(const std::vector<Finding>& findings, bool as_root) {
+  Diagnosis out;
+  std::string missing, weaker;
+  bool untried = false;
+  for (const Finding& finding : findings) {
+    const Probe& probe = *finding.probe;
+    Grade g = grade(finding, as_root);
+    out.text += fmt::format("{:<8} {:<28} ", word(g), probe.name);
+    if (g == Grade::good) {
+      out.text += *finding.result + "\n";
+      continue;
+    }
+    if (g == Grade::untried) {
+      out.text += finding.result.error().message + "; fix: sudo osb doctor\n";
+      untried = true;
+      continue;
+    }
+    out.text +=
+        fmt::format("{}; so: {}; fix: {}\n", finding.result.error().message, probe.if_missing, probe.remedy);
+    if (g == Grade::missing) add_name(missing, probe.name);
+    if (g == Grade::weaker) add_name(weaker, probe.name);
+  }
+  out.can_run = missing.empty() && !untried;
+  if (!missing.empty()) {
+    out.text +=
+        fmt::format("\nSandboxes cannot run here: {} missing; the lines above say how to fix it.\n", missing);
+  } else if (untried) {
+    out.text += "\nNot everything could be tried without root: sudo osb doctor\n";
+  } else if (!weaker.empty()) {
+    out.text += fmt::format("\nSandboxes can run here, with less than they could have: {}.\n", weaker);
+  } else {
+    out.text += "\nSandboxes can run here.\n";
+  }
+  return out;
+}
+
+int examine_machine(const DoctorOptions& options) {
+  auto diagnosis = diagnose(probe_machine(machine_at(options.state_dir)), ::geteuid() == 0);
+  block_on(print_server_line(options.connection));
+  fmt::print("{}", diagnosis.text);
+  return diagnosis.can_run ? 0 : 1;
+}
+
+}  // namespace osb::cli

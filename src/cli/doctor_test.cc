@@ -1,0 +1,54 @@
+#include "cli/doctor.h"
+
+#include <gmock/gmock.h>
+
+namespace osb::cli {
+namespace {
+
+using ::testing::HasSubstr;
+
+Result<std::string> nothing(const Machine&) { return ""; }
+constexpr Probe kRoot{"root", Need::required, nothing, "no launcher", "be root"};
+constexpr Probe kOverlay{"overlayfs", Need::required, nothing, "no layer", "modprobe overlay"};
+constexpr Probe kLandlock{"landlock", Need::wanted, nothing, "one layer fewer", "boot with it"};
+constexpr Probe kReflink{"reflink copies", Need::note, nothing, "bytes are copied", "use xfs"};
+
+Finding good(const Probe& probe) { return {&probe, std::string("seen")}; }
+Finding bad(const Probe& probe, int error) { return {&probe, fail_errno("try", error)}; }
+
+TEST(Diagnose, AllGood) {
+  auto d = diagnose({good(kRoot), good(kOverlay)}, true);
+  EXPECT_TRUE(d.can_run);
+  EXPECT_EQ(d.text,
+            "ok       root                         seen\n"
+            "ok       overlayfs                    seen\n"
+            "\nSandboxes can run here.\n");
+}
+
+TEST(Diagnose, RequiredMissingSaysWhatFollowsAndTheRemedy) {
+  auto d = diagnose({good(kRoot), bad(kOverlay, ENODEV)}, true);
+  EXPECT_FALSE(d.can_run);
+  EXPECT_THAT(d.text, HasSubstr("MISSING  overlayfs                    try: No such device; so: no layer; "
+                                "fix: modprobe overlay\n"));
+  EXPECT_THAT(d.text, HasSubstr("cannot run here: overlayfs missing"));
+}
+
+TEST(Diagnose, WantedOnlyWeakens) {
+  auto d = diagnose({bad(kLandlock, ENOSYS), bad(kReflink, EOPNOTSUPP)}, true);
+  EXPECT_TRUE(d.can_run);
+  EXPECT_THAT(d.text, HasSubstr("with less than they could have: landlock."));
+  EXPECT_THAT(d.text, HasSubstr("no       reflink copies"));
+}
+
+TEST(Diagnose, WithoutRootAPermissionErrorProvesNothing) {
+  auto d = diagnose({bad(kOverlay, EPERM)}, false);
+  EXPECT_FALSE(d.can_run);
+  EXPECT_THAT(d.text, HasSubstr("untried  overlayfs"));
+  EXPECT_THAT(d.text, HasSubstr("sudo osb doctor"));
+  EXPECT_THAT(diagnose({bad(kOverlay, EPERM)}, true).text, HasSubstr("MISSING"));
+  EXPECT_THAT(diagnose({bad(kRoot, EPERM)}, false).text, HasSubstr("MISSING  root"));
+  EXPECT_THAT(diagnose({bad(kOverlay, ENODEV)}, false).text, HasSubstr("MISSING  overlayfs"));
+}
+
+}  // namespace
+}  // namespace osb::cli

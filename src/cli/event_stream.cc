@@ -1,0 +1,118 @@
+#include "cli/event_stream.h"
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <utility>
+
+#include "base/strings.h"
+#include "cli/values.h"
+#include "json/decode.h"
+
+namespace osb::cli {
+namespace {
+
+constexpr size_t kMaxLine = 8 << 20;
+
+// Events of no interest here (init, ping, results of code) give nothing.
+Result<std::optional<StreamEvent>> parse_event(std::string_view line) {
+  auto value = TRY(json::parse(line));
+  json::Issues issues;
+  auto event = json::Field::root(value, issues, "event");
+  auto type = event["type"].string();
+  auto text = event["text"].string().value_or("");
+  std::optional<StreamEvent> out;
+  if (type == "stdout" || type == "stderr") {
+    auto kind = type == "stdout" ? StreamEvent::Kind::output : StreamEvent::Kind::errors;
+    if (!text.ends_with('\n')) text += '\n';  // an empty line comes as "\n", every other one without its end
+    out = {kind, text, ""};
+  } else if (type == "execution_complete") {
+    out = {StreamEvent::Kind::complete, "", ""};
+  } else if (type == "error") {
+    auto error = event["error"];
+    auto lines = error["traceback"].string_list().value_or(std::vector<std::string>{});
+    out = {StreamEvent::Kind::failed, error["evalue"].string().value_or(""),
+           lines.empty() ? "" : lines.back()};
+  } else if (!type && event["code"].present()) {  // a failure after the head of the answer was out
+    auto message = event["message"].string().value_or("");
+    out = {StreamEvent::Kind::failed, message, message};
+  }
+  if (!issues.empty()) {
+    const auto& issue = issues.list().front();
+    return fail(Code::corrupt, fmt::format("{}: {}", json::to_string(issue.path), issue.message));
+  }
+  return out;
+}
+
+// The words for signals that execd uses; in a shell's numbers.
+constexpr std::pair<std::string_view, int> kSignals[] = {
+    {"hangup", SIGHUP},
+    {"interrupt", SIGINT},
+    {"quit", SIGQUIT},
+    {"illegal instruction", SIGILL},
+    {"trace/breakpoint trap", SIGTRAP},
+    {"aborted", SIGABRT},
+    {"bus error", SIGBUS},
+    {"floating point exception", SIGFPE},
+    {"killed", SIGKILL},
+    {"user defined signal 1", SIGUSR1},
+    {"segmentation fault", SIGSEGV},
+    {"user defined signal 2", SIGUSR2},
+    {"broken pipe", SIGPIPE},
+    {"alarm clock", SIGALRM},
+    {"terminated", SIGTERM},
+    {"bad system call", SIGSYS},
+};
+
+std::optional<int> signal_in(std::string_view detail) {
+  constexpr std::string_view kPrefix = "signal: ";
+  if (!detail.starts_with(kPrefix)) return std::nullopt;
+  std::string words = to_lower(detail.substr(kPrefix.size()));
+  if (size_t core = words.find(" (core dumped)"); core != std::string::npos) words.resize(core);
+  for (auto [name, number] : kSignals) {
+    if (words == name) return number;
+  }
+  return parse_number<int>(words.starts_with("signal ") ? std::string_view(words).substr(7) : words);
+}
+
+}  // namespace
+
+Result<std::vector<StreamEvent>> EventParser::feed(std::string_view bytes) {
+  std::vector<StreamEvent> events;
+  while (!bytes.empty()) {
+    size_t end = bytes.find('\n');
+    line_.append(bytes.substr(0, end));
+    if (line_.size() > kMaxLine)
+      return fail(Code::too_large, "a line of the event stream is longer than 8 MiB");
+    if (end == std::string_view::npos) break;
+    bytes.remove_prefix(end + 1);
+    if (!trim(line_).empty()) {
+      auto event = parse_event(line_);
+      if (!event) return fail(Code::corrupt, "event stream: " + event.error().message);
+      if (*event) events.push_back(std::move(**event));
+    }
+    line_.clear();
+  }
+  return events;
+}
+
+CommandEnd end_from(const StreamEvent& last, std::optional<std::chrono::milliseconds> limit,
+                    std::chrono::milliseconds elapsed) {
+  if (last.kind == StreamEvent::Kind::complete) return {};
+  auto code = parse_number<int>(last.text);
+  if (code && *code >= 0) return {*code & 0xff, ""};
+  auto signal = signal_in(last.detail);
+  if (limit && elapsed >= *limit && signal == SIGKILL) {
+    return {124,
+            fmt::format("the command was killed: it ran longer than --timeout {}", print_duration(*limit))};
+  }
+  if (signal) return {128 + *signal, fmt::format("the command ended by {}", last.detail)};
+  const std::string& words = last.detail.empty() ? last.text : last.detail;
+  if (to_lower(words).find("no such file") != std::string::npos ||
+      to_lower(words).find("not found") != std::string::npos) {
+    return {127, words};
+  }
+  return {126, words.empty() ? "the command could not be started" : words};
+}
+
+}  // namespace osb::cli

@@ -1,0 +1,41 @@
+#pragma once
+
+// What execd says while a command runs: one JSON object per line, with blank lines between. Bytes go in as
+// they come.
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+
+namespace osb::cli {
+
+struct StreamEvent {
+  enum class Kind { output, errors, failed, complete };
+  Kind kind = Kind::complete;
+  std::string text;  // output, errors: one line with its line end; failed: the value (an exit code, or words)
+  std::string detail;  // failed: for people, "signal: killed"
+};
+
+// Code::corrupt for bytes that are no event stream; Code::too_large for an endless line.
+class EventParser {
+ public:
+  Result<std::vector<StreamEvent>> feed(std::string_view bytes);
+
+ private:
+  std::string line_;
+};
+
+// How a command ended, in the words of a shell: its exit code, 128+N after signal N, 124 when its time was
+// up, 127 when there is no such program, 126 when it cannot be executed.
+struct CommandEnd {
+  int status = 0;
+  std::string problem;  // for people; empty when the status says it all
+};
+CommandEnd end_from(const StreamEvent& last, std::optional<std::chrono::milliseconds> limit,
+                    std::chrono::milliseconds elapsed);
+
+}  // namespace osb::cli

@@ -1,0 +1,106 @@
+#include "cli/sandboxes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+
+#include "cli/api.h"
+#include "cli/api_error.h"
+
+namespace osb::cli {
+namespace {
+
+namespace bj = json::bj;
+using Row = std::array<std::string, 5>;
+
+// Names of others end up on a terminal: control characters do not.
+std::string clean(std::string text) {
+  std::ranges::replace_if(text, [](unsigned char c) { return c < 0x20 || c == 0x7f; }, '?');
+  return text;
+}
+
+// The time between two instants, whole seconds, never negative.
+std::string between(WallTime from, WallTime to) {
+  auto seconds = std::chrono::duration_cast<std::chrono::seconds>(to - from);
+  return seconds.count() <= 0 ? "0s" : print_duration(seconds);
+}
+
+Row row_of(const bj::value& sandbox, WallTime now) {
+  json::Issues ignored;
+  auto field = json::Field::root(sandbox, ignored, "sandbox");
+  auto image = field["image"]["uri"].string();
+  auto source = image ? *image : "snapshot " + field["snapshotId"].string().value_or("?");
+  auto created = parse_time(field["createdAt"].string().value_or(""));
+  auto expires = field["expiresAt"].string();
+  auto expiry = parse_time(expires.value_or(""));
+  return {clean(field["id"].string().value_or("?")), clean(field["status"]["state"].string().value_or("?")),
+          clean(source), created ? between(*created, now) : "?",
+          !expires ? "never"
+          : expiry ? between(now, *expiry)
+                   : "?"};
+}
+
+}  // namespace
+
+std::string sandbox_table(const std::vector<bj::value>& sandboxes, WallTime now) {
+  std::vector<Row> rows{{"ID", "STATE", "IMAGE", "AGE", "EXPIRES IN"}};
+  for (const auto& sandbox : sandboxes) rows.push_back(row_of(sandbox, now));
+  std::array<size_t, 5> width{};
+  for (const Row& row : rows) {
+    for (size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], row[i].size());
+  }
+  std::string out;
+  for (const Row& row : rows) {
+    for (size_t i = 0; i + 1 < row.size(); ++i) out += fmt::format("{:{}}  ", row[i], width[i]);
+    out += row.back() + "\n";
+  }
+  return out;
+}
+
+io::Task<int> list_sandboxes(LsOptions options) {
+  Api api(options.connection);
+  auto found = co_await api.list();
+  if (!found) {
+    print_error("osb", found.error());
+    co_return 1;
+  }
+  if (options.json) {
+    fmt::print("{}\n", json::print(bj::array(found->begin(), found->end())));
+  } else {
+    fmt::print("{}", sandbox_table(*found, wall_now()));
+  }
+  co_return 0;
+}
+
+io::Task<int> remove_sandboxes(RmOptions options) {
+  Api api(options.connection);
+  if (options.all) {
+    auto found = co_await api.list();
+    if (!found) {
+      print_error("osb", found.error());
+      co_return 1;
+    }
+    for (const auto& sandbox : *found) {
+      if (auto id = text_of(sandbox.as_object(), "id")) options.ids.push_back(*id);
+    }
+  }
+  int status = 0;
+  for (const std::string& id : options.ids) {
+    auto removed = co_await api.remove(id);
+    if (removed) {
+      fmt::print("{}\n", clean(id));
+    } else if (options.all && removed.error().code == Code::not_found) {
+      continue;  // it ended between the list and now
+    } else {
+      print_error("osb: " + clean(id), removed.error());
+      status = 1;
+      if (removed.error().code == Code::unavailable) break;
+    }
+  }
+  co_return status;
+}
+
+}  // namespace osb::cli

@@ -1,0 +1,99 @@
+#include "cli/serve.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "cli/api_error.h"
+#include "cli/server_role.h"
+#include "io/socket.h"
+#include "runtime/native/service.h"
+#include "server/config.h"
+
+namespace osb::cli {
+namespace {
+
+// The text of the configuration and where it came from. A file that does not exist is an empty configuration.
+struct ConfigText {
+  std::string text, source;
+};
+
+Result<ConfigText> read_config(const ServeOptions& options) {
+  auto flag = options.config.empty() ? std::nullopt : std::optional(options.config);
+  std::string path = server::config_path(flag, ::getenv);
+  auto text = read_file(path, kMaxConfigBytes);
+  if (text) return ConfigText{std::move(*text), path};
+  if (text.error().code != Code::not_found)
+    return std::unexpected(std::move(text.error()).in("read the configuration"));
+  if (flag) {
+    return fail(Code::not_found,
+                fmt::format("{} does not exist\n  remedy: write one with: opensandbox-server init-config {}",
+                            path, path));
+  }
+  return ConfigText{};
+}
+
+Result<Fd> listen_for_clients(const server::ServerSection& section) {
+  auto listener = io::listen_tcp(section.host, section.port, static_cast<int>(section.backlog));
+  if (listener) return listener;
+  Error error = std::move(listener.error()).in(fmt::format("listen on {}:{}", section.host, section.port));
+  if (error.sys_errno == EADDRINUSE) {
+    error.message +=
+        "\n  cause: another program, perhaps another server, uses this port"
+        "\n  remedy: stop it, or set another port in [server] of the configuration";
+  }
+  return std::unexpected(std::move(error));
+}
+
+Result<void> check_runtime(const server::Config& config) {
+  if (config.effective_runtime() == server::RuntimeType::native) return {};
+  return fail(Code::unsupported, fmt::format("this build has no {} runtime\n  remedy: set type = \"native\" "
+                                             "in [runtime], or add fallback = \"native\"",
+                                             server::to_string(config.runtime.type)));
+}
+
+runtime::ImageSettings image_settings(const server::NativeSection& native) {
+  return {.state_dir = native.state_dir,
+          .host_version = "",
+          .directories = native.images,
+          .host_paths = native.host_paths};
+}
+
+Result<void> hand_over(const ServeOptions& options, const Embedded& embedded) {
+  auto [text, source] = TRY(read_config(options));
+  auto config = TRY(server::parse_config(text, source, ::getenv));
+  // Before anything happens: a server that must not start has no effects.
+  TRY(server::check_exposure(config));
+  TRY(check_runtime(config));
+  if (embedded.launcher.empty() || embedded.execd.empty()) {
+    return fail(
+        Code::unsupported,
+        "this build carries no launcher (a sanitizer build?)\n  remedy: use the release or dev preset");
+  }
+  if (!config.has_key())
+    log::info("no API key is configured: everyone who reaches the address may use the server");
+  auto listener = TRY(listen_for_clients(config.server));
+  if (::setenv(kConfigVariable, text.c_str(), 1) < 0 ||
+      ::setenv(kConfigSourceVariable, source.c_str(), 1) < 0) {
+    return fail_errno("pass the configuration on");
+  }
+  return std::unexpected(runtime::become_service({.images = image_settings(config.native),
+                                                  .user = config.native.user,
+                                                  .listener = std::move(listener),
+                                                  .server = {"osb", "server"},
+                                                  .launcher_bytes = embedded.launcher,
+                                                  .execd_bytes = embedded.execd}));
+}
+
+}  // namespace
+
+int become_service(const ServeOptions& options, const Embedded& embedded) {
+  auto failed = hand_over(options, embedded);
+  print_error("opensandbox-server", failed.error());
+  return 1;
+}
+
+}  // namespace osb::cli

@@ -1,0 +1,110 @@
+#include "cli/server_role.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <boost/asio/signal_set.hpp>
+#include <csignal>
+#include <cstdlib>
+
+#include "base/log.h"
+#include "cli/block_on.h"
+#include "launcher/server_process.h"
+#include "runtime/native/native_runtime.h"
+#include "server/serve.h"
+#include "sys/cgroup.h"
+
+namespace osb::cli {
+namespace {
+
+Result<server::Config> inherited_config() {
+  const char* text = ::getenv(kConfigVariable);
+  const char* source = ::getenv(kConfigSourceVariable);
+  if (!text || !source) {
+    return fail(Code::invalid_argument, "started without a configuration; start opensandbox-server instead");
+  }
+  auto config = TRY(server::parse_config(text, source, ::getenv));
+  if (config.store_path.empty()) {
+    config.store_path =
+        fmt::format("{}/{}/opensandbox.db", config.native.state_dir, launcher::state::kDatabase);
+  }
+  return config;
+}
+
+Result<Fd> inherited(int fd, const char* what) {
+  struct stat info{};
+  if (::fstat(fd, &info) < 0 || !S_ISSOCK(info.st_mode)) {
+    return fail(Code::invalid_argument,
+                fmt::format("descriptor {} is not {}; start opensandbox-server instead", fd, what));
+  }
+  Fd owned(fd);
+  if (::fcntl(fd, F_SETFD, FD_CLOEXEC) < 0) return fail_errno(what);
+  return owned;
+}
+
+runtime::NativeSettings native_settings(const server::NativeSection& native, std::string host_version,
+                                        sys::CgroupLayout cgroups) {
+  return {.images = {.state_dir = native.state_dir,
+                     .host_version = std::move(host_version),
+                     .directories = native.images,
+                     .host_paths = native.host_paths},
+          .pids_limit = native.pids_limit,
+          .cgroups = std::move(cgroups)};
+}
+
+io::Task<> set_on_signal(io::Event& stop) {
+  io::asio::signal_set signals(co_await io::asio::this_coro::executor, SIGTERM, SIGINT);
+  co_await signals.async_wait(io::asio::as_tuple(io::asio::deferred));
+  stop.set();
+}
+
+io::Task<Result<void>> serve(server::Config config, std::string host_image) {
+  auto listener = CO_TRY(inherited(launcher::kServerListenerFd, "the listener"));
+  auto channel = CO_TRY(inherited(launcher::kServerLauncherFd, "the launcher's socket"));
+  auto cgroups = CO_TRY(sys::CgroupLayout::detect());
+  auto executor = co_await io::asio::this_coro::executor;
+
+  io::Event stop(executor);
+  bool launcher_lost = false;
+  runtime::NativeRuntime runtime(executor,
+                                 native_settings(config.native, std::move(host_image), std::move(cgroups)),
+                                 std::move(channel), [&] {
+                                   launcher_lost = true;
+                                   stop.set();
+                                 });
+  io::TaskGroup waiting(executor);
+  waiting.spawn(set_on_signal(stop));
+  auto served = co_await server::run({.config = std::move(config),
+                                      .listener = std::move(listener),
+                                      .runtime = &runtime,
+                                      .stop = &stop,
+                                      .isolation = "namespaces, user namespace, capabilities, seccomp"});
+  co_await waiting.close();
+  co_await runtime.close();
+  if (served && launcher_lost) co_return fail(Code::unavailable, "the launcher is gone");
+  co_return served;
+}
+
+io::Task<int> serve_or_log(server::Config config, std::string host_image) {
+  auto served = co_await serve(std::move(config), std::move(host_image));
+  if (served) co_return 0;
+  log::error(served.error().message);
+  co_return 1;
+}
+
+}  // namespace
+
+int run_server_role(const ServerRoleOptions& options) {
+  log::set_role("server");
+  ::signal(SIGPIPE, SIG_IGN);
+  auto config = inherited_config();
+  if (!config) {
+    log::error(config.error().message);
+    return 1;
+  }
+  log::set_level(log::level_from(config->log_level));
+  return block_on(serve_or_log(std::move(*config), options.host_image));
+}
+
+}  // namespace osb::cli

@@ -1,0 +1,42 @@
+#pragma once
+
+// Values as people type them on a command line: durations, variables, server addresses.
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+
+namespace osb::cli {
+
+// "90s", "10m", "1h30m", "250ms"; a plain integer counts seconds. Zero is refused.
+Result<std::chrono::milliseconds> parse_duration(std::string_view text);
+std::string print_duration(std::chrono::milliseconds duration);  // "1h30m", "1.2 s", "34.5 ms"
+
+using Variable = std::pair<std::string, std::string>;
+// "NAME=value", or "NAME" alone for the caller's own value of it.
+Result<Variable> parse_variable(std::string_view text);
+
+// Where a server answers: "localhost:8080", "http://10.0.0.1", "[::1]:9000/prefix".
+struct ServerAddress {
+  std::string host;  // without brackets
+  uint16_t port = 80;
+  std::string prefix;  // path in front of every route, "" or "/something"
+
+  std::string authority() const;  // for the Host header and for people
+};
+Result<ServerAddress> parse_server_address(std::string_view text);
+
+// What follows the first "--" belongs to the sandbox word by word; CLI parsers drop or reorder such words.
+struct SplitArguments {
+  std::vector<std::string> ours;
+  std::optional<std::vector<std::string>> theirs;  // nothing when there was no "--"
+};
+SplitArguments split_at_dashes(int argc, const char* const* argv);
+
+}  // namespace osb::cli

@@ -1,0 +1,237 @@
+#include "execd/command.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "base/ids.h"
+#include "execd/events.h"
+#include "io/socket.h"
+
+namespace osb::execd {
+namespace {
+
+constexpr size_t kReadSize = 64 * 1024;  // what a pipe holds
+constexpr size_t kMaxKeptContent = 16 * 1024;
+constexpr auto kInterruptGrace = std::chrono::seconds(3);
+constexpr auto kKillGrace = milliseconds(150);
+
+// Shared by all readers: nothing suspends between reading into it and using it.
+char* read_buffer() {
+  static std::unique_ptr<char[]> buffer(new char[kReadSize]);
+  return buffer.get();
+}
+
+io::Task<bool> wait_until_gone(ProcessGroup& group, io::Duration limit) {
+  auto deadline = std::chrono::steady_clock::now() + limit;
+  for (auto pause = milliseconds(1); group.signal(0); pause = std::min(pause * 2, milliseconds(50))) {
+    if (std::chrono::steady_clock::now() >= deadline) co_return false;
+    co_await io::sleep_for(pause);
+  }
+  co_return true;
+}
+
+}  // namespace
+
+Command::Command(Core& core, const CommandSpec& spec)
+    : core_(core),
+      id_(new_hex_id()),
+      content_(spec.content),
+      mode_(spec.mode),
+      started_at_(wall_now()),
+      started_(std::chrono::steady_clock::now()),
+      timeout_(core.executor),
+      events_(core.executor) {}
+
+std::shared_ptr<Command> Command::start(Core& core, CommandSpec spec) {
+  std::shared_ptr<Command> self(new Command(core, spec));
+  auto launched = self->launch(spec);
+  std::string first;
+  int64_t now = epoch_ms();
+  events::append_init(first, self->id_, now);
+  if (!launched) {
+    const std::string& reason = launched.error().message;
+    events::append_error(first, events::kCommandError, reason, reason, now);
+    self->finish(255, reason, first);
+    return self;
+  }
+  if (self->mode_ == Mode::foreground) {
+    events::append_ping(first, now);
+  } else {
+    events::append_complete(first, 0, now);
+  }
+  self->events_.push(first);
+  if (self->mode_ == Mode::background) self->events_.end();
+  self->attach_process(spec.timeout);
+  return self;
+}
+
+void Command::attach_process(milliseconds timeout) {
+  started_process_ = true;
+  auto self = shared_from_this();
+  core_.reaper.watch(pid_, [self](ExitStatus status) { self->on_exit(status); });
+  for (auto* output : {&out_, &err_}) {
+    if (*output) core_.tasks.spawn(read_output(self, &**output));
+  }
+  if (timeout.count() <= 0) return;
+  timeout_.expires_after(timeout);
+  timeout_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
+    auto command = weak.lock();
+    if (!error && command && command->pid_ > 0) ::kill(-command->pid_, SIGKILL);
+  });
+}
+
+// Makes a pipe; the result is the end for the child.
+Result<Fd> Command::open_pipe(std::optional<Output>& output) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) < 0) return fail_errno("pipe");
+  Fd read_end(ends[0]), write_end(ends[1]);
+  // Only our end: the child's programs expect a blocking standard output, and the two ends have flags of
+  // their own.
+  if (::fcntl(read_end.get(), F_SETFL, O_NONBLOCK) < 0) return fail_errno("pipe");
+  output.emplace(Output{Pipe(core_.executor), {}});
+  boost::system::error_code error;
+  output->pipe.assign(read_end.get(), error);
+  if (error) return std::unexpected(io::to_error("pipe", error));
+  read_end.release();
+  return write_end;
+}
+
+std::expected<void, SpawnError> Command::launch(CommandSpec& spec) {
+  auto no_pipe = [](const Error& error) {
+    return std::unexpected(SpawnError{error.sys_errno, "", error.message});
+  };
+  auto out = open_pipe(out_);
+  if (!out) return no_pipe(out.error());
+  Fd err;
+  if (mode_ == Mode::foreground) {
+    auto opened = open_pipe(err_);
+    if (!opened) return no_pipe(opened.error());
+    err = std::move(*opened);
+  }
+  SpawnRequest request;
+  request.program = std::move(spec.program);
+  request.argv = std::move(spec.argv);
+  request.env = spec.env.block();
+  request.cwd = std::move(spec.cwd);
+  request.out = out->get();
+  request.err = err.valid() ? err.get() : out->get();
+  request.credentials = std::move(spec.credentials);
+  auto pid = spawn(request);
+  if (!pid) return std::unexpected(pid.error());
+  pid_ = *pid;
+  return {};
+}
+
+io::Task<> Command::read_output(std::shared_ptr<Command> self, Output* output) {
+  while (co_await io::wait_readable(output->pipe)) {
+    if (!self->read_once(*output, kReadSize)) break;
+    // A process that was left behind and writes without end must not keep this one busy: its pipe is allowed
+    // to be full.
+    if (!self->running()) co_await io::sleep_for(milliseconds(10));
+  }
+  boost::system::error_code ignored;
+  output->pipe.close(ignored);
+}
+
+// False at the end of the output.
+bool Command::read_once(Output& output, size_t limit) {
+  char* buffer = read_buffer();
+  ssize_t n = ::read(output.pipe.native_handle(), buffer, std::min(limit, kReadSize));
+  if (n < 0) return errno == EAGAIN || errno == EINTR;
+  if (n > 0) consume(output, {buffer, static_cast<size_t>(n)});
+  return n > 0;
+}
+
+void Command::consume(Output& output, std::string_view bytes) {
+  if (!running()) return;
+  if (mode_ == Mode::background) {
+    log_.append(bytes);
+    return;
+  }
+  if (!events_.attached()) return;
+  static std::string encoded;
+  encoded.clear();
+  int64_t now = epoch_ms();
+  auto stream = &output == &*out_ ? events::Stream::out : events::Stream::err;
+  output.lines.feed(bytes, [&](std::string_view text) { events::append_output(encoded, stream, text, now); });
+  events_.push(encoded);
+  if (encoded.capacity() > (1 << 20)) encoded.shrink_to_fit();
+}
+
+// Reads what is in the pipe now and no more: somebody else may keep filling it for ever.
+void Command::drain(Output& output) {
+  int waiting = 0;
+  if (!output.pipe.is_open() || ::ioctl(output.pipe.native_handle(), FIONREAD, &waiting) < 0) return;
+  while (waiting > 0) {
+    char* buffer = read_buffer();
+    ssize_t n = ::read(output.pipe.native_handle(), buffer,
+                       std::min<size_t>(kReadSize, static_cast<size_t>(waiting)));
+    if (n <= 0) return;
+    consume(output, {buffer, static_cast<size_t>(n)});
+    waiting -= static_cast<int>(n);
+  }
+}
+
+void Command::on_exit(ExitStatus status) {
+  pid_ = -1;
+  if (interrupted_) interrupted_->leader_reaped();
+  timeout_.cancel();
+  for (auto* output : {&out_, &err_}) {
+    if (*output) drain(**output);
+  }
+  std::string last;
+  if (mode_ == Mode::foreground && events_.attached()) {
+    flush_lines(last);
+    int64_t now = epoch_ms();
+    if (status.success()) {
+      auto took = std::chrono::steady_clock::now() - started_;
+      events::append_complete(last, std::chrono::duration_cast<milliseconds>(took).count(), now);
+    } else {
+      events::append_error(last, events::kCommandError, std::to_string(status.api_code()), status.text(),
+                           now);
+    }
+  }
+  finish(status.api_code(), status.success() ? "" : status.text(), last);
+}
+
+void Command::flush_lines(std::string& encoded) {
+  int64_t now = epoch_ms();
+  auto flush = [&](std::optional<Output>& output, events::Stream stream) {
+    if (output)
+      output->lines.flush([&](std::string_view text) { events::append_output(encoded, stream, text, now); });
+  };
+  flush(out_, events::Stream::out);
+  flush(err_, events::Stream::err);
+}
+
+void Command::finish(int exit_code, std::string error, std::string_view last_events) {
+  finished_at_ = wall_now();
+  exit_code_ = exit_code;
+  error_ = std::move(error);
+  if (content_.size() > kMaxKeptContent) {
+    content_.resize(kMaxKeptContent);
+    content_.shrink_to_fit();
+  }
+  events_.push(last_events);
+  events_.end();
+}
+
+io::Task<> Command::interrupt(std::shared_ptr<Command> self) {
+  if (self->pid_ <= 0) co_return;
+  if (!self->interrupted_) self->interrupted_.emplace(self->pid_);
+  ProcessGroup& group = *self->interrupted_;
+  group.signal(SIGTERM);
+  if (co_await wait_until_gone(group, kInterruptGrace)) co_return;
+  group.signal(SIGKILL);
+  co_await wait_until_gone(group, kKillGrace);
+}
+
+size_t Command::memory_bytes() const {
+  return sizeof *this + content_.capacity() + error_.capacity() + log_.memory_bytes();
+}
+
+}  // namespace osb::execd

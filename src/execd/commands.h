@@ -1,0 +1,38 @@
+#pragma once
+
+// The commands that clients may ask about: everything that runs, and what ended within the last day as far as
+// it fits.
+
+#include <list>
+#include <map>
+#include <memory>
+
+#include "execd/command.h"
+
+namespace osb::execd {
+
+class Commands {
+ public:
+  explicit Commands(Core& core) : core_(core) {}
+
+  // Registered before it returns. Of a command that could not be started only the background kind leaves a
+  // record.
+  std::shared_ptr<Command> start(CommandSpec spec);
+  std::shared_ptr<Command> find(std::string_view id) const;
+  // Drops finished ones that are too old or too many. Called every few starts and every hour.
+  void sweep(WallTime now);
+  size_t size() const { return by_id_.size(); }
+
+  static constexpr std::chrono::hours kRetention{24};
+  static constexpr size_t kMaxFinished = 4096;
+  static constexpr size_t kMaxFinishedBytes = 16 << 20;
+  static constexpr size_t kMaxLogFiles = 256;  // each holds a descriptor
+
+ private:
+  Core& core_;
+  size_t starts_ = 0;
+  std::list<std::shared_ptr<Command>> in_order_;  // oldest start first
+  std::map<std::string, std::shared_ptr<Command>, std::less<>> by_id_;
+};
+
+}  // namespace osb::execd

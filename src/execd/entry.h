@@ -1,0 +1,53 @@
+#pragma once
+
+// The entry process of a native sandbox: what the sandbox is for. When it ends the sandbox ends, and
+// everything else in it.
+//
+// The states, in the form the control connection sends them:
+//   {"version":1,"state":"waiting"}
+//   {"version":1,"state":"running","pid":7}
+//   {"version":1,"state":"failed","path":"/nope","errno":2,"message":"exec /nope: No such file or directory"}
+//   {"version":1,"state":"ended","exit_code":0}   or   {"version":1,"state":"ended","signal":9}
+
+#include <string>
+#include <vector>
+
+#include "execd/core.h"
+
+namespace osb::execd {
+
+struct EntryRequest {
+  std::vector<std::string> argv;
+  Environment env;
+  std::string cwd = "/";
+  uint32_t uid = 0, gid = 0;
+};
+// The frame {"init":{...}}.
+Result<EntryRequest> parse_entry(std::string_view frame);
+
+class Entry {
+ public:
+  explicit Entry(Core& core);
+
+  enum class State { waiting, running, failed, ended };
+  State state() const { return state_; }
+  // Every state so far, oldest first.
+  const std::vector<std::string>& history() const { return history_; }
+  // Wakes when the history has grown beyond `seen`.
+  io::Task<> wait_beyond(size_t seen);
+  // Code::wrong_state unless waiting. A process that cannot be started is the state "failed", not an error.
+  // Also makes the request's environment and directory those of the sandbox.
+  Result<void> start(EntryRequest request);
+
+ private:
+  void enter(State state, std::string json);
+  void on_exit(ExitStatus status);
+
+  Core& core_;
+  State state_ = State::waiting;
+  pid_t pid_ = -1;
+  std::vector<std::string> history_;
+  io::Event changed_;
+};
+
+}  // namespace osb::execd

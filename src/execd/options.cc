@@ -1,0 +1,72 @@
+#include "execd/options.h"
+
+#include "base/strings.h"
+
+namespace osb::execd {
+
+const char kUsage[] =
+    "usage: execd [flags] [ignored...]\n"
+    "\n"
+    "Runs commands, sessions and file operations for clients of this sandbox.\n"
+    "\n"
+    "  --port N              TCP port on all addresses (44772)\n"
+    "  --access-token T      required in X-EXECD-ACCESS-TOKEN of every request ($EXECD_ACCESS_TOKEN)\n"
+    "  --jupyter-host URL    notebook server for code execution ($JUPYTER_HOST)\n"
+    "  --jupyter-token T     its token ($JUPYTER_TOKEN)\n"
+    "  --log-level N         0 to 2 fatal, 3 error, 4 warning, 5 and 6 information, 7 debug (6)\n"
+    "  --native              PID 1 of a native sandbox; listeners are descriptors 3 (API) and 4 (control)\n"
+    "  --version, --help\n"
+    "\n"
+    "Accepted and without effect: --graceful-shutdown-timeout, --jupyter-idle-poll-interval.\n"
+    "Other variables: EXECD_ENVS (file with variables for every command), EXECD_LOG_FILE, TMPDIR.\n";
+
+Result<Options> parse_options(const std::vector<std::string>& words, const Environment& env) {
+  Options options;
+  options.access_token = env.get("EXECD_ACCESS_TOKEN");
+  options.jupyter_host = env.get("JUPYTER_HOST");
+  options.jupyter_token = env.get("JUPYTER_TOKEN");
+  for (size_t i = 0; i < words.size(); ++i) {
+    std::string_view word = words[i];
+    if (word.size() < 2 || word[0] != '-' || word == "--") break;
+    word.remove_prefix(word.starts_with("--") ? 2 : 1);
+    size_t equals = word.find('=');
+    std::string_view name = word.substr(0, equals);
+    if (name == "native" || name == "version" || name == "help" || name == "h") {
+      (name == "native" ? options.native : name == "version" ? options.version : options.help) = true;
+      continue;
+    }
+    std::string value;
+    if (equals != word.npos) {
+      value = word.substr(equals + 1);
+    } else if (i + 1 < words.size()) {
+      value = words[++i];
+    } else {
+      return fail(Code::invalid_argument, "flag " + std::string(name) + " needs a value");
+    }
+    if (name == "port") {
+      auto port = parse_number<uint16_t>(value);
+      if (!port || *port == 0) return fail(Code::invalid_argument, "'" + value + "' is no port");
+      options.port = *port;
+    } else if (name == "log-level") {
+      auto level = parse_number<int>(value);
+      if (!level) return fail(Code::invalid_argument, "'" + value + "' is no log level");
+      options.log_level = *level;
+    } else if (name == "access-token") {
+      options.access_token = value;
+    } else if (name == "jupyter-host") {
+      options.jupyter_host = value;
+    } else if (name == "jupyter-token") {
+      options.jupyter_token = value;
+    } else if (name != "graceful-shutdown-timeout" && name != "jupyter-idle-poll-interval") {
+      return fail(Code::invalid_argument, "unknown flag " + std::string(name));
+    }
+  }
+  if (!options.jupyter_host.empty() && !options.jupyter_host.starts_with("http://") &&
+      !options.jupyter_host.starts_with("https://")) {
+    return fail(Code::invalid_argument,
+                "the notebook server '" + options.jupyter_host + "' must be an http or https URL");
+  }
+  return options;
+}
+
+}  // namespace osb::execd

@@ -1,0 +1,30 @@
+#pragma once
+
+// The command line, with the environment for what it leaves out.
+
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "execd/environment.h"
+
+namespace osb::execd {
+
+struct Options {
+  bool native = false;  // PID 1 of a native sandbox: descriptors 3 and 4 are the listeners
+  bool version = false;
+  bool help = false;
+  uint16_t port = 44772;
+  std::string access_token;
+  std::string jupyter_host, jupyter_token;
+  int log_level = 6;
+};
+
+// One or two dashes, the value behind '=' or as the next word. The first word that is no flag ends the flags;
+// it and what follows are ignored (whoever starts execd from an image may append a command).
+// Code::invalid_argument for unknown flags and unusable values.
+Result<Options> parse_options(const std::vector<std::string>& words, const Environment& env);
+
+extern const char kUsage[];
+
+}  // namespace osb::execd

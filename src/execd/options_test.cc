@@ -1,0 +1,49 @@
+#include "execd/options.h"
+
+#include <gtest/gtest.h>
+
+namespace osb::execd {
+namespace {
+
+TEST(Options, forms_of_a_flag) {
+  using Words = std::vector<std::string>;
+  for (const Words& words :
+       {Words{"--port", "45000"}, Words{"-port", "45000"}, Words{"--port=45000"}, Words{"-port=45000"}}) {
+    auto options = parse_options(words, {});
+    ASSERT_TRUE(options);
+    EXPECT_EQ(options->port, 45000);
+  }
+  EXPECT_EQ(parse_options({}, {})->port, 44772);
+  EXPECT_TRUE(parse_options({"--native"}, {})->native);
+}
+
+TEST(Options, words_behind_the_flags_are_ignored) {
+  auto options = parse_options({"--log-level", "7", "tail", "-f", "/dev/null"}, {});
+  ASSERT_TRUE(options);
+  EXPECT_EQ(options->log_level, 7);
+  EXPECT_TRUE(parse_options({"--", "--nonsense"}, {}));
+  EXPECT_TRUE(parse_options({"-"}, {}));
+}
+
+TEST(Options, environment_is_the_default_and_the_flag_wins) {
+  Environment env;
+  env.set("EXECD_ACCESS_TOKEN", "from-env");
+  EXPECT_EQ(parse_options({}, env)->access_token, "from-env");
+  EXPECT_EQ(parse_options({"--access-token=x"}, env)->access_token, "x");
+  EXPECT_EQ(parse_options({"--access-token", "-x"}, env)->access_token, "-x");
+}
+
+TEST(Options, rejects) {
+  Environment bad;
+  bad.set("JUPYTER_HOST", "localhost:8888");
+  EXPECT_FALSE(parse_options({}, bad));
+  EXPECT_FALSE(parse_options({"--nope"}, {}));
+  EXPECT_FALSE(parse_options({"--port"}, {}));
+  EXPECT_FALSE(parse_options({"--port", "x"}, {}));
+  EXPECT_FALSE(parse_options({"--port", "0"}, {}));
+  EXPECT_FALSE(parse_options({"--port", "65536"}, {}));
+  EXPECT_TRUE(parse_options({"--graceful-shutdown-timeout", "3s", "--jupyter-idle-poll-interval=50ms"}, {}));
+}
+
+}  // namespace
+}  // namespace osb::execd

@@ -1,0 +1,57 @@
+#include "execd/reaper.h"
+
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "io/socket.h"
+
+namespace osb::execd {
+
+Result<std::unique_ptr<Reaper>> Reaper::create(io::Executor executor) {
+  sigset_t chld;
+  ::sigemptyset(&chld);
+  ::sigaddset(&chld, SIGCHLD);
+  ::pthread_sigmask(SIG_BLOCK, &chld, nullptr);
+  Fd fd(::signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!fd.valid()) return fail_errno("signalfd");
+  io::asio::posix::stream_descriptor descriptor(std::move(executor));
+  boost::system::error_code error;
+  descriptor.assign(fd.get(), error);
+  if (error) return std::unexpected(io::to_error("signalfd", error));
+  fd.release();
+  return std::unique_ptr<Reaper>(new Reaper(std::move(descriptor)));
+}
+
+io::Task<> Reaper::run() {
+  while (true) {
+    auto ready = co_await io::wait_readable(fd_);
+    if (!ready) {
+      log::error("children are no longer reaped", {{"reason", ready.error().message}});
+      co_return;
+    }
+    // One signal may stand for many children: what matters is that it is consumed before the children are.
+    signalfd_siginfo info[8];
+    while (::read(fd_.native_handle(), info, sizeof info) > 0) {
+    }
+    reap_all();
+  }
+}
+
+void Reaper::reap_all() {
+  int status = 0;
+  while (pid_t pid = ::waitpid(-1, &status, WNOHANG | __WALL)) {
+    if (pid < 0 && errno == EINTR) continue;
+    if (pid < 0) return;
+    auto it = watched_.find(pid);
+    if (it == watched_.end()) continue;
+    Ended ended = std::move(it->second);
+    watched_.erase(it);
+    ended(ExitStatus(status));
+  }
+}
+
+}  // namespace osb::execd

@@ -1,0 +1,35 @@
+#pragma once
+
+// A queue of bytes with bounded memory: what does not fit goes to an unnamed file until the reader has caught
+// up. Lets a command run at its own speed whatever its reader does, and loses nothing.
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "execd/temp_file.h"
+
+namespace osb::execd {
+
+class SpillBuffer {
+ public:
+  explicit SpillBuffer(size_t memory_limit) : memory_limit_(memory_limit) {}
+
+  // Fails only when the file can be neither made nor written; nothing was taken then.
+  Result<void> append(std::string_view bytes);
+  bool empty() const { return memory_.empty() && unread_in_file() == 0; }
+  // Replaces `into` with the next bytes: all that is in memory, or a piece of the file.
+  Result<void> take(std::string& into);
+  void clear();
+
+ private:
+  static constexpr size_t kPiece = 256 * 1024;
+  uint64_t unread_in_file() const { return file_ ? file_->size() - read_ : 0; }
+
+  size_t memory_limit_;
+  std::string memory_;  // older than everything in the file
+  std::optional<TempFile> file_;
+  uint64_t read_ = 0;  // how much of the file was taken
+};
+
+}  // namespace osb::execd

@@ -1,0 +1,91 @@
+#include "execd/workers.h"
+
+#include <signal.h>
+#include <sys/fsuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace osb::execd {
+namespace {
+
+constexpr auto kIdleLife = std::chrono::seconds(5);
+
+// Raw calls: the library's would change the credentials of every thread.
+bool set_groups(const std::vector<gid_t>& groups) {
+  return ::syscall(SYS_setgroups, groups.size(), groups.data()) == 0;
+}
+
+std::vector<gid_t> own_groups() {
+  std::vector<gid_t> groups(static_cast<size_t>(std::max(::getgroups(0, nullptr), 0)));
+  int n = ::getgroups(static_cast<int>(groups.size()), groups.data());
+  groups.resize(static_cast<size_t>(std::max(n, 0)));
+  return groups;
+}
+
+}  // namespace
+
+Workers::Identity::Identity(const Credentials* as) {
+  if (!as) return;
+  groups_before_ = own_groups();
+  bool own = as->uid == ::geteuid() && as->gid == ::getegid();
+  if (own && as->uid != 0) return;  // nothing to change, and nobody but root could change it
+  switched_ = true;
+  valid_ = set_groups(as->groups);
+  // These calls do not report failure; asking with an impossible id returns what is in force.
+  ::setfsgid(as->gid);
+  ::setfsuid(as->uid);
+  valid_ = valid_ && ::setfsgid(static_cast<gid_t>(-1)) == static_cast<int>(as->gid) &&
+           ::setfsuid(static_cast<uid_t>(-1)) == static_cast<int>(as->uid);
+}
+
+Workers::Identity::~Identity() {
+  if (!switched_) return;
+  // Back to the effective ids, which also gives the file-system capabilities back.
+  ::setfsuid(::geteuid());
+  ::setfsgid(::getegid());
+  set_groups(groups_before_);
+}
+
+Workers::~Workers() {
+  std::unique_lock lock(mu_);
+  closing_ = true;
+  changed_.notify_all();
+  changed_.wait(lock, [this] { return threads_ == 0; });
+}
+
+void Workers::submit(std::function<void()> job) {
+  std::lock_guard lock(mu_);
+  queue_.push_back(std::move(job));
+  if (idle_ >= queue_.size() || threads_ >= kMaxThreads) {
+    changed_.notify_one();
+    return;
+  }
+  ++threads_;
+  // Signals are for the loop's thread.
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread([this] { work(std::unique_lock(mu_)); }).detach();
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void Workers::work(std::unique_lock<std::mutex> lock) {
+  while (true) {
+    if (queue_.empty()) {
+      ++idle_;
+      bool more = changed_.wait_for(lock, kIdleLife, [this] { return !queue_.empty() || closing_; });
+      --idle_;
+      if (!more || queue_.empty()) break;
+    }
+    auto job = std::move(queue_.front());
+    queue_.pop_front();
+    lock.unlock();
+    job();
+    job = nullptr;
+    lock.lock();
+  }
+  --threads_;
+  changed_.notify_all();
+}
+
+}  // namespace osb::execd

@@ -1,0 +1,86 @@
+#pragma once
+
+// Threads for work that may block: file operations, mostly. They start when needed, at most kMaxThreads, and
+// end when there has been nothing to do for a while, so that an idle sandbox does not pay for them.
+//
+// Credentials of a thread are its own as far as the kernel is concerned (the C library hides that): a job may
+// run with the file-system identity of somebody else while the rest of the process is not affected.
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "execd/spawn.h"
+#include "io/task.h"
+
+namespace osb::execd {
+
+class Workers {
+ public:
+  explicit Workers(io::Executor executor) : executor_(std::move(executor)) {}
+  ~Workers();  // waits for the jobs that run
+
+  static constexpr size_t kMaxThreads = 4;
+
+  // Runs `job` on a thread and gives its result. A waiter that is cancelled leaves the job to finish by
+  // itself, so the job owns what it uses. With `as`, files are opened, made and refused as for that user;
+  // Code::permission_denied when this process may not do that.
+  template <class Job, class R = std::invoke_result_t<Job>>
+  io::Task<R> run(std::optional<Credentials> as, Job job) {
+    auto state = std::make_shared<State<Job, R>>(executor_, std::move(as), std::move(job));
+    submit([state, executor = executor_] {
+      state->perform();
+      io::asio::post(executor, [state] { state->done.set(); });
+    });
+    co_await state->done.wait();
+    co_return std::move(*state->result);
+  }
+
+ private:
+  // The file-system identity of this thread while it lives.
+  class Identity {
+   public:
+    explicit Identity(const Credentials* as);
+    ~Identity();
+    bool valid() const { return valid_; }
+
+   private:
+    bool switched_ = false, valid_ = true;
+    std::vector<gid_t> groups_before_;
+  };
+
+  template <class Job, class R>
+  struct State {
+    State(io::Executor executor, std::optional<Credentials> a, Job j)
+        : as(std::move(a)), job(std::move(j)), done(executor) {}
+    void perform() {
+      Identity identity(as ? &*as : nullptr);
+      if (identity.valid()) {
+        result.emplace((*job)());
+      } else {
+        result.emplace(fail(Code::permission_denied, "execd may not act as uid " + std::to_string(as->uid)));
+      }
+      job.reset();  // what it captured is released where it was used
+    }
+    std::optional<Credentials> as;
+    std::optional<Job> job;
+    std::optional<R> result;
+    io::Event done;
+  };
+
+  void submit(std::function<void()> job);
+  void work(std::unique_lock<std::mutex> lock);
+
+  io::Executor executor_;
+  std::mutex mu_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> queue_;
+  size_t threads_ = 0, idle_ = 0;
+  bool closing_ = false;
+};
+
+}  // namespace osb::execd

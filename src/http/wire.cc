@@ -1,0 +1,108 @@
+#include "http/wire.h"
+
+#include <cstring>
+
+namespace osb::http {
+
+void InputBuffer::consume(size_t count) {
+  begin_ += count;
+  if (begin_ == end_) begin_ = end_ = 0;
+}
+
+std::span<char> InputBuffer::prepare(size_t capacity) {
+  if (begin_ > 0 && end_ == capacity_) {
+    std::memmove(data_.get(), data_.get() + begin_, size());
+    end_ -= begin_;
+    begin_ = 0;
+  }
+  if (end_ == capacity_ || (empty() && capacity_ < capacity)) {
+    size_t grown = std::max(capacity, capacity_ * 2);
+    auto larger = std::make_unique_for_overwrite<char[]>(grown);
+    if (!empty()) std::memcpy(larger.get(), data_.get() + begin_, size());
+    end_ -= begin_;
+    begin_ = 0;
+    data_ = std::move(larger);
+    capacity_ = grown;
+  }
+  return {data_.get() + end_, capacity_ - end_};
+}
+
+void InputBuffer::shrink(size_t capacity) {
+  if (!empty() || capacity_ <= capacity) return;
+  data_.reset();
+  begin_ = end_ = capacity_ = 0;
+}
+
+Error Wire::explain(Error error) const {
+  if (expired_) return {Code::timeout, 0, "the other side was silent for too long"};
+  return error;
+}
+
+TimePoint Wire::deadline_after(io::Duration limit) const {
+  // `now` may be one interval old, and a limit must never end early.
+  return ticks_ ? ticks_->now + limit + ticks_->interval : TimePoint::max();
+}
+
+Task<Result<size_t>> Wire::read(std::span<char> into, TimePoint deadline) {
+  if (read_broken_)
+    co_return std::unexpected(explain({Code::unavailable, 0, "read: the connection is broken"}));
+  // The reactor reports the end of a stream once: a second read would wait for ever.
+  if (ended_) co_return 0;
+  streak_ = 0;
+  read_deadline_ = deadline;
+  auto got = co_await io::read_some(socket_, into);
+  read_deadline_ = TimePoint::max();
+  if (!got) {
+    // A read that its owner gave up took nothing from the stream.
+    if (got.error().code != Code::cancelled) read_broken_ = true;
+    co_return std::unexpected(explain(std::move(got.error())));
+  }
+  ended_ = *got == 0;
+  co_return *got;
+}
+
+Task<Result<size_t>> Wire::fill(size_t capacity, TimePoint deadline) {
+  auto got = co_await read(in_.prepare(capacity), deadline);
+  if (got) in_.commit(*got);
+  co_return got;
+}
+
+Result<size_t> Wire::write_now(io::Pieces pieces) {
+  if (write_broken_)
+    return std::unexpected(explain({Code::unavailable, 0, "write: the connection is broken"}));
+  auto sent = io::try_write(socket_, pieces);
+  if (!sent) write_broken_ = true;
+  ++streak_;
+  return sent;
+}
+
+Task<Result<void>> Wire::write_rest(io::Pieces pieces, size_t sent) {
+  streak_ = 0;
+  size_t total = 0;
+  for (std::string_view piece : pieces) total += piece.size();
+  if (sent == total) {
+    co_await io::yield();
+    co_return Result<void>{};
+  }
+  Result<void> written;
+  if (ticks_) {
+    write_deadline_ = deadline_after(write_limit_);
+    written = co_await io::write_all(socket_, pieces, sent);
+    write_deadline_ = TimePoint::max();
+  } else {
+    written = co_await io::with_deadline(write_limit_, "write", io::write_all(socket_, pieces, sent));
+  }
+  if (written) co_return written;
+  write_broken_ = true;
+  co_return std::unexpected(explain(std::move(written.error())));
+}
+
+void Wire::expire() {
+  expired_ = true;
+  break_off();
+  read_deadline_ = write_deadline_ = TimePoint::max();
+  boost::system::error_code ignored;
+  socket_.cancel(ignored);
+}
+
+}  // namespace osb::http

@@ -1,0 +1,3 @@
+#include "execd/daemon.h"
+
+int main(int argc, char** argv) { return osb::execd::daemon_main(argc, argv); }

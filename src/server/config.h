@@ -1,0 +1,82 @@
+#pragma once
+
+// The configuration: a TOML file, overridden by a few environment variables, with a default for everything.
+// Loaded once, checked completely, and immutable afterwards. Keys that other implementations know and this
+// one does not use are ignored.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+
+namespace osb::server {
+
+struct ServerSection {
+  std::string host = "127.0.0.1";
+  uint16_t port = 8080;
+  std::string api_key;  // "" means none
+  std::string eip;  // public name for endpoint strings, without scheme and trailing slash; may have a path
+  std::optional<int64_t> max_sandbox_timeout_seconds;
+  int64_t timeout_keep_alive =
+      150;  // seconds; clients keep idle connections for 30 and must never win that race
+  int64_t timeout_graceful_shutdown = 5;
+  int64_t limit_concurrency = 1024;  // requests in flight; 0 means no limit
+  int64_t backlog = 2048;
+  std::vector<std::string>
+      cors_origins;  // without a key: pages that may call; with one the default is every origin
+};
+
+enum class RuntimeType { native, docker, kubernetes };
+std::string_view to_string(RuntimeType type);
+
+struct RuntimeSection {
+  RuntimeType type = RuntimeType::native;
+  bool fallback_native = false;
+};
+
+struct NativeSection {
+  std::string state_dir = "/var/lib/opensandbox";
+  std::string user = "opensandbox";
+  int64_t pids_limit = 4096;
+  std::vector<std::string> host_paths;
+  std::map<std::string, std::string> images;
+};
+
+struct Config {
+  ServerSection server;
+  RuntimeSection runtime;
+  NativeSection native;
+  std::string log_level = "INFO";
+  std::string store_path;              // "": below the state directory
+  std::string source;                  // the file it came from; "" for the defaults
+  bool insecure_acknowledged = false;  // OPENSANDBOX_INSECURE_SERVER=YES
+
+  bool has_key() const { return !server.api_key.empty(); }
+  RuntimeType effective_runtime() const {
+    return runtime.fallback_native ? RuntimeType::native : runtime.type;
+  }
+  std::string database_path() const;
+};
+
+// Gives null for an unset variable. Production code passes ::getenv.
+using Environment = std::function<const char*(const char*)>;
+
+// --config, else SANDBOX_CONFIG_PATH, else ~/.sandbox.toml.
+std::string config_path(const std::optional<std::string>& flag, const Environment& environment);
+// A missing file is the default configuration. Errors name the key, the cause and the remedy, never the
+// configured value.
+Result<Config> load_config(const std::string& path, const Environment& environment);
+Result<Config> parse_config(std::string_view toml, const std::string& source, const Environment& environment);
+
+// Refuses to serve without a key on anything but loopback, unless the environment says that this is wanted.
+Result<void> check_exposure(const Config& config);
+
+// 127.0.0.0/8, ::1, localhost; with or without brackets.
+bool is_loopback_host(std::string_view host);
+
+}  // namespace osb::server

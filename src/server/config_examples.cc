@@ -1,0 +1,275 @@
+#include "server/config_examples.h"
+
+#include <array>
+#include <utility>
+
+namespace osb::server {
+namespace {
+
+constexpr std::string_view kNative =
+    R"toml(# OpenSandbox on the native runtime: needs nothing but this host's kernel.
+
+[server]
+host = "127.0.0.1"
+port = 8080
+# A key is needed before the server may listen on anything but loopback. Clients send it as OPEN-SANDBOX-API-KEY.
+# api_key = "change-me"
+# The name under which clients reach the server, when it is not the one they call it by.
+# eip = "sandboxes.example.com"
+# max_sandbox_timeout_seconds = 86400
+
+[log]
+level = "INFO"
+
+[runtime]
+type = "native"
+
+[native]
+state_dir = "/var/lib/opensandbox"
+user = "opensandbox"
+pids_limit = 4096
+# More paths of this host that sandboxes of the image "host" see, read-only.
+host_paths = []
+
+[native.images]
+# The image "host" always exists: this host's /usr, and nothing else of it. More images are unpacked root directories:
+# python = "/srv/images/python"
+)toml";
+
+constexpr std::string_view kDocker =
+    R"toml(# OpenSandbox, written for the Docker runtime. This build runs it on the native runtime: see runtime.fallback.
+
+[server]
+host = "127.0.0.1"
+port = 8080
+# api_key = "change-me"
+# eip = ""
+# max_sandbox_timeout_seconds = 86400
+
+[log]
+level = "INFO"
+
+[runtime]
+type = "docker"
+# Without this line the server refuses to start where the Docker runtime is not built.
+fallback = "native"
+execd_image = "registry.example/opensandbox/execd:v1.1.0"
+
+[docker]
+network_mode = "bridge"
+drop_capabilities = ["AUDIT_WRITE", "MKNOD", "NET_ADMIN", "NET_RAW", "SYS_ADMIN", "SYS_MODULE", "SYS_PTRACE", "SYS_TIME", "SYS_TTY_CONFIG"]
+no_new_privileges = true
+pids_limit = 4096
+
+[egress]
+image = "registry.example/opensandbox/egress:v1.1.7"
+mode = "dns"
+
+[storage]
+# Host directories that sandboxes may mount. An empty list refuses every host mount.
+allowed_host_paths = []
+
+[store]
+type = "sqlite"
+)toml";
+
+constexpr std::string_view kDockerZh =
+    R"toml(# OpenSandbox 配置示例（Docker 运行时）。本程序会改用 native 运行时，见 runtime.fallback。
+
+[server]
+host = "127.0.0.1"
+port = 8080
+# 监听非本机地址之前必须设置密钥；客户端用 OPEN-SANDBOX-API-KEY 请求头发送。
+# api_key = "change-me"
+# eip = ""
+# max_sandbox_timeout_seconds = 86400
+
+[log]
+level = "INFO"
+
+[runtime]
+type = "docker"
+# 没有这一行时，若未内置 Docker 运行时，服务将拒绝启动。
+fallback = "native"
+execd_image = "registry.example/opensandbox/execd:v1.1.0"
+
+[docker]
+network_mode = "bridge"
+drop_capabilities = ["AUDIT_WRITE", "MKNOD", "NET_ADMIN", "NET_RAW", "SYS_ADMIN", "SYS_MODULE", "SYS_PTRACE", "SYS_TIME", "SYS_TTY_CONFIG"]
+no_new_privileges = true
+pids_limit = 4096
+
+[egress]
+image = "registry.example/opensandbox/egress:v1.1.7"
+mode = "dns"
+
+[storage]
+# 沙箱可以挂载的宿主机目录；空列表表示拒绝所有宿主机挂载。
+allowed_host_paths = []
+
+[store]
+type = "sqlite"
+)toml";
+
+constexpr std::string_view kKubernetes =
+    R"toml(# OpenSandbox, written for the Kubernetes runtime. This build runs it on the native runtime: see runtime.fallback.
+
+[server]
+host = "0.0.0.0"
+port = 8080
+# Needed, since the server listens on all addresses. OPENSANDBOX_SERVER_API_KEY in the environment replaces it.
+api_key = "change-me"
+
+[log]
+level = "INFO"
+
+[runtime]
+type = "kubernetes"
+# Without this line the server refuses to start where the Kubernetes runtime is not built.
+fallback = "native"
+execd_image = "registry.example/opensandbox/execd:v1.1.0"
+
+[kubernetes]
+kubeconfig_path = ""
+namespace = "opensandbox"
+workload_provider = "batchsandbox"
+image_pull_policy = "IfNotPresent"
+sandbox_create_timeout_seconds = 60
+
+[ingress]
+mode = "direct"
+
+[egress]
+image = "registry.example/opensandbox/egress:v1.1.7"
+mode = "dns"
+
+[storage]
+allowed_host_paths = []
+volume_default_size = "1Gi"
+
+[store]
+type = "sqlite"
+)toml";
+
+constexpr std::string_view kKubernetesZh =
+    R"toml(# OpenSandbox 配置示例（Kubernetes 运行时）。本程序会改用 native 运行时，见 runtime.fallback。
+
+[server]
+host = "0.0.0.0"
+port = 8080
+# 服务监听所有地址，因此必须设置密钥；环境变量 OPENSANDBOX_SERVER_API_KEY 会覆盖它。
+api_key = "change-me"
+
+[log]
+level = "INFO"
+
+[runtime]
+type = "kubernetes"
+# 没有这一行时，若未内置 Kubernetes 运行时，服务将拒绝启动。
+fallback = "native"
+execd_image = "registry.example/opensandbox/execd:v1.1.0"
+
+[kubernetes]
+kubeconfig_path = ""
+namespace = "opensandbox"
+workload_provider = "batchsandbox"
+image_pull_policy = "IfNotPresent"
+sandbox_create_timeout_seconds = 60
+
+[ingress]
+mode = "direct"
+
+[egress]
+image = "registry.example/opensandbox/egress:v1.1.7"
+mode = "dns"
+
+[storage]
+allowed_host_paths = []
+volume_default_size = "1Gi"
+
+[store]
+type = "sqlite"
+)toml";
+
+constexpr std::string_view kSkeleton =
+    R"toml(# OpenSandbox: every key that this server reads, with its default. Remove the '#' to change one.
+
+[server]
+# Address to listen on. Anything but loopback needs api_key.
+# host = "127.0.0.1"
+# port = 8080
+# The key that clients must send as OPEN-SANDBOX-API-KEY. OPENSANDBOX_SERVER_API_KEY replaces it.
+# api_key = ""
+# Name (and path) under which clients reach the server, for the endpoints it hands out.
+# eip = ""
+# Longest timeout a client may ask for, in seconds, at least 60. Not set: no limit.
+# max_sandbox_timeout_seconds = 86400
+# Seconds after which an idle connection is closed.
+# timeout_keep_alive = 150
+# Seconds that running requests get when the server stops.
+# timeout_graceful_shutdown = 5
+# Requests in progress at the same time; 0 means no limit.
+# limit_concurrency = 1024
+# Connections that may wait to be accepted.
+# backlog = 2048
+# Web pages that may call the API, such as "https://console.example.com". With a key, an empty list means all.
+# cors_origins = []
+
+[log]
+# DEBUG, INFO, WARNING or ERROR.
+# level = "INFO"
+
+[runtime]
+# native, docker or kubernetes.
+# type = "native"
+# "native" lets a file written for another runtime run on the native one.
+# fallback = ""
+
+[native]
+# Where images, sandboxes and the state database live.
+# state_dir = "/var/lib/opensandbox"
+# The account that the server runs as.
+# user = "opensandbox"
+# Processes per sandbox.
+# pids_limit = 4096
+# More paths of this host that sandboxes of the image "host" see, read-only.
+# host_paths = []
+
+[native.images]
+# Image names and their unpacked root directories.
+# python = "/srv/images/python"
+
+[store]
+# type = "sqlite"
+# The state database. Not set: below native.state_dir.
+# path = ""
+)toml";
+
+constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kExamples = {{
+    {"native", kNative},
+    {"docker", kDocker},
+    {"docker-zh", kDockerZh},
+    {"k8s", kKubernetes},
+    {"k8s-zh", kKubernetesZh},
+}};
+
+}  // namespace
+
+std::vector<std::string_view> config_example_names() {
+  std::vector<std::string_view> names;
+  for (const auto& [name, text] : kExamples) names.push_back(name);
+  return names;
+}
+
+Result<std::string_view> config_example(std::string_view name) {
+  if (name.empty()) return kSkeleton;
+  std::string names;
+  for (const auto& [known, text] : kExamples) {
+    if (known == name) return text;
+    names.append(names.empty() ? "" : ", ").append(known);
+  }
+  return fail(Code::invalid_argument,
+              "there is no example '" + std::string(name) + "'; the examples are " + names);
+}
+
+}  // namespace osb::server

@@ -1,0 +1,242 @@
+#include "server/config.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+
+#include "base/fd.h"
+#include "server/config_examples.h"
+
+namespace osb::server {
+namespace {
+
+using testing::HasSubstr;
+
+using Variables = std::map<std::string, std::string>;
+
+class FakeEnvironment {
+ public:
+  explicit FakeEnvironment(Variables values) : values_(std::move(values)) {}
+  const char* operator()(const char* name) const {
+    auto found = values_.find(name);
+    return found == values_.end() ? nullptr : found->second.c_str();
+  }
+
+ private:
+  Variables values_;
+};
+
+Result<Config> parse(std::string_view text, Variables environment = {}) {
+  return parse_config(text, "test.toml", FakeEnvironment(std::move(environment)));
+}
+
+TEST(Config, DefaultsOfAnEmptyFile) {
+  auto config = parse("");
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->server.host, "127.0.0.1");
+  EXPECT_EQ(config->server.port, 8080);
+  EXPECT_FALSE(config->has_key());
+  EXPECT_FALSE(config->server.max_sandbox_timeout_seconds);
+  EXPECT_EQ(config->effective_runtime(), RuntimeType::native);
+  EXPECT_FALSE(config->runtime.fallback_native);
+  EXPECT_EQ(config->native.pids_limit, 4096);
+  EXPECT_EQ(config->database_path(), "/var/lib/opensandbox/db/opensandbox.db");
+  EXPECT_GT(config->server.timeout_keep_alive, 30) << "clients keep idle connections for 30 s";
+}
+
+TEST(Config, ReadsEveryKeyThatIsUsed) {
+  auto config = parse(R"(
+unknown = 1
+[server]
+host = "0.0.0.0"
+port = 9090
+api_key = "k"
+eip = "https://gw.example.com/base/"
+max_sandbox_timeout_seconds = 60
+timeout_keep_alive = 40
+timeout_graceful_shutdown = 7
+limit_concurrency = 0
+backlog = 16
+cors_origins = ["https://a.example"]
+loop = "uvloop"
+thread_pool_size = 200
+[log]
+level = "DEBUG"
+[runtime]
+type = "kubernetes"
+fallback = "native"
+execd_image = "registry.example/execd:1"
+[kubernetes]
+namespace = "x"
+[native]
+state_dir = "/srv/state"
+user = "svc"
+pids_limit = 100
+host_paths = ["/opt/tools"]
+[native.images]
+python = "/images/python"
+"a/b:1" = "/images/ab"
+[store]
+path = "~/state.db"
+)",
+                      {{"HOME", "/home/u"}});
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->server.host, "0.0.0.0");
+  EXPECT_EQ(config->server.port, 9090);
+  EXPECT_EQ(config->server.api_key, "k");
+  EXPECT_EQ(config->server.eip, "gw.example.com/base");
+  EXPECT_EQ(config->server.max_sandbox_timeout_seconds, 60);
+  EXPECT_EQ(config->server.timeout_keep_alive, 40);
+  EXPECT_EQ(config->server.timeout_graceful_shutdown, 7);
+  EXPECT_EQ(config->server.limit_concurrency, 0);
+  EXPECT_EQ(config->server.backlog, 16);
+  EXPECT_EQ(config->server.cors_origins, std::vector<std::string>{"https://a.example"});
+  EXPECT_EQ(config->log_level, "DEBUG");
+  EXPECT_EQ(config->runtime.type, RuntimeType::kubernetes);
+  EXPECT_TRUE(config->runtime.fallback_native);
+  EXPECT_EQ(config->effective_runtime(), RuntimeType::native);
+  EXPECT_EQ(config->native.state_dir, "/srv/state");
+  EXPECT_EQ(config->native.user, "svc");
+  EXPECT_EQ(config->native.pids_limit, 100);
+  EXPECT_EQ(config->native.host_paths, std::vector<std::string>{"/opt/tools"});
+  EXPECT_EQ(config->native.images,
+            (std::map<std::string, std::string>{{"a/b:1", "/images/ab"}, {"python", "/images/python"}}));
+  EXPECT_EQ(config->database_path(), "/home/u/state.db");
+}
+
+TEST(Config, MistakesNameKeyCauseAndRemedy) {
+  struct Case {
+    const char *toml, *key;
+  };
+  const Case refused[] = {
+      {"[server]\nport = 0", "server.port"},
+      {"[server]\nport = 65536", "server.port"},
+      {"[server]\nport = \"8080\"", "server.port"},
+      {"[server]\nport = 80.5", "server.port"},
+      {"[server]\nhost = \"\"", "server.host"},
+      {"[server]\nhost = 5", "server.host"},
+      {"[server]\napi_key = 5", "server.api_key"},
+      {"[server]\neip = []", "server.eip"},
+      {"[server]\nmax_sandbox_timeout_seconds = 59", "server.max_sandbox_timeout_seconds"},
+      {"[server]\ntimeout_keep_alive = 0", "server.timeout_keep_alive"},
+      {"[server]\ntimeout_graceful_shutdown = 0", "server.timeout_graceful_shutdown"},
+      {"[server]\nlimit_concurrency = -1", "server.limit_concurrency"},
+      {"[server]\nbacklog = 0", "server.backlog"},
+      {"[server]\ncors_origins = \"x\"", "server.cors_origins"},
+      {"[server]\ncors_origins = [1]", "server.cors_origins"},
+      {"server = 5", "server"},
+      {"[log]\nlevel = 1", "log.level"},
+      {"[runtime]\ntype = \"podman\"", "runtime.type"},
+      {"[runtime]\ntype = 1", "runtime.type"},
+      {"[runtime]\ntype = \"docker\"", "runtime.type"},
+      {"[runtime]\ntype = \"kubernetes\"", "runtime.type"},
+      {"[runtime]\nfallback = \"docker\"", "runtime.fallback"},
+      {"[native]\nstate_dir = \"relative\"", "native.state_dir"},
+      {"[native]\nuser = \"\"", "native.user"},
+      {"[native]\npids_limit = 1", "native.pids_limit"},
+      {"[native]\nhost_paths = [\"x\"]", "native.host_paths"},
+      {"[native]\nhost_paths = \"/x\"", "native.host_paths"},
+      {"[native]\nimages = 5", "native.images"},
+      {"[native.images]\nx = 5", "native.images.x"},
+      {"[native.images]\nx = \"relative\"", "native.images.x"},
+      {"[store]\ntype = \"postgresql\"", "store.type"},
+      {"[store]\npath = 5", "store.path"},
+  };
+  for (const Case& c : refused) {
+    auto config = parse(c.toml);
+    ASSERT_FALSE(config) << c.toml;
+    EXPECT_THAT(config.error().message, HasSubstr(std::string("test.toml: ") + c.key + ": ")) << c.toml;
+    EXPECT_THAT(config.error().message, HasSubstr("; ")) << "no remedy: " << config.error().message;
+  }
+}
+
+TEST(Config, BrokenTomlHasAPlace) {
+  auto config = parse("[server]\nport = \n");
+  ASSERT_FALSE(config);
+  EXPECT_THAT(config.error().message, HasSubstr("test.toml:2:"));
+}
+
+TEST(Config, MistakesDoNotPrintValues) {
+  auto config = parse("[server]\napi_key = [\"hunter2\"]");
+  ASSERT_FALSE(config);
+  EXPECT_EQ(config.error().message.find("hunter2"), std::string::npos);
+}
+
+TEST(Config, TheEnvironmentReplacesTheKey) {
+  EXPECT_EQ(parse("[server]\napi_key = \"a\"", {{"OPENSANDBOX_SERVER_API_KEY", "b"}})->server.api_key, "b");
+  EXPECT_FALSE(parse("[server]\napi_key = \"a\"", {{"OPENSANDBOX_SERVER_API_KEY", ""}})->has_key());
+  EXPECT_FALSE(parse("[server]\napi_key = \"  \"")->has_key());
+}
+
+TEST(Config, WhereTheFileIs) {
+  FakeEnvironment plain(Variables{{"HOME", "/home/u"}});
+  EXPECT_EQ(config_path(std::nullopt, plain), "/home/u/.sandbox.toml");
+  FakeEnvironment named(Variables{{"HOME", "/home/u"}, {"SANDBOX_CONFIG_PATH", "~/x.toml"}});
+  EXPECT_EQ(config_path(std::nullopt, named), "/home/u/x.toml");
+  EXPECT_EQ(config_path("/flag.toml", named), "/flag.toml");
+}
+
+TEST(Config, AMissingFileIsTheDefault) {
+  auto config = load_config(testing::TempDir() + "no-such-file.toml", FakeEnvironment(Variables{}));
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->source, "");
+  std::string path = testing::TempDir() + "config_test.toml";
+  ASSERT_TRUE(write_file(path, "[server]\nport = 1234\n", O_CREAT | O_TRUNC | O_WRONLY));
+  config = load_config(path, FakeEnvironment(Variables{}));
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->server.port, 1234);
+  EXPECT_FALSE(load_config(testing::TempDir(), FakeEnvironment(Variables{})))
+      << "a directory is not a missing file";
+}
+
+TEST(Config, Exposure) {
+  struct Case {
+    const char *host, *key, *insecure;
+    bool allowed;
+  };
+  const Case cases[] = {
+      {"127.0.0.1", "", "", true}, {"127.9.9.9", "", "", true},    {"::1", "", "", true},
+      {"localhost", "", "", true}, {"0.0.0.0", "", "", false},     {"::", "", "", false},
+      {"10.0.0.1", "", "", false}, {"example.com", "", "", false}, {"127.0.0.1.evil.com", "", "", false},
+      {"0.0.0.0", "k", "", true},  {"0.0.0.0", "", "YES", true},   {"0.0.0.0", "", "yes", false},
+      {"0.0.0.0", "", "1", false}, {"0.0.0.0", " ", "", false},
+  };
+  for (const Case& c : cases) {
+    auto config = parse("[server]\nhost = \"" + std::string(c.host) + "\"\napi_key = \"" + c.key + "\"",
+                        {{"OPENSANDBOX_INSECURE_SERVER", c.insecure}});
+    ASSERT_TRUE(config);
+    EXPECT_EQ(check_exposure(*config).has_value(), c.allowed) << c.host << " " << c.key << " " << c.insecure;
+  }
+}
+
+TEST(ConfigExamples, EachLoads) {
+  EXPECT_EQ(config_example_names().size(), 5u);
+  for (std::string_view name : config_example_names()) {
+    auto config = parse(*config_example(name));
+    ASSERT_TRUE(config) << name << ": " << config.error().message;
+    EXPECT_EQ(config->effective_runtime(), RuntimeType::native) << name;
+    EXPECT_TRUE(check_exposure(*config)) << name;
+  }
+  auto unknown = config_example("podman");
+  ASSERT_FALSE(unknown);
+  EXPECT_THAT(unknown.error().message, HasSubstr("native, docker, docker-zh, k8s, k8s-zh"));
+}
+
+// Every commented key of the skeleton is one that the server reads, and the value shown is accepted.
+TEST(ConfigExamples, TheSkeletonIsValidWithEveryKeyTurnedOn) {
+  EXPECT_TRUE(parse(*config_example("")));
+  std::string on;
+  std::string_view text = *config_example("");
+  while (!text.empty()) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    bool key = line.starts_with("# ") && line.find(" = ") != line.npos && line.find('.') > line.find(" = ");
+    on.append(key ? line.substr(2) : line).append("\n");
+  }
+  auto config = parse(on);
+  ASSERT_TRUE(config) << config.error().message << "\n" << on;
+  EXPECT_EQ(config->server.max_sandbox_timeout_seconds, 86400);
+  EXPECT_EQ(config->native.images.size(), 1u);
+}
+
+}  // namespace
+}  // namespace osb::server

@@ -1,0 +1,47 @@
+#include "server/connection_pool.h"
+
+#include "io/socket.h"
+
+namespace osb::server {
+
+std::optional<http::ClientConnection> ConnectionPool::take(const std::string& id) {
+  auto found = idle_.find(id);
+  if (found == idle_.end()) return std::nullopt;
+  auto& queue = found->second;
+  std::optional<http::ClientConnection> connection;
+  while (!queue.empty() && !connection) {
+    if (!io::peer_closed(queue.back().connection.socket())) connection = std::move(queue.back().connection);
+    queue.pop_back();
+    --size_;
+  }
+  if (queue.empty()) idle_.erase(found);
+  return connection;
+}
+
+void ConnectionPool::put(const std::string& id, http::ClientConnection connection, Instant now) {
+  if (size_ >= kTotal || io::peer_closed(connection.socket())) return;
+  auto& queue = idle_[id];
+  if (queue.size() >= kPerSandbox) return;
+  queue.push_back({std::move(connection), now});
+  ++size_;
+}
+
+void ConnectionPool::drop(const std::string& id) {
+  auto found = idle_.find(id);
+  if (found == idle_.end()) return;
+  size_ -= found->second.size();
+  idle_.erase(found);
+}
+
+void ConnectionPool::sweep(Instant now) {
+  for (auto it = idle_.begin(); it != idle_.end();) {
+    auto& queue = it->second;
+    while (!queue.empty() && now - queue.front().since > kMaxIdle) {
+      queue.pop_front();
+      --size_;
+    }
+    it = queue.empty() ? idle_.erase(it) : std::next(it);
+  }
+}
+
+}  // namespace osb::server

@@ -1,0 +1,130 @@
+#pragma once
+
+// For unit tests: a runtime that makes nothing. It keeps its sandboxes when a server goes away, so that
+// recovery can be tested; connections into a sandbox end at a handler of the test.
+
+#include <sys/socket.h>
+
+#include <map>
+#include <memory>
+#include <set>
+
+#include "http/server.h"
+#include "io/socket.h"
+#include "runtime/runtime.h"
+
+namespace osb::server {
+
+class FakeRuntime : public runtime::Runtime {
+ public:
+  using Failure = runtime::CreateFailure;
+  using End = runtime::End;
+
+  struct Sandbox {
+    explicit Sandbox(const io::Executor& executor) : ended(executor) {}
+    runtime::SandboxSpec spec;
+    std::string identity;
+    io::Event ended;
+    End end;
+  };
+
+  FakeRuntime(io::Executor executor, http::Handler inside)
+      : executor_(executor), hold(executor), destroy_hold(executor), inside_(executor, std::move(inside)) {
+    hold.set();
+    destroy_hold.set();
+  }
+
+  std::string_view name() const override { return "fake"; }
+
+  std::expected<void, Failure> check(const runtime::SandboxSpec& spec) const override {
+    if (spec.image == "missing") {
+      return std::unexpected(
+          Failure{Failure::Kind::image_not_found, {Code::not_found, 0, "no image 'missing'"}});
+    }
+    return {};
+  }
+
+  io::Task<std::expected<std::string, Failure>> create(runtime::SandboxSpec spec) override {
+    ++creates;
+    co_await hold.wait();
+    if (next_failure) co_return std::unexpected(*std::exchange(next_failure, std::nullopt));
+    auto sandbox = std::make_shared<Sandbox>(executor_);
+    sandbox->identity = "identity of " + spec.id;
+    sandbox->spec = std::move(spec);
+    sandboxes[sandbox->spec.id] = sandbox;
+    co_return sandbox->identity;
+  }
+
+  io::Task<Result<void>> destroy(std::string id) override {
+    ++destroys;
+    co_await destroy_hold.wait();
+    if (fail_destroy) co_return fail(Code::internal, "cannot destroy");
+    if (auto found = sandboxes.find(id); found != sandboxes.end()) {
+      end_of(id, {End::Kind::signalled, 9, ""});
+      sandboxes.erase(found);
+    }
+    co_return Result<void>();
+  }
+
+  io::Task<Result<std::vector<std::string>>> list() override {
+    std::vector<std::string> ids;
+    for (const auto& [id, sandbox] : sandboxes) ids.push_back(id);
+    co_return ids;
+  }
+
+  io::Task<std::optional<End>> adopt(std::string id, std::string identity) override {
+    auto found = sandboxes.find(id);
+    if (found == sandboxes.end() || found->second->identity != identity)
+      co_return End{End::Kind::lost, 0, ""};
+    adopted.insert(id);
+    if (found->second->ended.is_set()) co_return found->second->end;
+    co_return std::nullopt;
+  }
+
+  io::Task<End> wait(std::string id) override {
+    auto found = sandboxes.find(id);
+    if (found == sandboxes.end()) co_return End{End::Kind::lost, 0, ""};
+    auto sandbox = found->second;
+    co_await sandbox->ended.wait();
+    co_return sandbox->end;
+  }
+
+  io::Task<Result<io::Socket>> connect(std::string id, uint16_t port) override {
+    ++connects;
+    if (!sandboxes.contains(id)) co_return fail(Code::not_found, "unknown");
+    if (port == 9) co_return fail(Code::unavailable, "nothing listens");
+    int pair[2];
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) co_return fail_errno("socketpair");
+    Fd ours(pair[0]), theirs(pair[1]);
+    inside_.adopt(CO_TRY(io::adopt(executor_, std::move(theirs))));
+    co_return io::adopt(executor_, std::move(ours));
+  }
+
+  // The entry process ends.
+  void end_of(const std::string& id, End end) {
+    auto& sandbox = *sandboxes.at(id);
+    if (sandbox.ended.is_set()) return;
+    sandbox.end = std::move(end);
+    sandbox.ended.set();
+  }
+
+  // Closes what serves the connections into sandboxes.
+  io::Task<> close() { co_await inside_.close(std::chrono::seconds(0)); }
+
+ private:
+  io::Executor executor_;
+
+ public:
+  std::map<std::string, std::shared_ptr<Sandbox>> sandboxes;
+  std::set<std::string> adopted;
+  std::optional<Failure> next_failure;
+  io::Event hold;          // creations wait for it
+  io::Event destroy_hold;  // removals wait for it
+  bool fail_destroy = false;
+  int creates = 0, destroys = 0, connects = 0;
+
+ private:
+  http::Server inside_;
+};
+
+}  // namespace osb::server

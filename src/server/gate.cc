@@ -1,0 +1,110 @@
+#include "server/gate.h"
+
+#include <algorithm>
+
+#include "api/error_catalogue.h"
+#include "base/ids.h"
+#include "base/strings.h"
+#include "server/origin_guard.h"
+
+namespace osb::server {
+namespace {
+
+constexpr size_t kMaxRequestId = 200;
+
+std::string request_id_of(const Request& request) {
+  std::string_view given = trim(request.head.headers.get("X-Request-ID"));
+  return given.empty() || given.size() > kMaxRequestId ? new_hex_id() : std::string(given);
+}
+
+bool is_open_path(std::string_view path) { return path == "/health" || path == "/version"; }
+
+std::string allowed_methods(std::vector<std::string> methods) {
+  std::string out;
+  if (std::ranges::find(methods, "GET") != methods.end()) methods.push_back("HEAD");
+  std::ranges::sort(methods);
+  auto repeated = std::ranges::unique(methods);
+  methods.erase(repeated.begin(), repeated.end());
+  for (const std::string& method : methods) out.append(out.empty() ? "" : ", ").append(method);
+  return out;
+}
+
+}  // namespace
+
+bool is_open_proxy_path(std::string_view raw_path) {
+  std::string_view path = raw_path;
+  if (path.starts_with("/v1/")) path.remove_prefix(3);
+  if (!path.starts_with("/sandboxes/")) return false;
+  path.remove_prefix(11);
+  size_t id_end = path.find('/');
+  if (id_end == 0 || id_end == path.npos || !path.substr(id_end).starts_with("/proxy/")) return false;
+  path.remove_prefix(id_end + 7);
+  std::string_view port = path.substr(0, path.find('/'));
+  if (port.empty() || port.find_first_not_of("0123456789") != port.npos) return false;
+  auto decoded = percent_decode(raw_path, Plus::literal);
+  return decoded && decoded->find("..") == std::string::npos;
+}
+
+Task<> Gate::handle(Request& request, ResponseWriter& response) {
+  request.request_id = request_id_of(request);
+  response.always("X-Request-ID", request.request_id);
+  if (auto allowed = check_origin(config_, request.head.headers); !allowed) {
+    co_return co_await answer_error(request, response, std::move(allowed.error()));
+  }
+  if (is_preflight(request.head)) {
+    http::Headers headers = preflight_headers(config_, request.head.headers);
+    if (headers.size() > 0) {
+      headers.add("Content-Type", "text/plain; charset=utf-8");
+      co_return co_await answer(response, 200, std::move(headers), "OK");
+    }
+  }
+  for (const auto& [name, value] : cors_headers(config_, request.head.headers)) response.always(name, value);
+  if (auto allowed = authorise(request); !allowed) {
+    co_return co_await answer_error(request, response, std::move(allowed.error()));
+  }
+  co_await dispatch(request, response);
+}
+
+api::ApiResult<> Gate::authorise(const Request& request) const {
+  if (!config_.has_key()) return {};
+  std::string_view path = request.head.path();
+  if (is_open_path(path) || is_open_proxy_path(path)) return {};
+  std::string_view key = request.head.headers.get("OPEN-SANDBOX-API-KEY");
+  if (key.empty()) return api::refuse(api::missing_api_key());
+  if (!constant_time_equals(key, config_.server.api_key)) return api::refuse(api::invalid_api_key());
+  return {};
+}
+
+Task<> Gate::dispatch(Request& request, ResponseWriter& response) {
+  std::string_view path = request.head.path();
+  std::string_view method = request.head.method;
+  auto match = router_.find(method, path);
+  if (match.handler == nullptr && method == "HEAD") match = router_.find("GET", path);
+  while (match.handler == nullptr && match.allowed.empty() && path.size() > 1 && path.ends_with('/')) {
+    path.remove_suffix(1);
+    match = router_.find(method == "HEAD" ? "GET" : method, path);
+  }
+  if (match.handler == nullptr) {
+    api::ApiError error = match.allowed.empty()
+                              ? api::no_such_route(path)
+                              : api::method_not_allowed(method, allowed_methods(match.allowed));
+    co_return co_await answer_error(request, response, std::move(error));
+  }
+  request.params = std::move(match.params);
+  request.rest = std::move(match.rest);
+
+  // Streams through the proxy last as long as their sandbox; the limit on connections bounds those.
+  bool counted = !is_open_path(path) && !is_open_proxy_path(path);
+  if (counted && config_.server.limit_concurrency > 0 && in_flight_ >= config_.server.limit_concurrency) {
+    co_return co_await answer_error(request, response, api::overloaded("Too many requests are in progress."));
+  }
+  struct InFlight {
+    int64_t& count;
+    int64_t by;
+    InFlight(int64_t& c, int64_t b) : count(c), by(b) { count += by; }
+    ~InFlight() { count -= by; }
+  } in_flight(in_flight_, counted ? 1 : 0);
+  co_await (*match.handler)(request, response);
+}
+
+}  // namespace osb::server

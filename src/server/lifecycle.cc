@@ -1,0 +1,203 @@
+#include "server/lifecycle.h"
+
+#include "api/error_catalogue.h"
+#include "api/sandbox_json.h"
+#include "base/ids.h"
+#include "base/log.h"
+#include "server/runtime_calls.h"
+
+namespace osb::server {
+
+using api::ApiResult;
+using api::refuse;
+using store::State;
+
+namespace {
+
+std::unexpected<api::ApiError> store_failed(std::string_view what, const Error& error) {
+  log::error(what, {{"error", error.message}});
+  return refuse(api::internal_error(error));
+}
+
+}  // namespace
+
+// Work that outlives the request which asked for it. The request waits for `done`.
+struct Lifecycle::Job {
+  explicit Job(const io::Executor& executor) : done(executor) {}
+  io::Event done;
+  ApiResult<store::Sandbox> result = refuse({});
+};
+
+Lifecycle::Lifecycle(io::Executor executor, store::Store& store, runtime::Runtime& runtime,
+                     const Clock& clock)
+    : executor_(executor),
+      store_(store),
+      runtime_(runtime),
+      clock_(clock),
+      locks_(executor),
+      expiry_timer_(executor),
+      tasks_(executor) {}
+
+Task<> Lifecycle::close() { co_await tasks_.close(); }
+
+Task<ApiResult<store::Sandbox>> Lifecycle::create(api::CreatePlan plan) {
+  auto job = std::make_shared<Job>(executor_);
+  tasks_.spawn(create_job(job, std::move(plan)));
+  co_await job->done.wait();
+  co_return std::move(job->result);
+}
+
+Task<> Lifecycle::create_job(std::shared_ptr<Job> job, api::CreatePlan plan) {
+  store::Sandbox row = api::new_row(new_uuid7(), plan, clock_.now());
+  auto guard = co_await locks_.lock(row.id);
+  job->result = co_await create_locked(std::move(row), std::move(plan));
+  job->done.set();
+}
+
+Task<ApiResult<store::Sandbox>> Lifecycle::create_locked(store::Sandbox row, api::CreatePlan plan) {
+  runtime::SandboxSpec spec = spec_of(row.id, std::move(plan));
+  if (auto possible = runtime_.check(spec); !possible) co_return refuse(to_api_error(possible.error()));
+  if (auto stored = store_.sandboxes().insert(row); !stored) {
+    co_return store_failed("cannot store a new sandbox", stored.error());
+  }
+  auto identity = co_await create_in_time(runtime_, std::move(spec));
+  if (!identity) {
+    log::warn("sandbox not created", {{"id", row.id}, {"error", identity.error().error.message}});
+    co_await abandon(row.id);
+    co_return refuse(to_api_error(identity.error()));
+  }
+  row.identity = std::move(*identity);
+  row.status = {State::running, "RUNNING", "The sandbox is running.", clock_.now()};
+  if (auto stored = store_running(row); !stored) {
+    co_await abandon(row.id);
+    co_return store_failed("cannot store a running sandbox, removed it", stored.error());
+  }
+  tasks_.spawn(watch(row.id));
+  log::info("sandbox running", {{"id", row.id}, {"image", row.image}});
+  co_return row;
+}
+
+Result<void> Lifecycle::store_running(const store::Sandbox& row) {
+  auto transaction = TRY(store_.begin());
+  if (!TRY(store_.sandboxes().set_identity(row.id, row.identity, row.status))) {
+    return fail(Code::not_found, "the row of sandbox " + row.id + " is gone");
+  }
+  TRY(store_.events().add(row.id, {row.created, "Created", "from image " + row.image}));
+  TRY(store_.events().add(row.id, {row.status.changed, "Running", row.status.message}));
+  return transaction.commit();
+}
+
+// A creation that failed leaves nothing in the runtime; destroying is for the case that it did. What cannot
+// be destroyed now is due for removal at once, and so is tried again by the expiry timer.
+Task<> Lifecycle::abandon(std::string id) {
+  auto gone = co_await destroy_in_time(runtime_, id);
+  if (gone) {
+    auto removed = store_.sandboxes().remove(id);
+    if (!removed) log::error("cannot remove a sandbox row", {{"id", id}, {"error", removed.error().message}});
+    co_return;
+  }
+  log::error("cannot remove a failed sandbox, trying again later",
+             {{"id", id}, {"error", gone.error().message}});
+  WallTime now = clock_.now();
+  auto marked = store_.sandboxes().set_status(id, {State::stopping, "DELETED", "The creation failed.", now});
+  if (marked) marked = store_.sandboxes().set_expiry(id, now);
+  if (!marked) log::error("cannot mark a failed sandbox", {{"id", id}, {"error", marked.error().message}});
+}
+
+Task<> Lifecycle::watch(std::string id) {
+  runtime::End end = co_await runtime_.wait(id);
+  auto guard = co_await locks_.lock(id);
+  auto stored = store_end(id, end);
+  if (!stored)
+    log::error("cannot store the end of a sandbox", {{"id", id}, {"error", stored.error().message}});
+}
+
+Result<void> Lifecycle::store_end(const std::string& id, const runtime::End& end) {
+  auto row = TRY(store_.sandboxes().find(id));
+  if (!row || row->status.state != State::running) return {};  // removed, or its removal ended it
+  on_end_(id);
+  store::Status status = status_of(end, clock_.now());
+  auto transaction = TRY(store_.begin());
+  TRY(store_.sandboxes().set_status(id, status));
+  TRY(store_.events().add(id, {status.changed, "Ended", status.reason + ": " + status.message}));
+  TRY(transaction.commit());
+  log::info("sandbox ended", {{"id", id}, {"reason", status.reason}, {"message", status.message}});
+  return {};
+}
+
+ApiResult<store::Sandbox> Lifecycle::get(std::string_view id) {
+  auto row = store_.sandboxes().find(id);
+  if (!row) return store_failed("cannot read a sandbox", row.error());
+  if (!*row) return refuse(api::sandbox_not_found(id));
+  return std::move(**row);
+}
+
+// One that is being removed is gone for whoever wants to change it.
+ApiResult<store::Sandbox> Lifecycle::find_living(std::string_view id) {
+  store::Sandbox row = TRY(get(id));
+  if (row.status.state == State::stopping) return refuse(api::sandbox_not_found(id));
+  return row;
+}
+
+Task<ApiResult<>> Lifecycle::remove(std::string id) {
+  CO_TRY(get(id));
+  auto job = std::make_shared<Job>(executor_);
+  tasks_.spawn(remove_job(job, id));
+  co_await job->done.wait();
+  if (!job->result) co_return refuse(std::move(job->result.error()));
+  co_return ApiResult<>();
+}
+
+Task<> Lifecycle::remove_job(std::shared_ptr<Job> job, std::string id) {
+  auto guard = co_await locks_.lock(id);
+  auto removed = co_await remove_locked(id, "DELETED");
+  if (removed) {
+    job->result = store::Sandbox{};
+  } else {
+    log::error("cannot remove a sandbox", {{"id", id}, {"error", removed.error().message}});
+    job->result = refuse(api::delete_failed(removed.error()));
+  }
+  job->done.set();
+}
+
+Task<Result<void>> Lifecycle::remove_locked(std::string id, std::string_view reason) {
+  auto row = CO_TRY(store_.sandboxes().find(id));
+  if (!row) co_return Result<void>();
+  if (row->status.state != State::stopping) {
+    on_end_(id);
+    CO_TRY(store_.sandboxes().set_status(
+        id, {State::stopping, std::string(reason), "The sandbox is being removed.", clock_.now()}));
+  } else {
+    reason = row->status.reason;  // an unfinished removal keeps its cause
+  }
+  CO_TRY(co_await destroy_in_time(runtime_, id));
+  auto transaction = CO_TRY(store_.begin());
+  CO_TRY(store_.sandboxes().remove(id));
+  bool expired = reason == "EXPIRED";
+  CO_TRY(store_.events().add(id, {clock_.now(), expired ? "Expired" : "Deleted",
+                                  expired ? "EXPIRED: its time was up" : "DELETED: at a client's request"}));
+  CO_TRY(transaction.commit());
+  log::info("sandbox removed", {{"id", id}, {"reason", reason}});
+  co_return Result<void>();
+}
+
+ApiResult<store::Sandbox> Lifecycle::patch_metadata(const std::string& id, const api::MetadataPatch& patch) {
+  store::Sandbox row = TRY(find_living(id));
+  if (patch.empty()) return row;
+  row.metadata = TRY(api::apply_patch(row.metadata, patch));
+  auto stored = store_.sandboxes().set_metadata(id, row.metadata);
+  if (!stored) return store_failed("cannot store metadata", stored.error());
+  return row;
+}
+
+ApiResult<WallTime> Lifecycle::renew(const std::string& id, WallTime expires) {
+  store::Sandbox row = TRY(find_living(id));
+  if (expires <= clock_.now()) return refuse(api::expiration_in_the_past());
+  if (!row.expires) return refuse(api::no_expiration(id));
+  auto stored = store_.sandboxes().set_expiry(id, expires);
+  if (!stored) return store_failed("cannot store an expiry", stored.error());
+  if (expires < next_round_) expiry_timer_.cancel();
+  return expires;
+}
+
+}  // namespace osb::server

@@ -1,0 +1,87 @@
+#pragma once
+
+// The life of sandboxes: create, end, delete, expire, and recovery after a restart.
+//
+// The truth is in the store and in the runtime; nothing here has to survive. A row is written before the
+// runtime makes anything and goes after the runtime has removed everything; a row in state Stopping is one
+// whose removal has begun and will be finished, by this process or the next. Changes of one sandbox come one
+// after the other; work that a client started goes on when the client goes away. Belongs to one loop.
+
+#include <functional>
+#include <memory>
+#include <set>
+
+#include "api/changes.h"
+#include "api/create_rules.h"
+#include "base/clock.h"
+#include "io/task.h"
+#include "runtime/runtime.h"
+#include "server/keyed_lock.h"
+#include "store/store.h"
+
+namespace osb::server {
+
+using io::Task;
+
+class Lifecycle {
+ public:
+  Lifecycle(io::Executor executor, store::Store& store, runtime::Runtime& runtime,
+            const Clock& clock = Clock::system());
+  Lifecycle(const Lifecycle&) = delete;
+
+  // Called with the id of a sandbox that no longer runs, before its end is visible.
+  void on_end(std::function<void(const std::string&)> callback) { on_end_ = std::move(callback); }
+
+  // Compares rows with what the runtime has: adopts what matches, finishes removals, removes the rest. Comes
+  // first.
+  Task<Result<void>> recover();
+  // Starts the expiry timer.
+  void start();
+  // Ends the timer, the watchers and unfinished work; the next process's recovery picks that up.
+  Task<> close();
+
+  Task<api::ApiResult<store::Sandbox>> create(api::CreatePlan plan);
+  api::ApiResult<store::Sandbox> get(std::string_view id);
+  // Success also for a caller who came while another one's removal was under way.
+  Task<api::ApiResult<>> remove(std::string id);
+  api::ApiResult<store::Sandbox> patch_metadata(const std::string& id, const api::MetadataPatch& patch);
+  api::ApiResult<WallTime> renew(const std::string& id, WallTime expires);
+
+  // One round of the expiry timer: starts the removal of what is due.
+  Result<void> expire_due();
+  // Removals by expiry under way, those waiting for their next attempt included.
+  size_t expiring() const { return expiring_.size(); }
+
+ private:
+  struct Job;
+
+  Task<> create_job(std::shared_ptr<Job> job, api::CreatePlan plan);
+  Task<api::ApiResult<store::Sandbox>> create_locked(store::Sandbox row, api::CreatePlan plan);
+  Task<> remove_job(std::shared_ptr<Job> job, std::string id);
+  Task<Result<void>> remove_locked(std::string id, std::string_view reason);
+  Task<> abandon(std::string id);
+  Task<> watch(std::string id);
+  Result<void> store_running(const store::Sandbox& row);
+  Result<void> store_end(const std::string& id, const runtime::End& end);
+  api::ApiResult<store::Sandbox> find_living(std::string_view id);
+
+  Task<> expiry_loop();
+  Task<> expire_job(std::string id);
+  Task<Result<bool>> expire_locked(std::string id);
+
+  Task<Result<void>> recover_row(store::Sandbox row);
+
+  io::Executor executor_;
+  store::Store& store_;
+  runtime::Runtime& runtime_;
+  const Clock& clock_;
+  std::function<void(const std::string&)> on_end_ = [](const std::string&) {};
+  KeyedLock locks_;
+  std::set<std::string> expiring_;
+  io::asio::steady_timer expiry_timer_;
+  WallTime next_round_ = WallTime::max();
+  WallTime next_prune_ = WallTime::min();
+  io::TaskGroup tasks_;
+};
+
+}  // namespace osb::server

@@ -1,0 +1,57 @@
+// Recovery: what the rows say against what the runtime has. After a kill -9 at any instruction this brings
+// both together: no sandbox is lost, none is left without a row.
+
+#include <unordered_set>
+
+#include "base/log.h"
+#include "server/lifecycle.h"
+#include "server/runtime_calls.h"
+
+namespace osb::server {
+
+using store::State;
+
+Task<Result<void>> Lifecycle::recover() {
+  std::vector<std::string> found =
+      CO_TRY(in_context("list sandboxes of the runtime", co_await runtime_.list()));
+  std::vector<store::Sandbox> rows;
+  CO_TRY(store_.sandboxes().list({}, -1, 0, [&](const store::Sandbox& row) { rows.push_back(row); }));
+
+  std::unordered_set<std::string> known;
+  for (store::Sandbox& row : rows) {
+    known.insert(row.id);
+    CO_TRY(co_await recover_row(std::move(row)));
+  }
+  size_t orphans = 0;
+  for (std::string& id : found) {
+    if (known.contains(id)) continue;
+    ++orphans;
+    auto gone = co_await destroy_in_time(runtime_, id);
+    if (!gone)
+      log::error("cannot remove a sandbox without a row", {{"id", id}, {"error", gone.error().message}});
+  }
+  log::info("recovered", {{"sandboxes", rows.size()}, {"orphans_removed", orphans}});
+  co_return Result<void>();
+}
+
+Task<Result<void>> Lifecycle::recover_row(store::Sandbox row) {
+  if (row.status.state == State::pending) {
+    // Never announced to a client: its creation did not get to its end.
+    log::warn("removing a half-made sandbox", {{"id", row.id}});
+    co_await abandon(row.id);
+    co_return Result<void>();
+  }
+  if (row.status.state == State::stopping) {
+    CO_TRY(store_.sandboxes().set_expiry(row.id, clock_.now()));  // the expiry timer finishes it
+    co_return Result<void>();
+  }
+  auto end = co_await runtime_.adopt(row.id, row.identity);
+  if (!end) {
+    tasks_.spawn(watch(row.id));
+    log::info("sandbox adopted", {{"id", row.id}});
+    co_return Result<void>();
+  }
+  co_return store_end(row.id, *end);
+}
+
+}  // namespace osb::server

@@ -1,0 +1,409 @@
+#include "server/lifecycle.h"
+
+#include <gmock/gmock.h>
+
+#include "base/ids.h"
+#include "server/fake_runtime.h"
+#include "server/runtime_calls.h"
+#include "server/test_loop.h"
+
+namespace osb::server {
+namespace {
+
+using runtime::CreateFailure;
+using runtime::End;
+using store::State;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+io::Task<> no_answer(http::Request&, http::ResponseWriter&) { co_return; }
+
+class LifecycleTest : public testing::Test {
+ protected:
+  LifecycleTest() : runtime_(loop_.executor(), no_answer), store_(*store::Store::open_in_memory()) { boot(); }
+  ~LifecycleTest() override {
+    loop_.await(lifecycle_->close());
+    loop_.await(runtime_.close());
+  }
+
+  // A new server process over what the old one left: `how` is its manner of going away.
+  void boot() {
+    if (lifecycle_) loop_.await(lifecycle_->close());
+    lifecycle_ = std::make_unique<Lifecycle>(loop_.executor(), *store_, runtime_, clock_);
+    lifecycle_->on_end([this](const std::string& id) { ended_.push_back(id); });
+    auto recovered = loop_.await(lifecycle_->recover());
+    ASSERT_TRUE(recovered) << recovered.error().message;
+    loop_.settle();
+  }
+
+  api::CreatePlan plan(std::optional<seconds> timeout = seconds(60)) {
+    api::CreatePlan plan;
+    plan.image = "host";
+    plan.entrypoint = {"sleep", "9"};
+    plan.env = {{"A", "1"}, {"OPENSANDBOX_ID", "forged"}};
+    if (timeout) plan.expires = clock_.now() + *timeout;
+    return plan;
+  }
+  std::string create(std::optional<seconds> timeout = seconds(60)) {
+    auto row = loop_.await(lifecycle_->create(plan(timeout)));
+    EXPECT_TRUE(row) << row.error().message;
+    return row->id;
+  }
+  std::string state(const std::string& id) {
+    auto row = lifecycle_->get(id);
+    if (!row) return row.error().code;
+    return std::string(to_string(row->status.state)) + "/" + row->status.reason;
+  }
+  std::vector<std::string> events(const std::string& id) {
+    std::vector<std::string> kinds;
+    for (auto& event : *store_->events().of(id, 100)) kinds.push_back(event.kind);
+    return kinds;
+  }
+  void put_row(const std::string& id, State state, std::string identity) {
+    store::Sandbox row;
+    row.id = id;
+    row.image = "host";
+    row.status = {state, "X", "x", clock_.now()};
+    row.created = clock_.now();
+    row.identity = std::move(identity);
+    ASSERT_TRUE(store_->sandboxes().insert(row));
+  }
+  void round() {
+    ASSERT_TRUE(lifecycle_->expire_due());
+    loop_.settle();
+  }
+
+  TestLoop loop_;
+  ManualClock clock_{*parse_time("2026-01-02T03:04:05Z")};
+  FakeRuntime runtime_;
+  std::unique_ptr<store::Store> store_;
+  std::unique_ptr<Lifecycle> lifecycle_;
+  std::vector<std::string> ended_;
+};
+
+TEST_F(LifecycleTest, ACreatedSandboxRunsAndIsKnown) {
+  std::string id = create();
+  EXPECT_TRUE(is_uuid(id));
+  EXPECT_EQ(state(id), "Running/RUNNING");
+  EXPECT_THAT(events(id), ElementsAre("Created", "Running"));
+  const auto& spec = runtime_.sandboxes.at(id)->spec;
+  EXPECT_EQ(spec.env, (std::vector<std::pair<std::string, std::string>>{{"A", "1"}, {"OPENSANDBOX_ID", id}}));
+  EXPECT_EQ((*store_->sandboxes().find(id))->identity, "identity of " + id);
+}
+
+TEST_F(LifecycleTest, TheRowIsThereBeforeTheSandbox) {
+  runtime_.hold.reset();
+  auto pending = loop_.begin(lifecycle_->create(plan()));
+  loop_.settle();
+  ASSERT_EQ(runtime_.creates, 1);
+  EXPECT_EQ(*store_->sandboxes().count({.states = std::vector{State::pending}, .metadata = {}}), 1);
+  runtime_.hold.set();
+  EXPECT_TRUE(loop_.finish(pending));
+}
+
+TEST_F(LifecycleTest, AFailedCreationLeavesNothingAndIsExplained) {
+  using Kind = CreateFailure::Kind;
+  struct Case {
+    Kind kind;
+    int status;
+    const char* code;
+  };
+  for (Case c : {Case{Kind::image_not_found, 404, "IMAGE::NOT_FOUND"},
+                 {Kind::bad_entrypoint, 400, "SANDBOX::INVALID_ENTRYPOINT"},
+                 {Kind::bad_limit, 400, "SANDBOX::INVALID_PARAMETER"},
+                 {Kind::overloaded, 503, "SANDBOX::OVERLOADED"},
+                 {Kind::step_failed, 500, "SANDBOX::START_FAILED"}}) {
+    runtime_.next_failure = CreateFailure{c.kind, {Code::internal, 0, "mount proc: denied"}};
+    auto row = loop_.await(lifecycle_->create(plan()));
+    ASSERT_FALSE(row);
+    EXPECT_EQ(row.error().status, c.status);
+    EXPECT_EQ(row.error().code, c.code);
+    EXPECT_THAT(row.error().message, HasSubstr("mount proc: denied"));
+    EXPECT_EQ(row.error().retry_after_seconds.has_value(), c.status == 503);
+  }
+  EXPECT_EQ(*store_->sandboxes().count({}), 0);
+  EXPECT_TRUE(runtime_.sandboxes.empty());
+}
+
+TEST_F(LifecycleTest, WhatTheRuntimeCannotDoIsRefusedBeforeARowExists) {
+  auto impossible = plan();
+  impossible.image = "missing";
+  auto row = loop_.await(lifecycle_->create(impossible));
+  ASSERT_FALSE(row);
+  EXPECT_EQ(row.error().code, "IMAGE::NOT_FOUND");
+  EXPECT_EQ(runtime_.creates, 0);
+}
+
+TEST_F(LifecycleTest, AFailedCreationThatCannotBeCleanedUpIsTriedAgain) {
+  runtime_.next_failure = CreateFailure{CreateFailure::Kind::step_failed, {Code::internal, 0, "x"}};
+  runtime_.fail_destroy = true;
+  ASSERT_FALSE(loop_.await(lifecycle_->create(plan())));
+  EXPECT_EQ(*store_->sandboxes().count({.states = std::vector{State::stopping}, .metadata = {}}), 1);
+  runtime_.fail_destroy = false;
+  round();
+  EXPECT_EQ(*store_->sandboxes().count({}), 0);
+}
+
+TEST_F(LifecycleTest, ACallerThatGoesAwayDoesNotStopTheCreation) {
+  runtime_.hold.reset();
+  io::TaskGroup callers(loop_.executor());
+  struct Call {
+    static io::Task<> create(Lifecycle& lifecycle, api::CreatePlan plan) {
+      co_await lifecycle.create(std::move(plan));
+    }
+  };
+  callers.spawn(Call::create(*lifecycle_, plan()));
+  loop_.settle();
+  loop_.await(callers.close());
+  runtime_.hold.set();
+  loop_.settle();
+  EXPECT_EQ(*store_->sandboxes().count({.states = std::vector{State::running}, .metadata = {}}), 1);
+  EXPECT_EQ(runtime_.sandboxes.size(), 1u);
+}
+
+TEST_F(LifecycleTest, EndsHaveTheirReasons) {
+  struct Case {
+    End end;
+    const char *state, *message;
+  };
+  const Case cases[] = {
+      {{End::Kind::exited, 0, ""}, "Terminated/ENTRYPOINT_EXITED", "code 0"},
+      {{End::Kind::exited, 3, ""}, "Failed/ENTRYPOINT_FAILED", "code 3"},
+      {{End::Kind::signalled, 11, ""}, "Failed/KILLED_BY_SIGNAL", "signal 11"},
+      {{End::Kind::out_of_memory, 9, ""}, "Failed/OUT_OF_MEMORY", "memory"},
+      {{End::Kind::host_restarted, 0, ""}, "Failed/HOST_RESTARTED", "restarted"},
+      {{End::Kind::lost, 0, "what is known"}, "Failed/LOST", "what is known"},
+  };
+  for (const Case& c : cases) {
+    std::string id = create();
+    clock_.advance(seconds(1));
+    runtime_.end_of(id, c.end);
+    loop_.settle();
+    EXPECT_EQ(state(id), c.state);
+    auto row = *lifecycle_->get(id);
+    EXPECT_THAT(row.status.message, HasSubstr(c.message));
+    EXPECT_EQ(row.status.changed, clock_.now());
+    EXPECT_EQ(ended_.back(), id);
+    EXPECT_THAT(events(id), ElementsAre("Created", "Running", "Ended"));
+    EXPECT_TRUE(runtime_.sandboxes.contains(id)) << "its files stay until it is deleted";
+  }
+}
+
+TEST_F(LifecycleTest, DeleteRemovesEverythingButTheEvents) {
+  std::string id = create();
+  EXPECT_TRUE(loop_.await(lifecycle_->remove(id)));
+  loop_.settle();
+  EXPECT_EQ(state(id), "SANDBOX::NOT_FOUND");
+  EXPECT_TRUE(runtime_.sandboxes.empty());
+  EXPECT_THAT(events(id), ElementsAre("Created", "Running", "Deleted"));
+  EXPECT_THAT(ended_, ElementsAre(id));
+  auto again = loop_.await(lifecycle_->remove(id));
+  ASSERT_FALSE(again);
+  EXPECT_EQ(again.error().status, 404);
+}
+
+TEST_F(LifecycleTest, DeleteOfOneThatEndedByItself) {
+  std::string id = create();
+  runtime_.end_of(id, {End::Kind::exited, 0, ""});
+  loop_.settle();
+  EXPECT_TRUE(loop_.await(lifecycle_->remove(id)));
+  EXPECT_EQ(state(id), "SANDBOX::NOT_FOUND");
+}
+
+TEST_F(LifecycleTest, ConcurrentDeletesAllSucceed) {
+  std::string id = create();
+  runtime_.destroy_hold.reset();
+  auto first = loop_.begin(lifecycle_->remove(id));
+  auto second = loop_.begin(lifecycle_->remove(id));
+  loop_.settle();
+  EXPECT_EQ(state(id), "Stopping/DELETED");
+  runtime_.destroy_hold.set();
+  EXPECT_TRUE(loop_.finish(first));
+  EXPECT_TRUE(loop_.finish(second));
+  EXPECT_EQ(runtime_.destroys, 1);
+  EXPECT_THAT(events(id), ElementsAre("Created", "Running", "Deleted"));
+}
+
+TEST_F(LifecycleTest, DeleteDuringCreateWaitsAndWins) {
+  runtime_.hold.reset();
+  auto creating = loop_.begin(lifecycle_->create(plan()));
+  loop_.settle();
+  std::string id;
+  ASSERT_TRUE(store_->sandboxes().list({}, 1, 0, [&](const store::Sandbox& row) { id = row.id; }));
+  auto removing = loop_.begin(lifecycle_->remove(id));
+  loop_.settle();
+  EXPECT_EQ(runtime_.destroys, 0);
+  runtime_.hold.set();
+  EXPECT_TRUE(loop_.finish(creating));
+  EXPECT_TRUE(loop_.finish(removing));
+  EXPECT_EQ(state(id), "SANDBOX::NOT_FOUND");
+  EXPECT_TRUE(runtime_.sandboxes.empty());
+}
+
+TEST_F(LifecycleTest, AFailedDeleteSaysSoAndCanBeRepeated) {
+  std::string id = create();
+  runtime_.fail_destroy = true;
+  auto removed = loop_.await(lifecycle_->remove(id));
+  ASSERT_FALSE(removed);
+  EXPECT_EQ(removed.error().code, "SANDBOX::DELETE_FAILED");
+  EXPECT_EQ(state(id), "Stopping/DELETED");
+  EXPECT_EQ(lifecycle_->renew(id, clock_.now() + seconds(99)).error().status, 404) << "it is going";
+  EXPECT_EQ(lifecycle_->patch_metadata(id, {{"a", "b"}}).error().status, 404);
+  runtime_.fail_destroy = false;
+  EXPECT_TRUE(loop_.await(lifecycle_->remove(id)));
+}
+
+TEST_F(LifecycleTest, ExpiryRemovesWhatIsDueAndNothingElse) {
+  std::string soon = create(seconds(60)), later = create(seconds(120)), never = create(std::nullopt);
+  clock_.advance(seconds(59));
+  round();
+  EXPECT_EQ(state(soon), "Running/RUNNING");
+  clock_.advance(seconds(1));
+  round();
+  EXPECT_EQ(state(soon), "SANDBOX::NOT_FOUND");
+  EXPECT_THAT(events(soon), ElementsAre("Created", "Running", "Expired"));
+  EXPECT_EQ(state(later), "Running/RUNNING");
+  clock_.advance(std::chrono::hours(24 * 365));
+  round();
+  EXPECT_EQ(state(later), "SANDBOX::NOT_FOUND");
+  EXPECT_EQ(state(never), "Running/RUNNING");
+}
+
+TEST_F(LifecycleTest, RenewMovesTheExpiry) {
+  std::string id = create(seconds(60));
+  EXPECT_EQ(lifecycle_->renew(id, clock_.now()).error().code, "SANDBOX::INVALID_EXPIRATION");
+  EXPECT_EQ(*lifecycle_->renew(id, clock_.now() + seconds(600)), clock_.now() + seconds(600));
+  clock_.advance(seconds(61));
+  round();
+  EXPECT_EQ(state(id), "Running/RUNNING");
+  ASSERT_TRUE(lifecycle_->renew(id, clock_.now() + seconds(1))) << "shortening is allowed";
+  clock_.advance(seconds(1));
+  round();
+  EXPECT_EQ(state(id), "SANDBOX::NOT_FOUND");
+
+  std::string forever = create(std::nullopt);
+  auto refused = lifecycle_->renew(forever, clock_.now() + seconds(600));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().status, 409);
+}
+
+TEST_F(LifecycleTest, ARenewalThatComesBeforeTheRemovalSavesIt) {
+  std::string id = create(seconds(60));
+  clock_.advance(seconds(60));
+  ASSERT_TRUE(lifecycle_->expire_due());  // the removal is started, but has not run yet
+  ASSERT_TRUE(lifecycle_->renew(id, clock_.now() + seconds(60)));
+  loop_.settle();
+  EXPECT_EQ(state(id), "Running/RUNNING");
+  EXPECT_EQ(runtime_.destroys, 0);
+}
+
+TEST_F(LifecycleTest, DeleteAndExpiryAtTheSameTimeRemoveOnce) {
+  std::string id = create(seconds(60));
+  clock_.advance(seconds(60));
+  runtime_.destroy_hold.reset();
+  auto removing = loop_.begin(lifecycle_->remove(id));
+  round();
+  runtime_.destroy_hold.set();
+  EXPECT_TRUE(loop_.finish(removing));
+  loop_.settle();
+  EXPECT_EQ(runtime_.destroys, 1);
+  EXPECT_THAT(events(id), ElementsAre("Created", "Running", "Deleted"));
+  EXPECT_EQ(lifecycle_->expiring(), 0u);
+}
+
+TEST_F(LifecycleTest, AnExpiryThatFailsIsNotRepeatedAtOnce) {
+  std::string id = create(seconds(60));
+  clock_.advance(seconds(60));
+  runtime_.fail_destroy = true;
+  round();
+  round();
+  EXPECT_EQ(runtime_.destroys, 1);
+  EXPECT_EQ(state(id), "Stopping/EXPIRED");
+  EXPECT_EQ(lifecycle_->expiring(), 1u);
+}
+
+TEST_F(LifecycleTest, MetadataIsMerged) {
+  std::string id = create();
+  EXPECT_EQ(lifecycle_->patch_metadata(id, {{"a", "1"}, {"b", "2"}})->metadata, R"({"a":"1","b":"2"})");
+  EXPECT_EQ(lifecycle_->patch_metadata(id, {{"a", std::nullopt}})->metadata, R"({"b":"2"})");
+  EXPECT_EQ(lifecycle_->patch_metadata(id, {})->metadata, R"({"b":"2"})");
+  EXPECT_EQ(lifecycle_->get(id)->metadata, R"({"b":"2"})");
+  EXPECT_EQ(lifecycle_->patch_metadata("nope", {}).error().status, 404);
+}
+
+TEST_F(LifecycleTest, ARestartAdoptsWhatRuns) {
+  std::string id = create(seconds(60));
+  ASSERT_TRUE(lifecycle_->renew(id, clock_.now() + seconds(600)));
+  boot();
+  EXPECT_EQ(state(id), "Running/RUNNING");
+  EXPECT_TRUE(runtime_.adopted.contains(id));
+  EXPECT_EQ(lifecycle_->get(id)->expires, clock_.now() + seconds(600)) << "renewals are kept";
+  runtime_.end_of(id, {End::Kind::exited, 3, ""});
+  loop_.settle();
+  EXPECT_EQ(state(id), "Failed/ENTRYPOINT_FAILED") << "an adopted sandbox is watched";
+}
+
+TEST_F(LifecycleTest, ARestartLearnsOfEndsInBetween) {
+  std::string exited = create(), lost = create();
+  loop_.await(lifecycle_->close());
+  runtime_.end_of(exited, {End::Kind::exited, 0, ""});
+  runtime_.sandboxes.erase(lost);
+  boot();
+  EXPECT_EQ(state(exited), "Terminated/ENTRYPOINT_EXITED");
+  EXPECT_EQ(state(lost), "Failed/LOST");
+  boot();
+  EXPECT_EQ(state(lost), "Failed/LOST") << "a stored end stays as it is";
+}
+
+TEST_F(LifecycleTest, ARestartRemovesWhatIsHalfMade) {
+  // Killed before the runtime was called, and after it.
+  put_row("before", State::pending, "");
+  put_row("after", State::pending, "");
+  runtime_.sandboxes["after"] = std::make_shared<FakeRuntime::Sandbox>(loop_.executor());
+  boot();
+  EXPECT_EQ(*store_->sandboxes().count({}), 0);
+  EXPECT_TRUE(runtime_.sandboxes.empty());
+}
+
+TEST_F(LifecycleTest, ARestartRemovesWhatHasNoRow) {
+  runtime_.sandboxes["orphan"] = std::make_shared<FakeRuntime::Sandbox>(loop_.executor());
+  std::string kept = create();
+  boot();
+  EXPECT_EQ(runtime_.sandboxes.size(), 1u);
+  EXPECT_TRUE(runtime_.sandboxes.contains(kept));
+}
+
+TEST_F(LifecycleTest, ARestartFinishesRemovals) {
+  std::string id = create(std::nullopt);
+  runtime_.fail_destroy = true;
+  ASSERT_FALSE(loop_.await(lifecycle_->remove(id)));
+  runtime_.fail_destroy = false;
+  boot();
+  round();
+  EXPECT_EQ(state(id), "SANDBOX::NOT_FOUND");
+  EXPECT_TRUE(runtime_.sandboxes.empty());
+  EXPECT_THAT(events(id), ElementsAre("Created", "Running", "Deleted")) << "its cause is kept";
+}
+
+TEST_F(LifecycleTest, AServerThatIsStoppedDuringACreateLeavesItToTheNextOne) {
+  runtime_.hold.reset();
+  auto job = loop_.begin(lifecycle_->create(plan()));
+  loop_.settle();
+  loop_.await(lifecycle_->close());
+  EXPECT_EQ(*store_->sandboxes().count({}), 1);
+  runtime_.hold.set();
+  boot();
+  EXPECT_EQ(*store_->sandboxes().count({}), 0);
+  EXPECT_TRUE(runtime_.sandboxes.empty());
+}
+
+TEST_F(LifecycleTest, TheTimerFindsAnExpiryByItself) {
+  std::string id = create(seconds(60));
+  clock_.advance(seconds(61));
+  lifecycle_->start();
+  loop_.settle();
+  EXPECT_EQ(state(id), "SANDBOX::NOT_FOUND");
+}
+
+}  // namespace
+}  // namespace osb::server

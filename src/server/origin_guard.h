@@ -1,0 +1,28 @@
+#pragma once
+
+// Protection of a server without an API key against web pages. A page that a developer visits can send
+// requests to loopback addresses, and with DNS rebinding even under its own name; so such a server answers
+// only to names of its own and only to pages of its own. With a key the key is the protection, and CORS is
+// open.
+
+#include <string>
+#include <string_view>
+
+#include "api/error.h"
+#include "http/message.h"
+#include "server/config.h"
+
+namespace osb::server {
+
+// "host[:port]" without its port; brackets stay.
+std::string_view host_without_port(std::string_view host);
+
+api::ApiResult<> check_origin(const Config& config, const http::Headers& headers);
+
+// Fields for an answer to a page of another origin; empty when the request has no Origin or the page may not
+// read.
+http::Headers cors_headers(const Config& config, const http::Headers& request);
+bool is_preflight(const http::RequestHead& head);
+http::Headers preflight_headers(const Config& config, const http::Headers& request);
+
+}  // namespace osb::server

@@ -1,0 +1,29 @@
+#pragma once
+
+// Which fields cross the proxy, in both directions.
+
+#include <string>
+#include <string_view>
+
+#include "http/server.h"
+#include "server/config.h"
+
+namespace osb::server {
+
+struct ProxyTarget {
+  std::string prefix;  // the part of the request's path up to and including the port
+  uint16_t port = 0;
+};
+
+// What the program in the sandbox sees: the raw path behind the prefix, the query as it came, no credentials
+// of the API, and X-Forwarded-* as this connection has them, whatever the caller claimed.
+http::RequestHead upstream_head(const http::Request& request, const ProxyTarget& target);
+
+// Repeated fields stay repeated. A Location that starts with one slash gets the prefix under which the client
+// sees the program.
+void edit_upstream_response(http::ResponseHead& head, std::string_view visible_prefix);
+
+// The prefix in the eyes of the client: behind server.eip it is the path part of that plus the proxy path.
+std::string visible_prefix(const Config& config, const ProxyTarget& target);
+
+}  // namespace osb::server

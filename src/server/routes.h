@@ -1,0 +1,42 @@
+#pragma once
+
+// The routes, one function per group. Most actions return an Answer or an ApiError and know nothing of the
+// connection; only the proxy streams.
+
+#include "server/answer.h"
+#include "server/service.h"
+
+namespace osb::server {
+
+struct Answer {
+  int status = 200;
+  std::string body;
+  std::string content_type = "application/json";
+  http::Headers headers = {};
+};
+
+using Action = Task<api::ApiResult<Answer>> (*)(Service&, Request&);
+using PlainAction = api::ApiResult<Answer> (*)(Service&, Request&);  // for what never waits
+
+// Every route of the API exists at / and at /v1.
+void mount(http::Router& router, Service& service, std::string_view method, std::string_view pattern,
+           Action action);
+void mount(http::Router& router, Service& service, std::string_view method, std::string_view pattern,
+           PlainAction action);
+// At this very path only.
+void mount_once(http::Router& router, Service& service, std::string_view method, std::string_view pattern,
+                Action action);
+
+void add_sandbox_routes(http::Router& router, Service& service);
+void add_endpoint_routes(http::Router& router, Service& service);
+void add_diagnostics_routes(http::Router& router, Service& service);
+void add_service_routes(http::Router& router, Service& service);
+void add_proxy_routes(http::Router& router, Service& service);
+
+// "/v1" or "": the mount under which a request came.
+std::string_view mount_prefix(const Request& request);
+
+// 422 when it is no number, 400 when it is no port.
+api::ApiResult<uint16_t> port_parameter(const Request& request);
+
+}  // namespace osb::server

@@ -1,0 +1,95 @@
+#include "api/error_catalogue.h"
+#include "http/reverse_proxy.h"
+#include "server/proxy_headers.h"
+#include "server/routes.h"
+
+namespace osb::server {
+namespace {
+
+using api::ApiError;
+using api::ApiResult;
+
+constexpr auto kConnectLimit = std::chrono::seconds(30);
+
+struct Upstream {
+  http::ClientConnection connection;
+  bool pooled = false;
+};
+
+ApiResult<> check_reachable(Service& service, const std::string& id) {
+  store::Sandbox row = TRY(service.lifecycle.get(id));
+  if (row.status.state == store::State::running) return {};
+  return api::refuse(api::not_running(id, to_string(row.status.state), row.status.message));
+}
+
+Task<ApiResult<Upstream>> connect(Service& service, std::string id, uint16_t port, bool fresh) {
+  if (!fresh && port == runtime::kExecdPort) {
+    if (auto connection = service.connections.take(id)) co_return Upstream{std::move(*connection), true};
+  }
+  auto socket = co_await io::with_deadline(kConnectLimit, "connect", service.runtime.connect(id, port));
+  if (socket) co_return Upstream{http::ClientConnection(std::move(*socket)), false};
+  if (socket.error().code == Code::not_found) co_return api::refuse(api::sandbox_not_found(id));
+  co_return api::refuse(api::backend_connection_failed(id, port, socket.error()));
+}
+
+ApiError relay_error(uint16_t port, const Error& error) {
+  return error.code == Code::timeout ? api::backend_timeout(port) : api::backend_response_failed(port, error);
+}
+
+// A kept connection may have been closed by the other side in the very moment it was used. The request may go
+// out again on a new one when the first attempt cannot have had an effect, or when repeating it changes
+// nothing.
+bool may_repeat(const Request& request, const http::RelayResult& result) {
+  if (!result.request_sent) return true;
+  bool bodiless = request.body == nullptr || request.body->length() == 0;
+  std::string_view method = request.head.method;
+  return bodiless && result.error.code != Code::timeout &&
+         (method == "GET" || method == "HEAD" || method == "PUT" || method == "DELETE" ||
+          method == "OPTIONS");
+}
+
+Task<> proxy(Service& service, Request& request, ResponseWriter& response) {
+  auto port = port_parameter(request);
+  std::string id = request.params.find("id")->second;
+  std::optional<ApiError> refusal;
+  if (!port) {
+    refusal = std::move(port.error());
+  } else if (auto reachable = check_reachable(service, id); !reachable) {
+    refusal = std::move(reachable.error());
+  }
+  if (refusal) co_return co_await answer_error(request, response, std::move(*refusal));
+
+  std::string_view path = request.head.path();
+  ProxyTarget target{std::string(path.substr(0, path.size() - request.rest.size())), *port};
+  std::string visible = visible_prefix(service.config, target);
+  http::RelayResult result;
+  for (bool fresh : {false, true}) {
+    auto upstream = co_await connect(service, id, *port, fresh);
+    if (!upstream) co_return co_await answer_error(request, response, std::move(upstream.error()));
+    http::Forward what{
+        .head = upstream_head(request, target),
+        .edit_response = [&visible](http::ResponseHead& head) { edit_upstream_response(head, visible); }};
+    result = co_await http::forward(request, response, upstream->connection, std::move(what));
+    if (result.outcome == http::Relay::complete && *port == runtime::kExecdPort &&
+        upstream->connection.reusable()) {
+      service.connections.put(id, std::move(upstream->connection));
+    }
+    if (result.outcome != http::Relay::not_answered || !upstream->pooled || !may_repeat(request, result))
+      break;
+  }
+  if (result.outcome == http::Relay::not_answered) {
+    co_await answer_error(request, response, relay_error(*port, result.error));
+  }
+}
+
+}  // namespace
+
+void add_proxy_routes(http::Router& router, Service& service) {
+  for (std::string prefix : {"/v1", ""}) {
+    router.add(
+        "*", prefix + "/sandboxes/{id}/proxy/{port}{rest...}",
+        [&service](Request& request, ResponseWriter& response) { return proxy(service, request, response); });
+  }
+}
+
+}  // namespace osb::server

@@ -1,0 +1,86 @@
+#include "server/serve.h"
+
+#include "base/log.h"
+#include "http/server.h"
+#include "server/gate.h"
+#include "server/routes.h"
+
+namespace osb::server {
+namespace {
+
+Task<> sweep_connections(ConnectionPool& connections) {
+  while (true) {
+    co_await io::sleep_for(std::chrono::seconds(15));
+    connections.sweep();
+  }
+}
+
+http::Router make_router(Service& service) {
+  http::Router router;
+  add_sandbox_routes(router, service);
+  add_endpoint_routes(router, service);
+  add_diagnostics_routes(router, service);
+  add_service_routes(router, service);
+  add_proxy_routes(router, service);
+  return router;
+}
+
+http::ServerLimits limits_of(const Config& config) {
+  http::ServerLimits limits;
+  limits.idle_timeout = std::chrono::seconds(config.server.timeout_keep_alive);
+  return limits;
+}
+
+Task<> serve_until_stopped(const Config& config, Gate& gate, Fd listener, io::Event& stop) {
+  auto executor = co_await io::asio::this_coro::executor;
+  http::Server server(
+      executor,
+      [&gate](Request& request, ResponseWriter& response) { return gate.handle(request, response); },
+      limits_of(config));
+  io::TaskGroup accepting(executor);
+  accepting.spawn(server.serve(std::move(listener)));
+  co_await stop.wait();
+  log::info("stopping");
+  co_await server.close(std::chrono::seconds(config.server.timeout_graceful_shutdown));
+  co_await accepting.close();
+}
+
+}  // namespace
+
+io::Task<Result<void>> run(Serve options) {
+  // A caller that cancels instead of setting `stop` still gets the groups below closed in order.
+  co_await io::asio::this_coro::throw_if_cancelled(false);
+  auto executor = co_await io::asio::this_coro::executor;
+  const Config& config = options.config;
+  auto store = CO_TRY(store::Store::open(config.database_path()));
+  ConnectionPool connections;
+  Lifecycle lifecycle(executor, *store, *options.runtime);
+  lifecycle.on_end([&connections](const std::string& id) { connections.drop(id); });
+  auto recovered = co_await lifecycle.recover();
+  if (!recovered) {
+    co_await lifecycle.close();
+    co_return recovered;
+  }
+  lifecycle.start();
+  Service service{config,      *store,          *options.runtime, lifecycle,
+                  connections, Clock::system(), options.isolation};
+  http::Router router = make_router(service);
+  Gate gate(config, router);
+  if (config.runtime.fallback_native) {
+    log::warn("the configured runtime is not built, falling back to native",
+              {{"configured", to_string(config.runtime.type)}});
+  }
+  io::TaskGroup sweeping(executor);
+  sweeping.spawn(sweep_connections(connections));
+  log::info(
+      "serving",
+      {{"host", config.server.host}, {"port", config.server.port}, {"runtime", options.runtime->name()}});
+  if (options.on_ready) options.on_ready();
+  co_await serve_until_stopped(config, gate, std::move(options.listener), *options.stop);
+  co_await sweeping.close();
+  co_await lifecycle.close();
+  log::info("stopped, sandboxes keep running");
+  co_return Result<void>();
+}
+
+}  // namespace osb::server

@@ -1,0 +1,28 @@
+#pragma once
+
+// The lifecycle server: everything behind `osb server`. The caller loads and checks the configuration, binds
+// the listener, makes the runtime and owns the loop.
+
+#include <functional>
+#include <string>
+
+#include "base/fd.h"
+#include "io/task.h"
+#include "runtime/runtime.h"
+#include "server/config.h"
+
+namespace osb::server {
+
+struct Serve {
+  Config config;
+  Fd listener;  // listening stream socket of any family
+  runtime::Runtime* runtime = nullptr;
+  io::Event* stop = nullptr;            // set() ends the service gracefully
+  std::string isolation = {};           // the runtime's isolation tier, shown by /health
+  std::function<void()> on_ready = {};  // recovery is done and requests are accepted
+};
+
+// Opens the store, recovers, serves until `stop`. Sandboxes live on when it returns.
+io::Task<Result<void>> run(Serve options);
+
+}  // namespace osb::server

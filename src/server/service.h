@@ -1,0 +1,24 @@
+#pragma once
+
+// What every route needs, in one place. Borrowed by the handlers; lives as long as the server runs.
+
+#include "http/router.h"
+#include "runtime/runtime.h"
+#include "server/config.h"
+#include "server/connection_pool.h"
+#include "server/lifecycle.h"
+#include "store/store.h"
+
+namespace osb::server {
+
+struct Service {
+  const Config& config;
+  store::Store& store;
+  runtime::Runtime& runtime;
+  Lifecycle& lifecycle;
+  ConnectionPool& connections;
+  const Clock& clock;
+  std::string isolation;  // the runtime's isolation tier, for /health; may be empty
+};
+
+}  // namespace osb::server

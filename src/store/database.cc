@@ -1,0 +1,134 @@
+#include "store/database.h"
+
+#include <fcntl.h>
+
+#include "base/fd.h"
+
+namespace osb::store {
+namespace {
+
+std::unexpected<Error> fail_sqlite(std::string_view what, sqlite3* db, int rc) {
+  std::string text = db ? sqlite3_errmsg(db) : sqlite3_errstr(rc);
+  Code code = Code::internal;
+  if (rc == SQLITE_BUSY || rc == SQLITE_LOCKED) code = Code::unavailable;
+  if (rc == SQLITE_FULL) code = Code::exhausted;
+  if (rc == SQLITE_CORRUPT || rc == SQLITE_NOTADB) code = Code::corrupt;
+  return fail(code, std::string(what) + ": " + text);
+}
+
+// Kept small: the server's whole resident memory is budgeted, and the rows of a thousand sandboxes fit in one
+// megabyte.
+constexpr const char* kPragmas =
+    "PRAGMA journal_mode=WAL;"
+    "PRAGMA synchronous=NORMAL;"
+    "PRAGMA foreign_keys=ON;"
+    "PRAGMA temp_store=MEMORY;"
+    "PRAGMA cache_size=-1024;"
+    "PRAGMA journal_size_limit=4194304;";
+
+}  // namespace
+
+Query::~Query() {
+  if (statement_ == nullptr) return;
+  sqlite3_reset(statement_);
+  sqlite3_clear_bindings(statement_);
+}
+
+void Query::bind(int index, std::string_view value) {
+  int rc = sqlite3_bind_text64(statement_, index, value.data() ? value.data() : "", value.size(),
+                               SQLITE_STATIC, SQLITE_UTF8);
+  if (rc != SQLITE_OK) bind_error_ = rc;
+}
+
+void Query::bind(int index, int64_t value) {
+  int rc = sqlite3_bind_int64(statement_, index, value);
+  if (rc != SQLITE_OK) bind_error_ = rc;
+}
+
+void Query::bind(int index, std::nullopt_t) {
+  int rc = sqlite3_bind_null(statement_, index);
+  if (rc != SQLITE_OK) bind_error_ = rc;
+}
+
+Result<bool> Query::next() {
+  if (bind_error_ != SQLITE_OK) return fail_sqlite("bind", sqlite3_db_handle(statement_), bind_error_);
+  int rc = sqlite3_step(statement_);
+  if (rc == SQLITE_ROW) return true;
+  if (rc == SQLITE_DONE) return false;
+  return fail_sqlite("state database", sqlite3_db_handle(statement_), rc);
+}
+
+Result<void> Query::done() {
+  while (TRY(next())) {
+  }
+  return {};
+}
+
+std::string_view Query::text(int column) const {
+  const unsigned char* bytes = sqlite3_column_text(statement_, column);
+  if (bytes == nullptr) return {};
+  return {reinterpret_cast<const char*>(bytes),
+          static_cast<size_t>(sqlite3_column_bytes(statement_, column))};
+}
+
+int64_t Query::integer(int column) const { return sqlite3_column_int64(statement_, column); }
+bool Query::is_null(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
+
+Query Statement::run_texts(const std::vector<std::string>& texts, std::initializer_list<int64_t> numbers) {
+  Query query(statement_.get());
+  int index = 0;
+  for (const std::string& text : texts) query.bind(++index, std::string_view(text));
+  for (int64_t number : numbers) query.bind(++index, number);
+  return query;
+}
+
+Result<Database> Database::open(const std::string& path) {
+  // SQLite would create it with the umask's mode; the state holds metadata of every tenant.
+  TRY(open_at(AT_FDCWD, path, O_RDWR | O_CREAT, 0600));
+  return open_as(path);
+}
+
+Result<Database> Database::open_in_memory() { return open_as(":memory:"); }
+
+Result<Database> Database::open_as(const std::string& path) {
+  sqlite3* raw = nullptr;
+  int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+  int rc = sqlite3_open_v2(path.c_str(), &raw, flags, nullptr);
+  Database db(raw);  // also a failed open must be closed
+  if (rc != SQLITE_OK) return fail_sqlite("open state database " + path, raw, rc);
+  sqlite3_busy_timeout(raw, 2000);
+  TRY(in_context("open state database " + path, db.execute(kPragmas)));
+  return db;
+}
+
+Result<void> Database::execute(const std::string& sql) {
+  int rc = sqlite3_exec(db_.get(), sql.c_str(), nullptr, nullptr, nullptr);
+  if (rc != SQLITE_OK) return fail_sqlite("execute", db_.get(), rc & 0xff);
+  return {};
+}
+
+Result<Statement> Database::prepare(std::string_view sql) {
+  sqlite3_stmt* statement = nullptr;
+  int rc = sqlite3_prepare_v3(db_.get(), sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT,
+                              &statement, nullptr);
+  if (rc != SQLITE_OK) return fail_sqlite("prepare", db_.get(), rc);
+  return Statement(statement);
+}
+
+Result<Transaction> Transaction::begin(Database& db) {
+  TRY(db.execute("BEGIN IMMEDIATE"));
+  return Transaction(db);
+}
+
+Transaction::~Transaction() {
+  // A rollback fails only when SQLite has rolled back already.
+  if (db_ != nullptr) static_cast<void>(db_->execute("ROLLBACK"));
+}
+
+Result<void> Transaction::commit() {
+  TRY(db_->execute("COMMIT"));
+  db_ = nullptr;
+  return {};
+}
+
+}  // namespace osb::store

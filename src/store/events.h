@@ -1,0 +1,36 @@
+#pragma once
+
+// What happened to each sandbox, kept for a day after the event: how a sandbox that is gone came to its end
+// stays readable.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "store/database.h"
+
+namespace osb::store {
+
+struct SandboxEvent {
+  WallTime at;
+  std::string kind;    // Created, Running, Ended, Deleted, Expired, ...
+  std::string detail;  // a sentence for people
+};
+
+class Events {
+ public:
+  static constexpr auto kKept = std::chrono::hours(24);
+  static Result<Events> open(Database& db);
+
+  Result<void> add(std::string_view sandbox_id, const SandboxEvent& event);
+  // The newest `limit`, oldest first.
+  Result<std::vector<SandboxEvent>> of(std::string_view sandbox_id, int64_t limit);
+  // Forgets those of sandboxes that are gone and that are older than kKept.
+  Result<void> prune(WallTime now);
+
+ private:
+  std::optional<Statement> add_, of_, prune_;
+};
+
+}  // namespace osb::store

@@ -1,0 +1,74 @@
+#include "store/migrations.h"
+
+#include <array>
+
+namespace osb::store {
+namespace {
+
+// Times are microseconds since 1970. entrypoint, metadata, limits, env_names and extensions are JSON texts,
+// printed into answers as they stand. Values of environment variables are never stored: they are where
+// callers put their secrets. Events outlive their sandbox, so there is no foreign key.
+constexpr std::array<const char*, 1> kMigrations = {
+    R"sql(
+CREATE TABLE sandboxes (
+  id          TEXT PRIMARY KEY NOT NULL,
+  state       TEXT NOT NULL,
+  reason      TEXT NOT NULL,
+  message     TEXT NOT NULL,
+  image       TEXT NOT NULL,
+  entrypoint  TEXT NOT NULL,
+  metadata    TEXT NOT NULL,
+  limits      TEXT NOT NULL,
+  env_names   TEXT NOT NULL,
+  extensions  TEXT NOT NULL,
+  platform    TEXT NOT NULL,
+  identity    TEXT NOT NULL,
+  created_us  INTEGER NOT NULL,
+  changed_us  INTEGER NOT NULL,
+  expires_us  INTEGER
+) STRICT;
+CREATE INDEX sandboxes_by_creation ON sandboxes (created_us DESC, id DESC);
+CREATE INDEX sandboxes_by_expiry ON sandboxes (expires_us) WHERE expires_us IS NOT NULL;
+
+CREATE TABLE events (
+  sequence    INTEGER PRIMARY KEY,
+  sandbox_id  TEXT NOT NULL,
+  at_us       INTEGER NOT NULL,
+  kind        TEXT NOT NULL,
+  detail      TEXT NOT NULL
+) STRICT;
+CREATE INDEX events_by_sandbox ON events (sandbox_id, sequence);
+CREATE INDEX events_by_time ON events (at_us);
+)sql",
+};
+
+Result<int64_t> user_version(Database& db) {
+  Statement statement = TRY(db.prepare("PRAGMA user_version"));
+  auto query = statement.run();
+  TRY(query.next());
+  return query.integer(0);
+}
+
+}  // namespace
+
+std::span<const char* const> migrations() { return kMigrations; }
+
+Result<void> migrate(Database& db, std::span<const char* const> steps) {
+  int64_t have = TRY(user_version(db));
+  int64_t want = static_cast<int64_t>(steps.size());
+  if (have > want) {
+    return fail(Code::unsupported, "the state database has schema " + std::to_string(have) +
+                                       ", this program knows " + std::to_string(want) +
+                                       "; run the newer version or use another store.path");
+  }
+  for (int64_t version = have; version < want; ++version) {
+    Transaction transaction = TRY(Transaction::begin(db));
+    std::string what = "migrate the state database to schema " + std::to_string(version + 1);
+    TRY(in_context(what, db.execute(steps[static_cast<size_t>(version)])));
+    TRY(in_context(what, db.execute("PRAGMA user_version=" + std::to_string(version + 1))));
+    TRY(in_context(what, transaction.commit()));
+  }
+  return {};
+}
+
+}  // namespace osb::store

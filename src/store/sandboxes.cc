@@ -1,0 +1,207 @@
+#include "store/sandboxes.h"
+
+#include <array>
+
+#include "base/strings.h"
+
+namespace osb::store {
+namespace {
+
+constexpr std::array<std::pair<State, std::string_view>, 8> kStates = {{
+    {State::pending, "Pending"},
+    {State::running, "Running"},
+    {State::pausing, "Pausing"},
+    {State::paused, "Paused"},
+    {State::resuming, "Resuming"},
+    {State::stopping, "Stopping"},
+    {State::terminated, "Terminated"},
+    {State::failed, "Failed"},
+}};
+
+constexpr std::string_view kColumns =
+    "id, state, reason, message, image, entrypoint, metadata, limits, env_names, extensions, platform, "
+    "identity,"
+    " created_us, changed_us, expires_us";
+
+int64_t micros(WallTime time) { return time.time_since_epoch().count(); }
+std::optional<int64_t> micros(std::optional<WallTime> time) {
+  return time ? std::optional(micros(*time)) : std::nullopt;
+}
+WallTime from_micros(int64_t value) { return WallTime(std::chrono::microseconds(value)); }
+
+// Assigns into an existing row so that a listing reuses its strings.
+Result<void> read_row(const Query& query, Sandbox& row) {
+  auto state = state_from(query.text(1));
+  if (!state) return fail(Code::corrupt, "sandbox row with state '" + std::string(query.text(1)) + "'");
+  row.id = query.text(0);
+  row.status.state = *state;
+  row.status.reason = query.text(2);
+  row.status.message = query.text(3);
+  row.image = query.text(4);
+  row.entrypoint = query.text(5);
+  row.metadata = query.text(6);
+  row.limits = query.text(7);
+  row.env_names = query.text(8);
+  row.extensions = query.text(9);
+  row.platform = query.text(10);
+  row.identity = query.text(11);
+  row.created = from_micros(query.integer(12));
+  row.status.changed = from_micros(query.integer(13));
+  row.expires = query.is_null(14) ? std::nullopt : std::optional(from_micros(query.integer(14)));
+  return {};
+}
+
+// " WHERE ..." and the texts to bind. Metadata is compared through json_each, so that no key can act as a
+// path.
+std::string where(const Filter& filter, std::vector<std::string>& texts) {
+  std::string sql;
+  auto join = [&sql] { sql += sql.empty() ? " WHERE " : " AND "; };
+  if (filter.states) {
+    join();
+    sql += "state IN (";
+    for (State state : *filter.states) {
+      if (sql.back() != '(') sql += ',';
+      sql += '?';
+      texts.emplace_back(to_string(state));
+    }
+    sql += ')';
+  }
+  for (const auto& [key, value] : filter.metadata) {
+    join();
+    sql += "EXISTS (SELECT 1 FROM json_each(metadata) m WHERE m.key = ? AND m.value = ?)";
+    texts.push_back(key);
+    texts.push_back(value);
+  }
+  return sql;
+}
+
+bool is_open(const Filter& filter) { return !filter.states && filter.metadata.empty(); }
+
+}  // namespace
+
+std::string_view to_string(State state) {
+  for (auto& [value, word] : kStates) {
+    if (value == state) return word;
+  }
+  return "Failed";
+}
+
+std::optional<State> state_from(std::string_view word) {
+  for (auto& [value, name] : kStates) {
+    if (iequals(name, word)) return value;
+  }
+  return std::nullopt;
+}
+
+Result<Sandboxes> Sandboxes::open(Database& db) {
+  Sandboxes table(db);
+  std::string columns(kColumns);
+  table.insert_ =
+      TRY(db.prepare("INSERT INTO sandboxes (" + columns + ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
+  table.find_ = TRY(db.prepare("SELECT " + columns + " FROM sandboxes WHERE id = ?"));
+  // RETURNING tells "no such row" from "changed" without a second statement.
+  table.identity_ =
+      TRY(db.prepare("UPDATE sandboxes SET identity=?, state=?, reason=?, message=?, changed_us=? WHERE id = "
+                     "? RETURNING 1"));
+  table.status_ = TRY(
+      db.prepare("UPDATE sandboxes SET state=?, reason=?, message=?, changed_us=? WHERE id = ? RETURNING 1"));
+  table.expiry_ = TRY(db.prepare("UPDATE sandboxes SET expires_us=? WHERE id = ? RETURNING 1"));
+  table.metadata_ = TRY(db.prepare("UPDATE sandboxes SET metadata=? WHERE id = ? RETURNING 1"));
+  table.remove_ = TRY(db.prepare("DELETE FROM sandboxes WHERE id = ? RETURNING 1"));
+  table.list_ = TRY(
+      db.prepare("SELECT " + columns + " FROM sandboxes ORDER BY created_us DESC, id DESC LIMIT ? OFFSET ?"));
+  table.count_ = TRY(db.prepare("SELECT count(*) FROM sandboxes"));
+  table.due_ = TRY(db.prepare("SELECT id FROM sandboxes WHERE expires_us <= ? ORDER BY expires_us LIMIT ?"));
+  table.next_ = TRY(db.prepare("SELECT min(expires_us) FROM sandboxes WHERE expires_us IS NOT NULL"));
+  return table;
+}
+
+Result<void> Sandboxes::insert(const Sandbox& row) {
+  auto query = insert_->run(
+      std::string_view(row.id), to_string(row.status.state), std::string_view(row.status.reason),
+      std::string_view(row.status.message), std::string_view(row.image), std::string_view(row.entrypoint),
+      std::string_view(row.metadata), std::string_view(row.limits), std::string_view(row.env_names),
+      std::string_view(row.extensions), std::string_view(row.platform), std::string_view(row.identity),
+      micros(row.created), micros(row.status.changed), micros(row.expires));
+  return query.done();
+}
+
+Result<std::optional<Sandbox>> Sandboxes::find(std::string_view id) {
+  auto query = find_->run(id);
+  if (!TRY(query.next())) return std::nullopt;
+  std::optional<Sandbox> row(std::in_place);
+  TRY(read_row(query, *row));
+  return row;
+}
+
+Result<bool> Sandboxes::changed(Query query) {
+  bool found = TRY(query.next());
+  TRY(query.done());
+  return found;
+}
+
+Result<bool> Sandboxes::set_identity(std::string_view id, std::string_view identity, const Status& status) {
+  return changed(identity_->run(identity, to_string(status.state), std::string_view(status.reason),
+                                std::string_view(status.message), micros(status.changed), id));
+}
+
+Result<bool> Sandboxes::set_status(std::string_view id, const Status& status) {
+  return changed(status_->run(to_string(status.state), std::string_view(status.reason),
+                              std::string_view(status.message), micros(status.changed), id));
+}
+
+Result<bool> Sandboxes::set_expiry(std::string_view id, WallTime expires) {
+  return changed(expiry_->run(micros(expires), id));
+}
+
+Result<bool> Sandboxes::set_metadata(std::string_view id, std::string_view json) {
+  return changed(metadata_->run(json, id));
+}
+
+Result<bool> Sandboxes::remove(std::string_view id) { return changed(remove_->run(id)); }
+
+Result<void> Sandboxes::list(const Filter& filter, int64_t limit, int64_t offset,
+                             const std::function<void(const Sandbox&)>& visit) {
+  Sandbox row;
+  auto drain = [&](Query query) -> Result<void> {
+    while (TRY(query.next())) {
+      TRY(read_row(query, row));
+      visit(row);
+    }
+    return {};
+  };
+  if (is_open(filter)) return drain(list_->run(limit, offset));
+  std::vector<std::string> texts;
+  std::string sql = "SELECT " + std::string(kColumns) + " FROM sandboxes" + where(filter, texts) +
+                    " ORDER BY created_us DESC, id DESC LIMIT ? OFFSET ?";
+  Statement statement = TRY(db_->prepare(sql));
+  return drain(statement.run_texts(texts, {limit, offset}));
+}
+
+Result<int64_t> Sandboxes::count(const Filter& filter) {
+  if (is_open(filter)) {
+    auto query = count_->run();
+    TRY(query.next());
+    return query.integer(0);
+  }
+  std::vector<std::string> texts;
+  Statement statement = TRY(db_->prepare("SELECT count(*) FROM sandboxes" + where(filter, texts)));
+  auto query = statement.run_texts(texts, {});
+  TRY(query.next());
+  return query.integer(0);
+}
+
+Result<std::vector<std::string>> Sandboxes::due(WallTime now, int64_t limit) {
+  std::vector<std::string> ids;
+  auto query = due_->run(micros(now), limit);
+  while (TRY(query.next())) ids.emplace_back(query.text(0));
+  return ids;
+}
+
+Result<std::optional<WallTime>> Sandboxes::next_expiry() {
+  auto query = next_->run();
+  if (!TRY(query.next()) || query.is_null(0)) return std::nullopt;
+  return from_micros(query.integer(0));
+}
+
+}  // namespace osb::store

@@ -1,0 +1,257 @@
+#include "store/store.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "base/fd.h"
+#include "store/migrations.h"
+
+namespace osb::store {
+namespace {
+
+class StoreTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = testing::TempDir() + "store_test.XXXXXX";
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    directory_ = pattern;
+    path_ = directory_ + "/deep/er/state.db";
+    open();
+  }
+  void TearDown() override {
+    store_.reset();
+    std::filesystem::remove_all(directory_);
+  }
+  void open() {
+    auto store = Store::open(path_);
+    ASSERT_TRUE(store) << store.error().message;
+    store_ = std::move(*store);
+  }
+  static WallTime at(int64_t seconds) { return WallTime(std::chrono::seconds(seconds)); }
+  static Sandbox row(std::string id, int64_t created) {
+    Sandbox row;
+    row.id = std::move(id);
+    row.image = "host";
+    row.status = {State::pending, "STARTING", "starting", at(created)};
+    row.created = at(created);
+    return row;
+  }
+  std::vector<std::string> ids(const Filter& filter, int64_t limit = 100, int64_t offset = 0) {
+    std::vector<std::string> out;
+    auto listed =
+        store_->sandboxes().list(filter, limit, offset, [&](const Sandbox& r) { out.push_back(r.id); });
+    EXPECT_TRUE(listed) << listed.error().message;
+    return out;
+  }
+
+  std::string directory_, path_;
+  std::unique_ptr<Store> store_;
+};
+
+using Ids = std::vector<std::string>;
+
+TEST_F(StoreTest, MakesTheFilePrivate) {
+  struct stat info{};
+  ASSERT_EQ(::stat(path_.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+  ASSERT_EQ(::stat((directory_ + "/deep/er").c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0700u);
+}
+
+TEST_F(StoreTest, KeepsEveryColumnAcrossAReopen) {
+  Sandbox in = row("a", 100);
+  in.entrypoint = R"(["tail","-f","/dev/null"])";
+  in.metadata = R"({"team":"t1"})";
+  in.limits = R"({"cpu":"1"})";
+  in.env_names = R"(["A"])";
+  in.extensions = R"({"opensandbox.extensions.x":"y"})";
+  in.platform = "linux/amd64";
+  in.expires = WallTime(std::chrono::microseconds(123'456'789));
+  ASSERT_TRUE(store_->sandboxes().insert(in));
+  ASSERT_TRUE(
+      *store_->sandboxes().set_identity("a", "boot:1", {State::running, "RUNNING", "it runs", at(101)}));
+  store_.reset();
+  open();
+  auto out = store_->sandboxes().find("a");
+  ASSERT_TRUE(out && *out);
+  const Sandbox& got = **out;
+  EXPECT_EQ(got.image, "host");
+  EXPECT_EQ(got.entrypoint, in.entrypoint);
+  EXPECT_EQ(got.metadata, in.metadata);
+  EXPECT_EQ(got.limits, in.limits);
+  EXPECT_EQ(got.env_names, in.env_names);
+  EXPECT_EQ(got.extensions, in.extensions);
+  EXPECT_EQ(got.platform, "linux/amd64");
+  EXPECT_EQ(got.identity, "boot:1");
+  EXPECT_EQ(got.status.state, State::running);
+  EXPECT_EQ(got.status.reason, "RUNNING");
+  EXPECT_EQ(got.status.message, "it runs");
+  EXPECT_EQ(got.status.changed, at(101));
+  EXPECT_EQ(got.created, at(100));
+  EXPECT_EQ(got.expires, in.expires);
+}
+
+TEST_F(StoreTest, SaysWhenThereIsNoSuchRow) {
+  EXPECT_FALSE(*store_->sandboxes().find("nope"));
+  EXPECT_FALSE(*store_->sandboxes().set_status("nope", {State::failed, "LOST", "", at(1)}));
+  EXPECT_FALSE(*store_->sandboxes().set_identity("nope", "i", {State::running, "RUNNING", "", at(1)}));
+  EXPECT_FALSE(*store_->sandboxes().set_expiry("nope", at(1)));
+  EXPECT_FALSE(*store_->sandboxes().set_metadata("nope", "{}"));
+  EXPECT_FALSE(*store_->sandboxes().remove("nope"));
+}
+
+TEST_F(StoreTest, RefusesASecondRowOfOneId) {
+  ASSERT_TRUE(store_->sandboxes().insert(row("a", 1)));
+  EXPECT_FALSE(store_->sandboxes().insert(row("a", 2)));
+  EXPECT_EQ(*store_->sandboxes().count({}), 1);
+}
+
+TEST_F(StoreTest, ListsNewestFirstInPages) {
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(store_->sandboxes().insert(row(std::string(1, 'a' + i), 10 + i)));
+  ASSERT_TRUE(store_->sandboxes().insert(row("z", 12)));  // as old as c: ties by id
+  EXPECT_EQ(ids({}), (Ids{"e", "d", "z", "c", "b", "a"}));
+  EXPECT_EQ(ids({}, 2, 2), (Ids{"z", "c"}));
+  EXPECT_EQ(ids({}, 2, 6), Ids{});
+  EXPECT_EQ(*store_->sandboxes().count({}), 6);
+}
+
+TEST_F(StoreTest, FiltersByStateAndMetadata) {
+  auto add = [&](std::string id, State state, std::string metadata) {
+    Sandbox r = row(id, id[0]);
+    r.status.state = state;
+    r.metadata = std::move(metadata);
+    ASSERT_TRUE(store_->sandboxes().insert(r));
+  };
+  add("a", State::running, R"({"team":"x","tier":"1"})");
+  add("b", State::failed, R"({"team":"x"})");
+  add("c", State::running, R"({"team":"y","a.b/c":""})");
+  EXPECT_EQ(ids({.states = std::vector{State::running}, .metadata = {}}), (Ids{"c", "a"}));
+  EXPECT_EQ(ids({.states = std::vector{State::running, State::failed}, .metadata = {}}),
+            (Ids{"c", "b", "a"}));
+  EXPECT_EQ(ids({.states = std::vector<State>{}, .metadata = {}}), Ids{});
+  EXPECT_EQ(ids({.states = {}, .metadata = {{"team", "x"}}}), (Ids{"b", "a"}));
+  EXPECT_EQ(ids({.states = {}, .metadata = {{"team", "x"}, {"tier", "1"}}}), Ids{"a"});
+  EXPECT_EQ(ids({.states = {}, .metadata = {{"a.b/c", ""}}}), Ids{"c"});
+  EXPECT_EQ(ids({.states = {}, .metadata = {{"$.team", "x"}}}), Ids{});
+  EXPECT_EQ(ids({.states = {}, .metadata = {{"team\" OR 1=1 --", "x"}}}), Ids{});
+  EXPECT_EQ(*store_->sandboxes().count({.states = std::vector{State::failed}, .metadata = {{"team", "x"}}}),
+            1);
+}
+
+TEST_F(StoreTest, FindsWhatIsDue) {
+  EXPECT_FALSE(*store_->sandboxes().next_expiry());
+  for (auto [id, expiry] : {std::pair("a", 30), {"b", 10}, {"c", 20}}) {
+    Sandbox r = row(id, 1);
+    r.expires = at(expiry);
+    ASSERT_TRUE(store_->sandboxes().insert(r));
+  }
+  ASSERT_TRUE(store_->sandboxes().insert(row("never", 1)));
+  EXPECT_EQ(*store_->sandboxes().next_expiry(), at(10));
+  EXPECT_EQ(*store_->sandboxes().due(at(9), 10), Ids{});
+  EXPECT_EQ(*store_->sandboxes().due(at(20), 10), (Ids{"b", "c"}));
+  EXPECT_EQ(*store_->sandboxes().due(at(99), 1), Ids{"b"});
+  ASSERT_TRUE(*store_->sandboxes().set_expiry("b", at(50)));
+  EXPECT_EQ(*store_->sandboxes().next_expiry(), at(20));
+}
+
+TEST_F(StoreTest, AnUncommittedTransactionLeavesNothing) {
+  {
+    auto transaction = store_->begin();
+    ASSERT_TRUE(transaction);
+    ASSERT_TRUE(store_->sandboxes().insert(row("a", 1)));
+    ASSERT_TRUE(store_->events().add("a", {at(1), "Created", ""}));
+  }
+  EXPECT_EQ(*store_->sandboxes().count({}), 0);
+  EXPECT_TRUE(store_->events().of("a", 10)->empty());
+  {
+    auto transaction = store_->begin();
+    ASSERT_TRUE(transaction);
+    ASSERT_TRUE(store_->sandboxes().insert(row("a", 1)));
+    ASSERT_TRUE(transaction->commit());
+  }
+  EXPECT_EQ(*store_->sandboxes().count({}), 1);
+}
+
+// What a kill -9 leaves: the file and its log as they are, never closed.
+TEST_F(StoreTest, CommittedRowsSurviveACopyOfTheOpenFiles) {
+  ASSERT_TRUE(store_->sandboxes().insert(row("a", 1)));
+  std::string copy = directory_ + "/copy.db";
+  std::filesystem::copy_file(path_, copy);
+  std::filesystem::copy_file(path_ + "-wal", copy + "-wal");
+  auto other = Store::open(copy);
+  ASSERT_TRUE(other) << other.error().message;
+  EXPECT_TRUE(*(*other)->sandboxes().find("a"));
+}
+
+TEST_F(StoreTest, EventsOutliveTheirSandboxForADay) {
+  auto& events = store_->events();
+  ASSERT_TRUE(store_->sandboxes().insert(row("alive", 1)));
+  ASSERT_TRUE(events.add("alive", {at(1), "Created", "x"}));
+  ASSERT_TRUE(events.add("gone", {at(1), "Created", "x"}));
+  ASSERT_TRUE(events.add("gone", {at(2), "Deleted", "by a client"}));
+  ASSERT_TRUE(events.add("gone", {at(90000), "Late", ""}));
+  auto newest = events.of("gone", 2);
+  ASSERT_EQ(newest->size(), 2u);
+  EXPECT_EQ((*newest)[0].kind, "Deleted");
+  EXPECT_EQ((*newest)[0].detail, "by a client");
+  EXPECT_EQ((*newest)[1].kind, "Late");
+  ASSERT_TRUE(events.prune(at(86400 + 3)));
+  EXPECT_EQ(events.of("gone", 9)->size(), 1u);
+  EXPECT_EQ(events.of("alive", 9)->size(), 1u) << "events of a living sandbox are kept";
+}
+
+TEST(Migrations, RunOnceAndInOrder) {
+  auto db = Database::open_in_memory();
+  const char* first[] = {"CREATE TABLE t (a TEXT) STRICT; INSERT INTO t VALUES ('one')"};
+  const char* second[] = {first[0], "ALTER TABLE t ADD COLUMN b TEXT; UPDATE t SET b = a || '!'"};
+  ASSERT_TRUE(migrate(*db, first));
+  ASSERT_TRUE(migrate(*db, first));
+  ASSERT_TRUE(migrate(*db, second));
+  auto statement = db->prepare("SELECT b, count(*) FROM t");
+  auto query = statement->run();
+  ASSERT_TRUE(*query.next());
+  EXPECT_EQ(query.text(0), "one!");
+  EXPECT_EQ(query.integer(1), 1);
+}
+
+TEST(Migrations, AFailedStepIsUndoneAndNamed) {
+  auto db = Database::open_in_memory();
+  const char* steps[] = {"CREATE TABLE t (a TEXT) STRICT",
+                         "CREATE TABLE u (a TEXT) STRICT; DROP TABLE nothing"};
+  auto result = migrate(*db, steps);
+  ASSERT_FALSE(result);
+  EXPECT_NE(result.error().message.find("schema 2"), std::string::npos) << result.error().message;
+  EXPECT_TRUE(db->execute("INSERT INTO t VALUES ('x')"));
+  EXPECT_FALSE(db->execute("INSERT INTO u VALUES ('x')"));
+}
+
+TEST(Migrations, RefuseANewerDatabase) {
+  auto db = Database::open_in_memory();
+  ASSERT_TRUE(db->execute("PRAGMA user_version=999"));
+  auto result = migrate(*db);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, Code::unsupported);
+}
+
+TEST(Database, RefusesWhatIsNoDatabase) {
+  std::string path = testing::TempDir() + "not_a_database";
+  ASSERT_TRUE(write_file(path, std::string(4096, 'x'), O_CREAT | O_WRONLY | O_TRUNC));
+  auto store = Store::open(path);
+  ASSERT_FALSE(store);
+  EXPECT_EQ(store.error().code, Code::corrupt) << store.error().message;
+  EXPECT_NE(store.error().message.find(path), std::string::npos);
+}
+
+TEST(States, HaveTheWordsOfTheWire) {
+  EXPECT_EQ(to_string(State::running), "Running");
+  EXPECT_EQ(state_from("rUNNING"), State::running);
+  EXPECT_EQ(state_from("Unknown"), std::nullopt);
+  EXPECT_EQ(state_from(""), std::nullopt);
+}
+
+}  // namespace
+}  // namespace osb::store

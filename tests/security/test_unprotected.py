@@ -1,0 +1,150 @@
+"""Each probe succeeds where nothing protects: a refusal inside a sandbox is then worth something.
+
+What is left out says why: the probe's own reason (`osb-probe list --unsafe`), or a kernel without the thing.
+"""
+
+import os
+import pty
+import subprocess
+
+import pytest
+
+import host
+import probes
+
+# What has to be there for the probe to find, made inside the throw-away namespaces.
+SETUP = {
+    "host_ipc": "ipcmk -M 4096 > /dev/null",
+    "net_admin": "ip link set lo up",
+    # Over a private /dev: exchanging the null device of the machine's own would hit every process on it.
+    "masked_paths": "mount -t tmpfs none /dev && mknod -m 666 /dev/null c 1 3",
+    # Deeper than anything else, so that this mask is the first the probe takes.
+    "unmask": "mount -t tmpfs none /mnt && mkdir -p /mnt/1/2/3/4/5/6/7/8 && mount -t tmpfs -o ro mask /mnt/1/2/3/4/5/6/7/8",
+    # A hierarchy of its own in place of the machine's.
+    "cgroup_write": "mount -t tmpfs none /sys/fs/cgroup && mkdir /sys/fs/cgroup/probe"
+    " && mount -t cgroup -o none,name=osbprobe cgroup /sys/fs/cgroup/probe",
+}
+OWN_TEST = {
+    "canary", "leaked_fds", "cwd_escape", "chroot_escape", "host_processes", "host_loopback", "abstract_sockets",
+    "control_sockets", "interfaces", "tty",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def unsafe(probe_path):
+    return dict(line.split("\t") for line in run(probe_path, "list", "--unsafe"))
+
+
+def run(probe_path, *arguments):
+    return subprocess.run([probe_path, *arguments], capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def test_every_file_is_in_the_list(probe_path):
+    listed = [line.split("\t") for line in run(probe_path, "list")]
+    assert sorted(name for name, _ in listed) == probes.names()
+    assert all(what for _, what in listed)
+
+
+def test_unknown_probe(probe_path):
+    assert probes.unprotected_on_host(probe_path, "no_such_probe").status == 2
+
+
+@pytest.mark.parametrize("name", [name for name in probes.names() if name not in OWN_TEST])
+def test_succeeds(name, probe_path, unsafe):
+    if name in unsafe:
+        pytest.skip(f"not run without protection: {unsafe[name]}")
+    verdict = probes.unprotected(probe_path, name, setup=SETUP.get(name, ""))
+    if verdict.only_unimplemented:
+        pytest.skip(f"this kernel does not have it: {verdict.line}")
+    verdict.assert_succeeded()
+
+
+def test_canary(probe_path, tmp_path):
+    with host.canaries([tmp_path]) as files:
+        verdict = probes.unprotected(probe_path, "canary", *files)
+    verdict.assert_succeeded()
+    assert "by its path" in verdict.line and "by /proc/1/root" in verdict.line, verdict.line
+
+
+def test_canary_through_a_leaked_directory(probe_path, tmp_path):
+    """From inside a chroot only the inherited descriptor leads to the file."""
+    with host.canaries([tmp_path]) as files:
+        jail = tmp_path / "jail"
+        jail.mkdir()
+        (jail / "osb-probe").write_bytes(probe_path.read_bytes())
+        (jail / "osb-probe").chmod(0o755)
+        leak = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            command = ["chroot", jail, "/osb-probe", "run", "canary", files[0]]
+            assert probes.execute("canary", command).status == probes.REFUSED
+            verdict = probes.execute("canary", command, pass_fds=(leak,))
+        finally:
+            os.close(leak)
+    verdict.assert_succeeded()
+    assert "inherited directory" in verdict.line
+
+
+def test_leaked_fds(probe_path):
+    reader, writer = os.pipe()
+    try:
+        probes.execute("leaked_fds", [probe_path, "run", "leaked_fds"]).assert_refused()
+        probes.execute("leaked_fds", [probe_path, "run", "leaked_fds"], pass_fds=(reader,)).assert_succeeded()
+    finally:
+        os.close(reader)
+        os.close(writer)
+
+
+def test_cwd_escape(probe_path, tmp_path):
+    leak = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        probes.unprotected_in_jail(probe_path, tmp_path, "cwd_escape").assert_refused()
+        probes.unprotected_in_jail(probe_path, tmp_path, "cwd_escape", pass_fds=(leak,)).assert_succeeded()
+    finally:
+        os.close(leak)
+
+
+def test_chroot_escape(probe_path, tmp_path):
+    probes.unprotected_in_jail(probe_path, tmp_path, "chroot_escape").assert_succeeded()
+
+
+def test_host_processes(probe_path):
+    with host.process() as victim:
+        verdict = probes.unprotected_on_host(probe_path, "host_processes", victim)
+    verdict.assert_succeeded()
+    assert "kill(2)" in verdict.line and "sees osbv" in verdict.line, verdict.line
+
+
+def test_host_loopback(probe_path):
+    with host.tcp_service() as target:
+        probes.unprotected_on_host(probe_path, "host_loopback", target).assert_succeeded()
+        # Somebody who answers, but not with the greeting, is not the service.
+        probes.unprotected_on_host(probe_path, "host_loopback", target + "x").assert_refused()
+
+
+def test_abstract_sockets(probe_path):
+    with host.abstract_socket() as name:
+        probes.unprotected_on_host(probe_path, "abstract_sockets", name).assert_succeeded()
+
+
+def test_control_sockets(probe_path, tmp_path):
+    with host.unix_socket(tmp_path / "control") as path:
+        verdict = probes.unprotected_on_host(probe_path, "control_sockets", path)
+    verdict.assert_succeeded()
+    assert f"connect(2) {path} worked" in verdict.line, verdict.line
+
+
+def test_interfaces(probe_path):
+    if set(os.listdir("/sys/class/net")) <= {"lo"}:
+        pytest.skip("this machine has no network interface but lo")
+    probes.unprotected_on_host(probe_path, "interfaces").assert_succeeded()
+
+
+def test_tty(probe_path):
+    ours, theirs = pty.openpty()
+    try:
+        verdict = probes.unprotected(probe_path, "tty", stdin=theirs)
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    verdict.assert_succeeded()
+    assert "TIOCSTI on descriptor 0" in verdict.line, verdict.line
