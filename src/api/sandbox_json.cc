@@ -7,6 +7,45 @@
 namespace osb::api {
 namespace {
 
+void append_digits(std::string& out, int64_t value, int digits) {
+  char text[8];
+  for (int i = digits - 1; i >= 0; --i) {
+    text[i] = static_cast<char>('0' + value % 10);
+    value /= 10;
+  }
+  out.append(text, static_cast<size_t>(digits));
+}
+
+// format_api_time without its temporary strings: a list shows three times per sandbox.
+void append_time(std::string& out, WallTime time) {
+  using namespace std::chrono;
+  auto day = floor<days>(time);
+  year_month_day date{day};
+  hh_mm_ss clock{time - day};
+  append_digits(out, static_cast<int>(date.year()), 4);
+  out.push_back('-');
+  append_digits(out, static_cast<unsigned>(date.month()), 2);
+  out.push_back('-');
+  append_digits(out, static_cast<unsigned>(date.day()), 2);
+  out.push_back('T');
+  append_digits(out, clock.hours().count(), 2);
+  out.push_back(':');
+  append_digits(out, clock.minutes().count(), 2);
+  out.push_back(':');
+  append_digits(out, clock.seconds().count(), 2);
+  if (int64_t micros = clock.subseconds().count(); micros != 0) {
+    out.push_back('.');
+    append_digits(out, micros, 6);
+  }
+  out.push_back('Z');
+}
+
+void append_time_member(std::string& out, std::string_view start, WallTime time) {
+  out.append(start);
+  append_time(out, time);
+  out.push_back('"');
+}
+
 void append_status(std::string& out, const store::Status& status) {
   out.append("\"status\":{\"state\":\"").append(to_string(status.state)).append("\"");
   if (!status.reason.empty()) {
@@ -17,7 +56,8 @@ void append_status(std::string& out, const store::Status& status) {
     out.append(",\"message\":");
     json::append_string(out, status.message);
   }
-  out.append(",\"lastTransitionAt\":\"").append(format_api_time(status.changed)).append("\"}");
+  append_time_member(out, ",\"lastTransitionAt\":\"", status.changed);
+  out.push_back('}');
 }
 
 void append_platform(std::string& out, std::string_view platform) {
@@ -35,8 +75,9 @@ void append_common(std::string& out, const store::Sandbox& row, bool with_metada
   if (with_metadata) out.append(",\"metadata\":").append(row.metadata);
   if (row.extensions.size() > 2) out.append(",\"extensions\":").append(row.extensions);
   out.append(",\"entrypoint\":").append(row.entrypoint);
-  if (row.expires) out.append(",\"expiresAt\":\"").append(format_api_time(*row.expires)).append("\"");
-  out.append(",\"createdAt\":\"").append(format_api_time(row.created)).append("\"}");
+  if (row.expires) append_time_member(out, ",\"expiresAt\":\"", *row.expires);
+  append_time_member(out, ",\"createdAt\":\"", row.created);
+  out.push_back('}');
 }
 
 }  // namespace

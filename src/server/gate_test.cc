@@ -16,12 +16,14 @@ const http::Headers kKey{{"OPEN-SANDBOX-API-KEY", "s3cret"}};
 
 TEST(Gate, EchoesOrMakesARequestId) {
   TestServer server;
-  EXPECT_EQ(server.call("GET", "/health", "", {{"X-Request-ID", " abc "}}).headers.get("X-Request-ID"), "abc");
+  EXPECT_EQ(server.call("GET", "/health", "", {{"X-Request-ID", " abc "}}).headers.get("X-Request-ID"),
+            "abc");
   std::string made(server.call("GET", "/nowhere").headers.get("X-Request-ID"));
   EXPECT_EQ(made.size(), 32u);
   EXPECT_EQ(made.find_first_not_of("0123456789abcdef"), std::string::npos);
   std::string endless(5000, 'x');
-  EXPECT_EQ(server.call("GET", "/health", "", {{"X-Request-ID", endless}}).headers.get("X-Request-ID").size(), 32u);
+  EXPECT_EQ(server.call("GET", "/health", "", {{"X-Request-ID", endless}}).headers.get("X-Request-ID").size(),
+            32u);
 }
 
 TEST(Gate, NeedsTheKey) {
@@ -34,7 +36,8 @@ TEST(Gate, NeedsTheKey) {
     Reply reply = server.call("GET", "/v1/sandboxes", "", {{"OPEN-SANDBOX-API-KEY", wrong}});
     EXPECT_EQ(reply.status, 401) << wrong;
   }
-  EXPECT_EQ(server.call("GET", "/v1/sandboxes", "", {{"open-sandbox-api-key", "wrong"}}).code(), "INVALID_API_KEY");
+  EXPECT_EQ(server.call("GET", "/v1/sandboxes", "", {{"open-sandbox-api-key", "wrong"}}).code(),
+            "INVALID_API_KEY");
   EXPECT_EQ(server.call("GET", "/v1/sandboxes", "", kKey).status, 200);
   EXPECT_EQ(server.call("GET", "/nowhere").status, 401) << "paths are not told to strangers";
   EXPECT_EQ(server.call("GET", "/nowhere", "", kKey).status, 404);
@@ -53,32 +56,36 @@ TEST(Gate, TheKeyFromTheEnvironmentWins) {
 }
 
 TEST(Gate, OpenProxyPaths) {
-  for (const char* path : {"/sandboxes/a/proxy/80", "/sandboxes/a/proxy/80/", "/v1/sandboxes/a/proxy/44772/x/y",
-                           "/sandboxes/a-b/proxy/1/%2F", "/sandboxes/a/proxy/99999/x"}) {
+  for (const char* path :
+       {"/sandboxes/a/proxy/80", "/sandboxes/a/proxy/80/", "/v1/sandboxes/a/proxy/44772/x/y",
+        "/sandboxes/a-b/proxy/1/%2F", "/sandboxes/a/proxy/99999/x"}) {
     EXPECT_TRUE(is_open_proxy_path(path)) << path;
   }
-  for (const char* path : {"/sandboxes", "/sandboxes/a", "/sandboxes/a/proxy", "/sandboxes/a/proxy/", "/sandboxes/a/proxy/x",
-                           "/sandboxes/a/proxy/80x", "/sandboxes/a/proxy/-80", "/sandboxes//proxy/80", "/sandboxes/a/b/proxy/80",
-                           "/v2/sandboxes/a/proxy/80", "/v1/v1/sandboxes/a/proxy/80", "/sandboxes/a/proxy/80/../x",
-                           "/sandboxes/a/proxy/80/%2e%2e/x", "/sandboxes/../proxy/80", "/sandboxes/a/proxy/80/..",
-                           "/sandboxes/a/proxy/80/%zz", "/x/sandboxes/a/proxy/80", "/sandboxes/a/proxy/80%2F"}) {
+  for (const char* path :
+       {"/sandboxes", "/sandboxes/a", "/sandboxes/a/proxy", "/sandboxes/a/proxy/", "/sandboxes/a/proxy/x",
+        "/sandboxes/a/proxy/80x", "/sandboxes/a/proxy/-80", "/sandboxes//proxy/80", "/sandboxes/a/b/proxy/80",
+        "/v2/sandboxes/a/proxy/80", "/v1/v1/sandboxes/a/proxy/80", "/sandboxes/a/proxy/80/../x",
+        "/sandboxes/a/proxy/80/%2e%2e/x", "/sandboxes/../proxy/80", "/sandboxes/a/proxy/80/..",
+        "/sandboxes/a/proxy/80/%zz", "/x/sandboxes/a/proxy/80", "/sandboxes/a/proxy/80%2F"}) {
     EXPECT_FALSE(is_open_proxy_path(path)) << path;
   }
 }
 
 TEST(Gate, WithoutAKeyOnlyOwnNamesAreServed) {
   TestServer server("[server]\neip = \"gw.example.com:8443/base\"");
-  for (const char* host : {"localhost", "localhost:8080", "LOCALHOST:1", "127.0.0.1", "127.1.2.3:99", "[::1]", "[::1]:8080",
-                           "gw.example.com:8443", "gw.example.com", "GW.example.com:1"}) {
+  for (const char* host : {"localhost", "localhost:8080", "LOCALHOST:1", "127.0.0.1", "127.1.2.3:99", "[::1]",
+                           "[::1]:8080", "gw.example.com:8443", "gw.example.com", "GW.example.com:1"}) {
     EXPECT_EQ(server.call("GET", "/v1/sandboxes", "", {{"Host", host}}).status, 200) << host;
   }
-  for (const char* host : {"evil.example", "evil.example:8080", "10.0.0.5:8080", "localhost.evil.example", "127.0.0.1.nip.example",
-                           "0.0.0.0:8080", "[::]", "[fe80::1]:80", "xgw.example.com", "gw.example.com.evil.example"}) {
+  for (const char* host : {"evil.example", "evil.example:8080", "10.0.0.5:8080", "localhost.evil.example",
+                           "127.0.0.1.nip.example", "0.0.0.0:8080", "[::]", "[fe80::1]:80", "xgw.example.com",
+                           "gw.example.com.evil.example"}) {
     Reply reply = server.call("GET", "/v1/sandboxes", "", {{"Host", host}});
     EXPECT_EQ(reply.status, 403) << host;
     EXPECT_EQ(reply.code(), "SANDBOX::HOST_NOT_ALLOWED") << host;
     EXPECT_FALSE(reply.text("remedy").empty());
-    EXPECT_EQ(server.call("GET", "/v1/sandboxes/x/proxy/80/", "", {{"Host", host}}).status, 403) << "the proxy too";
+    EXPECT_EQ(server.call("GET", "/v1/sandboxes/x/proxy/80/", "", {{"Host", host}}).status, 403)
+        << "the proxy too";
   }
 }
 
@@ -86,23 +93,42 @@ TEST(Gate, WithoutAKeyPagesOfOtherOriginsAreRefused) {
   TestServer server;
   std::string own = "http://" + server.host();
   EXPECT_EQ(server.call("GET", "/v1/sandboxes", "", {{"Origin", own}}).status, 200);
-  const std::string others[] = {"https://evil.example", "null", "http://localhost:3000", "http://127.0.0.1:1",
-                                own + ".evil.example",  "",     "file://"};
+  const std::string others[] = {"https://evil.example",
+                                "null",
+                                "http://localhost:3000",
+                                "http://127.0.0.1:1",
+                                own + ".evil.example",
+                                "",
+                                "file://"};
   for (const std::string& origin : others) {
     Reply reply = server.call("POST", "/v1/sandboxes", "{}", {{"Origin", origin}});
     EXPECT_EQ(reply.status, 403) << origin;
     EXPECT_EQ(reply.code(), "SANDBOX::ORIGIN_NOT_ALLOWED") << origin;
     EXPECT_FALSE(reply.headers.contains("Access-Control-Allow-Origin"));
   }
-  Reply preflight = server.call("OPTIONS", "/v1/sandboxes", "",
-                                {{"Origin", "https://evil.example"}, {"Access-Control-Request-Method", "POST"}});
+  Reply preflight =
+      server.call("OPTIONS", "/v1/sandboxes", "",
+                  {{"Origin", "https://evil.example"}, {"Access-Control-Request-Method", "POST"}});
   EXPECT_EQ(preflight.status, 403);
   // No Origin, but the browser says where it comes from.
-  EXPECT_EQ(server.call("GET", "/health", "", {{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Mode", "no-cors"}}).status, 403);
-  EXPECT_EQ(server.call("GET", "/health", "", {{"Sec-Fetch-Site", "same-site"}, {"Sec-Fetch-Mode", "no-cors"}}).status, 403);
-  EXPECT_EQ(server.call("GET", "/health", "", {{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Mode", "navigate"}}).status, 200);
-  EXPECT_EQ(server.call("GET", "/health", "", {{"Sec-Fetch-Site", "same-origin"}, {"Sec-Fetch-Mode", "cors"}}).status, 200);
-  EXPECT_EQ(server.call("GET", "/health", "", {{"Sec-Fetch-Site", "none"}, {"Sec-Fetch-Mode", "navigate"}}).status, 200);
+  EXPECT_EQ(
+      server.call("GET", "/health", "", {{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Mode", "no-cors"}})
+          .status,
+      403);
+  EXPECT_EQ(
+      server.call("GET", "/health", "", {{"Sec-Fetch-Site", "same-site"}, {"Sec-Fetch-Mode", "no-cors"}})
+          .status,
+      403);
+  EXPECT_EQ(
+      server.call("GET", "/health", "", {{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Mode", "navigate"}})
+          .status,
+      200);
+  EXPECT_EQ(server.call("GET", "/health", "", {{"Sec-Fetch-Site", "same-origin"}, {"Sec-Fetch-Mode", "cors"}})
+                .status,
+            200);
+  EXPECT_EQ(
+      server.call("GET", "/health", "", {{"Sec-Fetch-Site", "none"}, {"Sec-Fetch-Mode", "navigate"}}).status,
+      200);
 }
 
 TEST(Gate, ListedOriginsMayCall) {
@@ -116,7 +142,10 @@ TEST(Gate, ListedOriginsMayCall) {
 TEST(Gate, AcknowledgedExposureDropsTheHostCheckOnly) {
   TestServer server("[server]\nhost = \"0.0.0.0\"", {{"OPENSANDBOX_INSECURE_SERVER", "YES"}});
   EXPECT_EQ(server.call("GET", "/v1/sandboxes", "", {{"Host", "sandboxes.svc:8080"}}).status, 200);
-  EXPECT_EQ(server.call("GET", "/v1/sandboxes", "", {{"Host", "sandboxes.svc"}, {"Origin", "https://evil.example"}}).status, 403);
+  EXPECT_EQ(
+      server.call("GET", "/v1/sandboxes", "", {{"Host", "sandboxes.svc"}, {"Origin", "https://evil.example"}})
+          .status,
+      403);
 }
 
 TEST(Gate, WithAKeyCorsIsOpen) {
@@ -131,7 +160,8 @@ TEST(Gate, WithAKeyCorsIsOpen) {
   EXPECT_THAT(std::string(reply.headers.get("Access-Control-Expose-Headers")), HasSubstr("X-Request-ID"));
   Reply refused = server.call("GET", "/v1/sandboxes", "", {{"Origin", "https://any.example"}});
   EXPECT_EQ(refused.status, 401);
-  EXPECT_EQ(refused.headers.get("Access-Control-Allow-Origin"), "*") << "a page must be able to read the refusal";
+  EXPECT_EQ(refused.headers.get("Access-Control-Allow-Origin"), "*")
+      << "a page must be able to read the refusal";
   Reply preflight = server.call("OPTIONS", "/v1/sandboxes", "",
                                 {{"Origin", "https://any.example"},
                                  {"Access-Control-Request-Method", "POST"},
@@ -146,7 +176,8 @@ TEST(Gate, WithAKeyCorsIsOpen) {
 TEST(Gate, TheCapOnRequestsInFlight) {
   TestServer server("[server]\nlimit_concurrency = 1");
   server.runtime.hold.reset();
-  auto slow = server.begin("POST", "/v1/sandboxes", R"({"image":{"uri":"host"},"entrypoint":["a"],"resourceLimits":{}})");
+  auto slow = server.begin("POST", "/v1/sandboxes",
+                           R"({"image":{"uri":"host"},"entrypoint":["a"],"resourceLimits":{}})");
   while (server.runtime.creates == 0) server.loop.settle();
   Reply refused = server.call("GET", "/v1/sandboxes");
   EXPECT_EQ(refused.status, 503);

@@ -32,7 +32,8 @@ TEST(KeyedLock, HoldersOfOneKeyComeOneAfterTheOther) {
   f.go.set();
   f.loop.settle();
   EXPECT_EQ(f.trace.size(), 6u);
-  for (size_t i = 0; i < f.trace.size(); i += 2) EXPECT_EQ(f.trace[i][0], f.trace[i + 1][0]) << "no interleaving";
+  for (size_t i = 0; i < f.trace.size(); i += 2)
+    EXPECT_EQ(f.trace[i][0], f.trace[i + 1][0]) << "no interleaving";
   EXPECT_EQ(f.locks.size(), 0u) << "a key that nobody wants takes no memory";
 }
 

@@ -125,17 +125,17 @@ Result<void> Lifecycle::store_end(const std::string& id, const runtime::End& end
   return {};
 }
 
-ApiResult<store::Sandbox> Lifecycle::get(std::string_view id) {
+ApiResult<store::SandboxPtr> Lifecycle::get(std::string_view id) {
   auto row = store_.sandboxes().find(id);
   if (!row) return store_failed("cannot read a sandbox", row.error());
   if (!*row) return refuse(api::sandbox_not_found(id));
-  return std::move(**row);
+  return std::move(*row);
 }
 
 // One that is being removed is gone for whoever wants to change it.
-ApiResult<store::Sandbox> Lifecycle::find_living(std::string_view id) {
-  store::Sandbox row = TRY(get(id));
-  if (row.status.state == State::stopping) return refuse(api::sandbox_not_found(id));
+ApiResult<store::SandboxPtr> Lifecycle::find_living(std::string_view id) {
+  store::SandboxPtr row = TRY(get(id));
+  if (row->status.state == State::stopping) return refuse(api::sandbox_not_found(id));
   return row;
 }
 
@@ -182,7 +182,7 @@ Task<Result<void>> Lifecycle::remove_locked(std::string id, std::string_view rea
 }
 
 ApiResult<store::Sandbox> Lifecycle::patch_metadata(const std::string& id, const api::MetadataPatch& patch) {
-  store::Sandbox row = TRY(find_living(id));
+  store::Sandbox row = *TRY(find_living(id));
   if (patch.empty()) return row;
   row.metadata = TRY(api::apply_patch(row.metadata, patch));
   auto stored = store_.sandboxes().set_metadata(id, row.metadata);
@@ -191,9 +191,9 @@ ApiResult<store::Sandbox> Lifecycle::patch_metadata(const std::string& id, const
 }
 
 ApiResult<WallTime> Lifecycle::renew(const std::string& id, WallTime expires) {
-  store::Sandbox row = TRY(find_living(id));
+  store::SandboxPtr row = TRY(find_living(id));
   if (expires <= clock_.now()) return refuse(api::expiration_in_the_past());
-  if (!row.expires) return refuse(api::no_expiration(id));
+  if (!row->expires) return refuse(api::no_expiration(id));
   auto stored = store_.sandboxes().set_expiry(id, expires);
   if (!stored) return store_failed("cannot store an expiry", stored.error());
   if (expires < next_round_) expiry_timer_.cancel();

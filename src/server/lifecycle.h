@@ -41,7 +41,7 @@ class Lifecycle {
   Task<> close();
 
   Task<api::ApiResult<store::Sandbox>> create(api::CreatePlan plan);
-  api::ApiResult<store::Sandbox> get(std::string_view id);
+  api::ApiResult<store::SandboxPtr> get(std::string_view id);
   // Success also for a caller who came while another one's removal was under way.
   Task<api::ApiResult<>> remove(std::string id);
   api::ApiResult<store::Sandbox> patch_metadata(const std::string& id, const api::MetadataPatch& patch);
@@ -63,7 +63,7 @@ class Lifecycle {
   Task<> watch(std::string id);
   Result<void> store_running(const store::Sandbox& row);
   Result<void> store_end(const std::string& id, const runtime::End& end);
-  api::ApiResult<store::Sandbox> find_living(std::string_view id);
+  api::ApiResult<store::SandboxPtr> find_living(std::string_view id);
 
   Task<> expiry_loop();
   Task<> expire_job(std::string id);

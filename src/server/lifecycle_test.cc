@@ -52,7 +52,7 @@ class LifecycleTest : public testing::Test {
   std::string state(const std::string& id) {
     auto row = lifecycle_->get(id);
     if (!row) return row.error().code;
-    return std::string(to_string(row->status.state)) + "/" + row->status.reason;
+    return std::string(to_string((*row)->status.state)) + "/" + (*row)->status.reason;
   }
   std::vector<std::string> events(const std::string& id) {
     std::vector<std::string> kinds;
@@ -181,8 +181,8 @@ TEST_F(LifecycleTest, EndsHaveTheirReasons) {
     loop_.settle();
     EXPECT_EQ(state(id), c.state);
     auto row = *lifecycle_->get(id);
-    EXPECT_THAT(row.status.message, HasSubstr(c.message));
-    EXPECT_EQ(row.status.changed, clock_.now());
+    EXPECT_THAT(row->status.message, HasSubstr(c.message));
+    EXPECT_EQ(row->status.changed, clock_.now());
     EXPECT_EQ(ended_.back(), id);
     EXPECT_THAT(events(id), ElementsAre("Created", "Running", "Ended"));
     EXPECT_TRUE(runtime_.sandboxes.contains(id)) << "its files stay until it is deleted";
@@ -327,7 +327,7 @@ TEST_F(LifecycleTest, MetadataIsMerged) {
   EXPECT_EQ(lifecycle_->patch_metadata(id, {{"a", "1"}, {"b", "2"}})->metadata, R"({"a":"1","b":"2"})");
   EXPECT_EQ(lifecycle_->patch_metadata(id, {{"a", std::nullopt}})->metadata, R"({"b":"2"})");
   EXPECT_EQ(lifecycle_->patch_metadata(id, {})->metadata, R"({"b":"2"})");
-  EXPECT_EQ(lifecycle_->get(id)->metadata, R"({"b":"2"})");
+  EXPECT_EQ((*lifecycle_->get(id))->metadata, R"({"b":"2"})");
   EXPECT_EQ(lifecycle_->patch_metadata("nope", {}).error().status, 404);
 }
 
@@ -337,7 +337,7 @@ TEST_F(LifecycleTest, ARestartAdoptsWhatRuns) {
   boot();
   EXPECT_EQ(state(id), "Running/RUNNING");
   EXPECT_TRUE(runtime_.adopted.contains(id));
-  EXPECT_EQ(lifecycle_->get(id)->expires, clock_.now() + seconds(600)) << "renewals are kept";
+  EXPECT_EQ((*lifecycle_->get(id))->expires, clock_.now() + seconds(600)) << "renewals are kept";
   runtime_.end_of(id, {End::Kind::exited, 3, ""});
   loop_.settle();
   EXPECT_EQ(state(id), "Failed/ENTRYPOINT_FAILED") << "an adopted sandbox is watched";

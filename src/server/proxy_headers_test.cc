@@ -41,11 +41,25 @@ TEST(ProxyHeaders, PathAndQueryAreForwardedAsTheyCame) {
 
 TEST(ProxyHeaders, WhatCrosses) {
   http::Headers sent;
-  const char* crossing[] = {"Accept",        "Content-Type", "X-EXECD-ACCESS-TOKEN", "OPENSANDBOX-EGRESS-AUTH", "Origin",
-                            "Range",         "User-Agent",   "X-Custom",             "X-Request-ID",            "Sec-WebSocket-Key",
+  const char* crossing[] = {"Accept",
+                            "Content-Type",
+                            "X-EXECD-ACCESS-TOKEN",
+                            "OPENSANDBOX-EGRESS-AUTH",
+                            "Origin",
+                            "Range",
+                            "User-Agent",
+                            "X-Custom",
+                            "X-Request-ID",
+                            "Sec-WebSocket-Key",
                             "OPEN-SANDBOX-CLIENT-IP"};
-  const char* staying[] = {"Authorization",    "cookie",          "Open-Sandbox-Api-Key", "OpenSandbox-Secure-Access",
-                           "Forwarded",        "X-Forwarded-Port", "X-Real-IP",            "opensandbox-access-renew",
+  const char* staying[] = {"Authorization",
+                           "cookie",
+                           "Open-Sandbox-Api-Key",
+                           "OpenSandbox-Secure-Access",
+                           "Forwarded",
+                           "X-Forwarded-Port",
+                           "X-Real-IP",
+                           "opensandbox-access-renew",
                            "Expect"};
   for (const char* name : crossing) sent.add(name, "v");
   for (const char* name : staying) sent.add(name, "secret");
@@ -53,20 +67,28 @@ TEST(ProxyHeaders, WhatCrosses) {
   auto head = upstream_head(request_for("/v1/sandboxes/x/proxy/8000", "", sent), kTarget);
   for (const char* name : crossing) EXPECT_EQ(head.headers.get(name), "v") << name;
   for (const auto& [name, value] : head.headers) EXPECT_NE(value, "secret") << name;
-  auto customs = std::count_if(head.headers.begin(), head.headers.end(), [](auto& f) { return f.name == "X-Custom"; });
+  auto customs =
+      std::count_if(head.headers.begin(), head.headers.end(), [](auto& f) { return f.name == "X-Custom"; });
   EXPECT_EQ(customs, 2) << "repeated fields stay repeated";
 }
 
 TEST(ProxyHeaders, ForwardingFieldsAreOfThisConnection) {
-  http::Headers sent{{"Host", "front.example:1"},       {"X-Forwarded-For", "1.2.3.4"},  {"X-Forwarded-Host", "forged"},
-                     {"X-Forwarded-Proto", "https"},    {"x-forwarded-prefix", "/forged"}};
+  http::Headers sent{{"Host", "front.example:1"},
+                     {"X-Forwarded-For", "1.2.3.4"},
+                     {"X-Forwarded-Host", "forged"},
+                     {"X-Forwarded-Proto", "https"},
+                     {"x-forwarded-prefix", "/forged"}};
   auto head = upstream_head(request_for("/v1/sandboxes/x/proxy/8000", "", sent), kTarget);
   const std::pair<const char*, const char*> expected[] = {
-      {"Host", "127.0.0.1:8000"},         {"X-Forwarded-For", "203.0.113.9"}, {"X-Forwarded-Host", "front.example:1"},
-      {"X-Forwarded-Proto", "http"},      {"X-Forwarded-Prefix", "/v1/sandboxes/x/proxy/8000"},
+      {"Host", "127.0.0.1:8000"},
+      {"X-Forwarded-For", "203.0.113.9"},
+      {"X-Forwarded-Host", "front.example:1"},
+      {"X-Forwarded-Proto", "http"},
+      {"X-Forwarded-Prefix", "/v1/sandboxes/x/proxy/8000"},
   };
   for (auto [name, value] : expected) {
-    auto count = std::count_if(head.headers.begin(), head.headers.end(), [&](auto& f) { return f.name == name; });
+    auto count =
+        std::count_if(head.headers.begin(), head.headers.end(), [&](auto& f) { return f.name == name; });
     EXPECT_EQ(count, 1) << name;
     EXPECT_EQ(head.headers.get(name), value) << name;
   }
@@ -74,12 +96,13 @@ TEST(ProxyHeaders, ForwardingFieldsAreOfThisConnection) {
 
 TEST(ProxyHeaders, AnswersAreEdited) {
   const std::pair<const char*, const char*> locations[] = {
-      {"/next", "/p/next"},   {"/", "/p/"},           {"/a?b=/c", "/p/a?b=/c"}, {"//host/x", "//host/x"},
-      {"next", "next"},       {"../up", "../up"},     {"http://host/x", "http://host/x"},
-      {"?q", "?q"},           {"#f", "#f"},
+      {"/next", "/p/next"}, {"/", "/p/"},       {"/a?b=/c", "/p/a?b=/c"},           {"//host/x", "//host/x"},
+      {"next", "next"},     {"../up", "../up"}, {"http://host/x", "http://host/x"}, {"?q", "?q"},
+      {"#f", "#f"},
   };
   for (auto [before, after] : locations) {
-    http::ResponseHead head{302, {{"Location", before}, {"Server", "s"}, {"X-Request-ID", "theirs"}, {"Date", "d"}}};
+    http::ResponseHead head{
+        302, {{"Location", before}, {"Server", "s"}, {"X-Request-ID", "theirs"}, {"Date", "d"}}};
     edit_upstream_response(head, "/p");
     EXPECT_EQ(head.headers.get("Location"), after);
     EXPECT_FALSE(head.headers.contains("Server"));

@@ -15,15 +15,17 @@ using testing::StartsWith;
 
 TEST(Proxy, RelaysARequestAndItsAnswer) {
   TestServer server("[server]\napi_key = \"s3cret\"");
-  Reply created = server.call("POST", "/v1/sandboxes", R"({"image":{"uri":"h"},"entrypoint":["a"],"resourceLimits":{}})",
-                              {{"OPEN-SANDBOX-API-KEY", "s3cret"}});
+  Reply created =
+      server.call("POST", "/v1/sandboxes", R"({"image":{"uri":"h"},"entrypoint":["a"],"resourceLimits":{}})",
+                  {{"OPEN-SANDBOX-API-KEY", "s3cret"}});
   std::string base = "/v1/sandboxes/" + created.text("id") + "/proxy/44772";
-  Reply reply = server.call("POST", base + "/a%2Fb?x=1&x", "payload",
-                            {{"OPEN-SANDBOX-API-KEY", "s3cret"}, {"Authorization", "Bearer s3cret"}, {"X-Mine", "1"}});
+  Reply reply =
+      server.call("POST", base + "/a%2Fb?x=1&x", "payload",
+                  {{"OPEN-SANDBOX-API-KEY", "s3cret"}, {"Authorization", "Bearer s3cret"}, {"X-Mine", "1"}});
   EXPECT_EQ(reply.status, 200);
-  EXPECT_THAT(reply.body, AllOf(StartsWith("POST /a%2Fb?x=1&x\n"), HasSubstr("X-Mine: 1\n"), HasSubstr("\n\npayload"),
-                                HasSubstr("X-Forwarded-For: 127.0.0.1\n"), HasSubstr("X-Forwarded-Prefix: " + base + "\n"),
-                                Not(HasSubstr("s3cret"))));
+  EXPECT_THAT(reply.body, AllOf(StartsWith("POST /a%2Fb?x=1&x\n"), HasSubstr("X-Mine: 1\n"),
+                                HasSubstr("\n\npayload"), HasSubstr("X-Forwarded-For: 127.0.0.1\n"),
+                                HasSubstr("X-Forwarded-Prefix: " + base + "\n"), Not(HasSubstr("s3cret"))));
   EXPECT_FALSE(reply.headers.contains("Server"));
   EXPECT_NE(reply.headers.get("X-Request-ID"), "theirs");
   EXPECT_EQ(server.call("GET", base + "/teapot").status, 418);
@@ -39,7 +41,9 @@ TEST(Proxy, EditsAnswers) {
   EXPECT_EQ(server.call("GET", base + "/redirect").headers.get("Location"), base + "/next?x=1");
   EXPECT_EQ(server.call("GET", base + "/redirect-away").headers.get("Location"), "//other.example/");
   Reply cookies = server.call("GET", base + "/cookies");
-  EXPECT_EQ(std::count_if(cookies.headers.begin(), cookies.headers.end(), [](auto& f) { return f.name == "Set-Cookie"; }), 2);
+  EXPECT_EQ(std::count_if(cookies.headers.begin(), cookies.headers.end(),
+                          [](auto& f) { return f.name == "Set-Cookie"; }),
+            2);
 }
 
 TEST(Proxy, Refusals) {
@@ -63,7 +67,8 @@ TEST(Proxy, Refusals) {
 TEST(Proxy, KeepsConnectionsToExecdOnly) {
   TestServer server;
   std::string a = server.create(), b = server.create();
-  for (int i = 0; i < 5; ++i) EXPECT_EQ(server.call("GET", "/sandboxes/" + a + "/proxy/44772/ping").status, 200);
+  for (int i = 0; i < 5; ++i)
+    EXPECT_EQ(server.call("GET", "/sandboxes/" + a + "/proxy/44772/ping").status, 200);
   EXPECT_EQ(server.runtime.connects, 1);
   EXPECT_EQ(server.call("POST", "/sandboxes/" + a + "/proxy/44772/x", "body").status, 200);
   EXPECT_EQ(server.runtime.connects, 1);

@@ -69,8 +69,8 @@ ApiResult<Answer> get_events(Service& service, Request& request) {
 }
 
 ApiResult<Answer> get_inspect(Service& service, Request& request) {
-  store::Sandbox row = TRY(service.lifecycle.get(id_of(request)));
-  return text(inspect_text(row, service.runtime.name()), false);
+  store::SandboxPtr row = TRY(service.lifecycle.get(id_of(request)));
+  return text(inspect_text(*row, service.runtime.name()), false);
 }
 
 ApiResult<Answer> get_summary(Service& service, Request& request) {
@@ -80,7 +80,7 @@ ApiResult<Answer> get_summary(Service& service, Request& request) {
   const std::string& id = id_of(request);
   Events events = TRY(read_events(service, id, limit));
   auto row = service.lifecycle.get(id);
-  std::string inspect = row ? inspect_text(*row, service.runtime.name()) : "(gone)\n";
+  std::string inspect = row ? inspect_text(**row, service.runtime.name()) : "(gone)\n";
   return text("==== sandbox " + id + " ====\n\n-- INSPECT --\n" + inspect + "\n-- EVENTS --\n" +
                   events_text(events) + "\n-- LOGS --\n" + logs_text() + "\n",
               false);

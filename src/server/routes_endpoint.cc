@@ -34,10 +34,10 @@ ApiResult<Answer> get_endpoint(Service& service, Request& request) {
                         .message = "expires: this server does not sign endpoints",
                         .remedy = "leave expires out; the endpoint is valid as long as the sandbox"});
   }
-  store::Sandbox row = TRY(service.lifecycle.get(request.params.find("id")->second));
+  store::SandboxPtr row = TRY(service.lifecycle.get(request.params.find("id")->second));
   Answer answer;
   answer.body = "{\"endpoint\":";
-  json::append_string(answer.body, endpoint_base(service, request) + "/sandboxes/" + row.id + "/proxy/" +
+  json::append_string(answer.body, endpoint_base(service, request) + "/sandboxes/" + row->id + "/proxy/" +
                                        std::to_string(port));
   answer.body.push_back('}');
   return answer;

@@ -17,9 +17,9 @@ struct Upstream {
 };
 
 ApiResult<> check_reachable(Service& service, const std::string& id) {
-  store::Sandbox row = TRY(service.lifecycle.get(id));
-  if (row.status.state == store::State::running) return {};
-  return api::refuse(api::not_running(id, to_string(row.status.state), row.status.message));
+  store::SandboxPtr row = TRY(service.lifecycle.get(id));
+  if (row->status.state == store::State::running) return {};
+  return api::refuse(api::not_running(id, to_string(row->status.state), row->status.message));
 }
 
 Task<ApiResult<Upstream>> connect(Service& service, std::string id, uint16_t port, bool fresh) {

@@ -26,35 +26,42 @@ Task<ApiResult<Answer>> create_sandbox(Service& service, Request& request) {
 }
 
 ApiResult<Answer> get_sandbox(Service& service, Request& request) {
-  store::Sandbox row = TRY(service.lifecycle.get(id_of(request)));
+  store::SandboxPtr row = TRY(service.lifecycle.get(id_of(request)));
   Answer answer;
   answer.body.reserve(640);
-  api::append_sandbox(answer.body, row);
+  api::append_sandbox(answer.body, *row);
   return answer;
 }
 
-ApiResult<Answer> list_sandboxes(Service& service, Request& request) {
-  api::ListQuery query = TRY(api::decode_list_query(request.head.query()));
-  Answer answer;
-  std::string& out = answer.body;
+Result<std::string> render_list(store::Sandboxes& sandboxes, const api::ListQuery& query) {
+  std::string out;
   out.reserve(256 + 512 * static_cast<size_t>(query.page_size));
   out = "{\"items\":[";
   auto append = [&out](const store::Sandbox& row) {
     if (out.back() == '}') out.push_back(',');
     api::append_sandbox(out, row);
   };
-  int64_t offset = (query.page - 1) * query.page_size;
-  auto listed = service.store.sandboxes().list(query.filter, query.page_size, offset, append);
-  auto total = service.store.sandboxes().count(query.filter);
-  if (!listed || !total) {
-    const Error& error = listed ? total.error() : listed.error();
-    log::error("cannot list sandboxes", {{"error", error.message}});
-    return api::refuse(api::internal_error(error));
-  }
+  TRY(sandboxes.list(query.filter, query.page_size, (query.page - 1) * query.page_size, append));
+  int64_t total = TRY(sandboxes.count(query.filter));
   out.append("],");
-  api::append_pagination(out, {query.page, query.page_size, *total});
+  api::append_pagination(out, {query.page, query.page_size, total});
   out.push_back('}');
-  return answer;
+  return out;
+}
+
+ApiResult<Answer> list_sandboxes(Service& service, Request& request) {
+  store::Sandboxes& sandboxes = service.store.sandboxes();
+  std::string_view raw_query = request.head.query();
+  if (const std::string* page = service.lists.find(raw_query, sandboxes.generation()))
+    return Answer{.body = *page};
+  api::ListQuery query = TRY(api::decode_list_query(raw_query));
+  auto page = render_list(sandboxes, query);
+  if (!page) {
+    log::error("cannot list sandboxes", {{"error", page.error().message}});
+    return api::refuse(api::internal_error(page.error()));
+  }
+  service.lists.put(raw_query, sandboxes.generation(), *page);
+  return Answer{.body = std::move(*page)};
 }
 
 Task<ApiResult<Answer>> delete_sandbox(Service& service, Request& request) {

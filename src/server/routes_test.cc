@@ -14,7 +14,8 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-constexpr const char* kCreate = R"({"image":{"uri":"host"},"entrypoint":["sleep","9"],"resourceLimits":{"cpu":"1"},
+constexpr const char* kCreate =
+    R"({"image":{"uri":"host"},"entrypoint":["sleep","9"],"resourceLimits":{"cpu":"1"},
   "timeout":600,"metadata":{"team":"t1"},"env":{"A":"b"},"platform":null})";
 
 TEST(Routes, CreateAnswersAsTheClientsNeed) {
@@ -58,8 +59,9 @@ TEST(Routes, CreateErrors) {
                               R"({"image":{"uri":"missing"},"entrypoint":["a"],"resourceLimits":{}})");
   EXPECT_EQ(missing.status, 404);
   EXPECT_EQ(missing.code(), "IMAGE::NOT_FOUND");
-  Reply timeout = server.call("POST", "/sandboxes",
-                              R"({"image":{"uri":"host"},"entrypoint":["a"],"resourceLimits":{},"timeout":3601})");
+  Reply timeout =
+      server.call("POST", "/sandboxes",
+                  R"({"image":{"uri":"host"},"entrypoint":["a"],"resourceLimits":{},"timeout":3601})");
   EXPECT_EQ(timeout.status, 400);
   EXPECT_EQ(server.runtime.creates, 0);
 }
@@ -107,25 +109,31 @@ TEST(Routes, RenewAndMetadata) {
   TestServer server;
   std::string id = server.create(R"(,"timeout":60)"), forever = server.create();
   std::string base = "/v1/sandboxes/" + id;
-  Reply renewed = server.call("POST", base + "/renew-expiration", R"({"expiresAt":"2999-01-02T05:04:05.123456789+02:00"})");
+  Reply renewed = server.call("POST", base + "/renew-expiration",
+                              R"({"expiresAt":"2999-01-02T05:04:05.123456789+02:00"})");
   ASSERT_EQ(renewed.status, 200) << renewed.body;
   EXPECT_EQ(renewed.text("expiresAt"), "2999-01-02T03:04:05.123456Z");
   EXPECT_EQ(server.call("GET", base).text("expiresAt"), "2999-01-02T03:04:05.123456Z");
   Reply past = server.call("POST", base + "/renew-expiration", R"({"expiresAt":"2001-01-02T03:04:05Z"})");
   EXPECT_EQ(past.status, 400);
   EXPECT_EQ(past.code(), "SANDBOX::INVALID_EXPIRATION");
-  Reply never = server.call("POST", "/sandboxes/" + forever + "/renew-expiration", R"({"expiresAt":"2999-01-02T03:04:05Z"})");
+  Reply never = server.call("POST", "/sandboxes/" + forever + "/renew-expiration",
+                            R"({"expiresAt":"2999-01-02T03:04:05Z"})");
   EXPECT_EQ(never.status, 409);
   EXPECT_EQ(server.call("POST", base + "/renew-expiration", "{}").status, 422);
-  EXPECT_EQ(server.call("POST", "/sandboxes/nope/renew-expiration", R"({"expiresAt":"2999-01-02T03:04:05Z"})").status, 404);
+  EXPECT_EQ(server.call("POST", "/sandboxes/nope/renew-expiration", R"({"expiresAt":"2999-01-02T03:04:05Z"})")
+                .status,
+            404);
 
   Reply patched = server.call("PATCH", base + "/metadata", R"({"a":"1","b":"2"})");
   ASSERT_EQ(patched.status, 200) << patched.body;
   EXPECT_EQ(patched.json().at("metadata").at("b").as_string(), "2");
-  patched = server.call("PATCH", base + "/metadata", R"({"a":null})", {{"Content-Type", "application/merge-patch+json"}});
+  patched = server.call("PATCH", base + "/metadata", R"({"a":null})",
+                        {{"Content-Type", "application/merge-patch+json"}});
   EXPECT_EQ(patched.json().at("metadata").as_object().size(), 1u);
   EXPECT_EQ(server.call("PATCH", base + "/metadata", "{}").status, 200);
-  EXPECT_EQ(server.call("PATCH", base + "/metadata", R"({"opensandbox.io/x":"1"})").code(), "INVALID_METADATA_LABEL");
+  EXPECT_EQ(server.call("PATCH", base + "/metadata", R"({"opensandbox.io/x":"1"})").code(),
+            "INVALID_METADATA_LABEL");
   EXPECT_EQ(server.call("PATCH", base + "/metadata", R"({"a":5})").status, 422);
   EXPECT_EQ(server.call("PATCH", "/sandboxes/nope/metadata", "{}").status, 404);
 }
@@ -136,8 +144,11 @@ TEST(Routes, Endpoints) {
   std::string proxy = "/sandboxes/" + id + "/proxy/";
   EXPECT_EQ(server.call("GET", "/v1/sandboxes/" + id + "/endpoints/44772").text("endpoint"),
             server.host() + "/v1" + proxy + "44772");
-  EXPECT_EQ(server.call("GET", "/sandboxes/" + id + "/endpoints/18080").text("endpoint"), server.host() + proxy + "18080");
-  EXPECT_EQ(server.call("GET", "/sandboxes/" + id + "/endpoints/80?use_server_proxy=true", "", {{"Host", "localhost:1"}})
+  EXPECT_EQ(server.call("GET", "/sandboxes/" + id + "/endpoints/18080").text("endpoint"),
+            server.host() + proxy + "18080");
+  EXPECT_EQ(server
+                .call("GET", "/sandboxes/" + id + "/endpoints/80?use_server_proxy=true", "",
+                      {{"Host", "localhost:1"}})
                 .text("endpoint"),
             "localhost:1" + proxy + "80");
   EXPECT_EQ(server.call("GET", "/sandboxes/" + id + "/endpoints/65535").status, 200);
@@ -146,13 +157,16 @@ TEST(Routes, Endpoints) {
     EXPECT_EQ(reply.status, 400) << port;
     EXPECT_EQ(reply.code(), "SANDBOX::INVALID_PORT") << port;
   }
-  for (const char* tail : {"abc", "8080x", "80%20", "80?use_server_proxy=maybe", "80?expires=", "80?expires=soon"}) {
+  for (const char* tail :
+       {"abc", "8080x", "80%20", "80?use_server_proxy=maybe", "80?expires=", "80?expires=soon"}) {
     EXPECT_EQ(server.call("GET", "/sandboxes/" + id + "/endpoints/" + tail).status, 422) << tail;
   }
   Reply both = server.call("GET", "/sandboxes/" + id + "/endpoints/80?use_server_proxy=true&expires=5");
   EXPECT_EQ(both.code(), "SANDBOX::INVALID_PARAMETER");
-  EXPECT_EQ(server.call("GET", "/sandboxes/" + id + "/endpoints/80?expires=5").code(), "SANDBOX::API_NOT_SUPPORTED");
-  Reply missing = server.call("GET", "/v1/sandboxes/nope/endpoints/80?use_server_proxy=true", "", {{"X-Request-ID", "mine"}});
+  EXPECT_EQ(server.call("GET", "/sandboxes/" + id + "/endpoints/80?expires=5").code(),
+            "SANDBOX::API_NOT_SUPPORTED");
+  Reply missing = server.call("GET", "/v1/sandboxes/nope/endpoints/80?use_server_proxy=true", "",
+                              {{"X-Request-ID", "mine"}});
   EXPECT_EQ(missing.status, 404);
   EXPECT_EQ(missing.headers.get("X-Request-ID"), "mine");
 }
@@ -200,9 +214,10 @@ TEST(Routes, WhatIsNotBuiltSaysSo) {
     EXPECT_EQ(server.call("POST", std::string("/v1/sandboxes/nope/") + verb).status, 404);
   }
   const std::pair<const char*, const char*> routes[] = {
-      {"GET", "/v1/snapshots"},   {"GET", "/snapshots/x"}, {"DELETE", "/snapshots/x"}, {"POST", "/v1/templates"},
-      {"GET", "/v1/templates"},   {"GET", "/templates/x"}, {"DELETE", "/templates/x"}, {"GET", "/v1/pools"},
-      {"POST", "/pools"},         {"PUT", "/pools/x"},     {"DELETE", "/pools/x"},
+      {"GET", "/v1/snapshots"},   {"GET", "/snapshots/x"},  {"DELETE", "/snapshots/x"},
+      {"POST", "/v1/templates"},  {"GET", "/v1/templates"}, {"GET", "/templates/x"},
+      {"DELETE", "/templates/x"}, {"GET", "/v1/pools"},     {"POST", "/pools"},
+      {"PUT", "/pools/x"},        {"DELETE", "/pools/x"},
   };
   for (auto [method, path] : routes) {
     Reply reply = server.call(method, path);
@@ -278,7 +293,8 @@ TEST(Routes, UnknownPathsAndMethodsHaveTheEnvelopeToo) {
 TEST(Routes, SlashesAreTolerated) {
   TestServer server;
   std::string id = server.create();
-  for (std::string path : {"//v1/sandboxes/" + id, "/v1/sandboxes/" + id + "/", "///sandboxes/" + id + "//"}) {
+  for (std::string path :
+       {"//v1/sandboxes/" + id, "/v1/sandboxes/" + id + "/", "///sandboxes/" + id + "//"}) {
     EXPECT_EQ(server.call("GET", path).status, 200) << path;
   }
   EXPECT_EQ(server.call("GET", "/v1/sandboxes/").status, 200);
@@ -292,7 +308,8 @@ TEST(Routes, HeadIsAGetWithoutItsBody) {
     Reply reply = server.call("HEAD", path);
     EXPECT_EQ(reply.status, 200) << path;
     EXPECT_EQ(reply.body, "");
-    EXPECT_EQ(reply.headers.get("Content-Length"), std::to_string(server.call("GET", path).body.size())) << path;
+    EXPECT_EQ(reply.headers.get("Content-Length"), std::to_string(server.call("GET", path).body.size()))
+        << path;
   }
   EXPECT_EQ(server.call("HEAD", "/v1/sandboxes/nope").status, 404);
 }
@@ -314,8 +331,11 @@ TEST(Routes, AClientThatGoesAwayDuringCreateLeavesASandboxThatIsKnown) {
     static io::Task<int> call(TestServer& server) {
       auto socket = co_await io::connect_tcp("127.0.0.1", server.port);
       std::string body = kCreate;
-      co_await io::write_all(*socket, "POST /v1/sandboxes HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-                                      "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+      co_await io::write_all(
+          *socket,
+          "POST /v1/sandboxes HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+          "Content-Length: " +
+              std::to_string(body.size()) + "\r\n\r\n" + body);
       while (server.runtime.creates == 0) co_await io::yield();
       co_return 0;  // closes
     }

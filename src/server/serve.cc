@@ -62,8 +62,13 @@ io::Task<Result<void>> run(Serve options) {
     co_return recovered;
   }
   lifecycle.start();
-  Service service{config,      *store,          *options.runtime, lifecycle,
-                  connections, Clock::system(), options.isolation};
+  Service service{.config = config,
+                  .store = *store,
+                  .runtime = *options.runtime,
+                  .lifecycle = lifecycle,
+                  .connections = connections,
+                  .clock = Clock::system(),
+                  .isolation = options.isolation};
   http::Router router = make_router(service);
   Gate gate(config, router);
   if (config.runtime.fallback_native) {

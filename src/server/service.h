@@ -7,6 +7,7 @@
 #include "server/config.h"
 #include "server/connection_pool.h"
 #include "server/lifecycle.h"
+#include "server/list_cache.h"
 #include "store/store.h"
 
 namespace osb::server {
@@ -18,7 +19,8 @@ struct Service {
   Lifecycle& lifecycle;
   ConnectionPool& connections;
   const Clock& clock;
-  std::string isolation;  // the runtime's isolation tier, for /health; may be empty
+  ListCache lists = {};
+  std::string isolation = {};  // the runtime's isolation tier, for /health; may be empty
 };
 
 }  // namespace osb::server

@@ -1,7 +1,7 @@
 #pragma once
 
-// For unit tests: the whole server over a real loopback socket, on the test's own loop, with a runtime that makes nothing. A test
-// calls it like a client and looks at answers.
+// For unit tests: the whole server over a real loopback socket, on the test's own loop, with a runtime that
+// makes nothing. A test calls it like a client and looks at answers.
 
 #include <gmock/gmock.h>
 #include <netinet/in.h>
@@ -9,6 +9,7 @@
 
 #include <filesystem>
 
+#include "base/log.h"
 #include "http/client.h"
 #include "json/decode.h"
 #include "server/fake_runtime.h"
@@ -47,7 +48,8 @@ inline io::Task<> echo_inside(http::Request& request, http::ResponseWriter& resp
     headers.add("Set-Cookie", "b=2");
   }
   std::string seen = request.head.method + " " + request.head.target + "\n";
-  for (const auto& [name, value] : request.head.headers) seen.append(name).append(": ").append(value).append("\n");
+  for (const auto& [name, value] : request.head.headers)
+    seen.append(name).append(": ").append(value).append("\n");
   seen.append("\n").append(body.value_or("(broken)"));
   auto sent = co_await response.send(path == "/teapot" ? 418 : 200, std::move(headers), std::move(seen));
   EXPECT_TRUE(sent);
@@ -60,6 +62,7 @@ class TestServer {
     std::string pattern = testing::TempDir() + "server_test.XXXXXX";
     EXPECT_NE(::mkdtemp(pattern.data()), nullptr);
     directory_ = pattern;
+    log::set_level(log::Level::error);
     toml_ = std::string(toml) + "\n[native]\nstate_dir = \"" + directory_ + "\"\n";
     environment_ = std::move(environment);
     start();
@@ -104,14 +107,16 @@ class TestServer {
     if (!headers.contains("Host")) headers.add("Host", host());
     auto socket = CO_TRY(co_await io::connect_tcp("127.0.0.1", port));
     http::ClientConnection connection(std::move(socket));
-    co_return co_await http::fetch(connection, {std::move(method), std::move(target), true, std::move(headers)},
-                                   std::move(body));
+    co_return co_await http::fetch(
+        connection, {std::move(method), std::move(target), true, std::move(headers)}, std::move(body));
   }
   Reply call(std::string method, std::string target, std::string body = "", http::Headers headers = {}) {
-    return to_reply(loop.await(exchange(std::move(method), std::move(target), with_type(std::move(headers), body), body)));
+    return to_reply(loop.await(
+        exchange(std::move(method), std::move(target), with_type(std::move(headers), body), body)));
   }
   auto begin(std::string method, std::string target, std::string body = "", http::Headers headers = {}) {
-    return loop.begin(exchange(std::move(method), std::move(target), with_type(std::move(headers), body), body));
+    return loop.begin(
+        exchange(std::move(method), std::move(target), with_type(std::move(headers), body), body));
   }
   static Reply to_reply(Result<http::Response> response) {
     EXPECT_TRUE(response) << response.error().message;
@@ -121,7 +126,8 @@ class TestServer {
 
   std::string create(std::string_view extra = "") {
     Reply reply = call("POST", "/v1/sandboxes",
-                       R"({"image":{"uri":"host"},"entrypoint":["sleep","9"],"resourceLimits":{})" + std::string(extra) + "}");
+                       R"({"image":{"uri":"host"},"entrypoint":["sleep","9"],"resourceLimits":{})" +
+                           std::string(extra) + "}");
     EXPECT_EQ(reply.status, 202) << reply.body;
     return reply.text("id");
   }

@@ -82,6 +82,7 @@ class Database {
 
   Result<void> execute(const std::string& sql);
   Result<Statement> prepare(std::string_view sql);
+  bool in_transaction() const { return sqlite3_get_autocommit(db_.get()) == 0; }
 
  private:
   struct Close {

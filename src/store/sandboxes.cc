@@ -29,7 +29,6 @@ std::optional<int64_t> micros(std::optional<WallTime> time) {
 }
 WallTime from_micros(int64_t value) { return WallTime(std::chrono::microseconds(value)); }
 
-// Assigns into an existing row so that a listing reuses its strings.
 Result<void> read_row(const Query& query, Sandbox& row) {
   auto state = state_from(query.text(1));
   if (!state) return fail(Code::corrupt, "sandbox row with state '" + std::string(query.text(1)) + "'");
@@ -108,8 +107,8 @@ Result<Sandboxes> Sandboxes::open(Database& db) {
   table.expiry_ = TRY(db.prepare("UPDATE sandboxes SET expires_us=? WHERE id = ? RETURNING 1"));
   table.metadata_ = TRY(db.prepare("UPDATE sandboxes SET metadata=? WHERE id = ? RETURNING 1"));
   table.remove_ = TRY(db.prepare("DELETE FROM sandboxes WHERE id = ? RETURNING 1"));
-  table.list_ = TRY(
-      db.prepare("SELECT " + columns + " FROM sandboxes ORDER BY created_us DESC, id DESC LIMIT ? OFFSET ?"));
+  table.list_ =
+      TRY(db.prepare("SELECT id FROM sandboxes ORDER BY created_us DESC, id DESC LIMIT ? OFFSET ?"));
   table.count_ = TRY(db.prepare("SELECT count(*) FROM sandboxes"));
   table.due_ = TRY(db.prepare("SELECT id FROM sandboxes WHERE expires_us <= ? ORDER BY expires_us LIMIT ?"));
   table.next_ = TRY(db.prepare("SELECT min(expires_us) FROM sandboxes WHERE expires_us IS NOT NULL"));
@@ -117,6 +116,7 @@ Result<Sandboxes> Sandboxes::open(Database& db) {
 }
 
 Result<void> Sandboxes::insert(const Sandbox& row) {
+  ++generation_;
   auto query = insert_->run(
       std::string_view(row.id), to_string(row.status.state), std::string_view(row.status.reason),
       std::string_view(row.status.message), std::string_view(row.image), std::string_view(row.entrypoint),
@@ -126,53 +126,66 @@ Result<void> Sandboxes::insert(const Sandbox& row) {
   return query.done();
 }
 
-Result<std::optional<Sandbox>> Sandboxes::find(std::string_view id) {
+Result<SandboxPtr> Sandboxes::read(std::string_view id) {
   auto query = find_->run(id);
-  if (!TRY(query.next())) return std::nullopt;
-  std::optional<Sandbox> row(std::in_place);
+  if (!TRY(query.next())) return nullptr;
+  auto row = std::make_shared<Sandbox>();
   TRY(read_row(query, *row));
   return row;
 }
 
-Result<bool> Sandboxes::changed(Query query) {
-  bool found = TRY(query.next());
-  TRY(query.done());
+Result<SandboxPtr> Sandboxes::find(std::string_view id) {
+  if (auto found = kept_.find(id); found != kept_.end()) return found->second;
+  SandboxPtr row = TRY(read(id));
+  // What a transaction has written may still be taken back.
+  if (row == nullptr || db_->in_transaction()) return row;
+  if (kept_.size() >= kMaxKept) kept_.clear();
+  kept_.emplace(id, row);
+  return row;
+}
+
+Result<bool> Sandboxes::change(std::string_view id, Query query) {
+  ++generation_;
+  auto found = query.next();
+  if (found) {
+    if (auto done = query.done(); !done) found = std::unexpected(std::move(done.error()));
+  }
+  if (auto kept = kept_.find(id); kept != kept_.end()) kept_.erase(kept);
   return found;
 }
 
 Result<bool> Sandboxes::set_identity(std::string_view id, std::string_view identity, const Status& status) {
-  return changed(identity_->run(identity, to_string(status.state), std::string_view(status.reason),
-                                std::string_view(status.message), micros(status.changed), id));
+  return change(id, identity_->run(identity, to_string(status.state), std::string_view(status.reason),
+                                   std::string_view(status.message), micros(status.changed), id));
 }
 
 Result<bool> Sandboxes::set_status(std::string_view id, const Status& status) {
-  return changed(status_->run(to_string(status.state), std::string_view(status.reason),
-                              std::string_view(status.message), micros(status.changed), id));
+  return change(id, status_->run(to_string(status.state), std::string_view(status.reason),
+                                 std::string_view(status.message), micros(status.changed), id));
 }
 
 Result<bool> Sandboxes::set_expiry(std::string_view id, WallTime expires) {
-  return changed(expiry_->run(micros(expires), id));
+  return change(id, expiry_->run(micros(expires), id));
 }
 
 Result<bool> Sandboxes::set_metadata(std::string_view id, std::string_view json) {
-  return changed(metadata_->run(json, id));
+  return change(id, metadata_->run(json, id));
 }
 
-Result<bool> Sandboxes::remove(std::string_view id) { return changed(remove_->run(id)); }
+Result<bool> Sandboxes::remove(std::string_view id) { return change(id, remove_->run(id)); }
 
+// The ids come from an index alone; most rows are at hand.
 Result<void> Sandboxes::list(const Filter& filter, int64_t limit, int64_t offset,
                              const std::function<void(const Sandbox&)>& visit) {
-  Sandbox row;
   auto drain = [&](Query query) -> Result<void> {
     while (TRY(query.next())) {
-      TRY(read_row(query, row));
-      visit(row);
+      if (SandboxPtr row = TRY(find(query.text(0)))) visit(*row);
     }
     return {};
   };
   if (is_open(filter)) return drain(list_->run(limit, offset));
   std::vector<std::string> texts;
-  std::string sql = "SELECT " + std::string(kColumns) + " FROM sandboxes" + where(filter, texts) +
+  std::string sql = "SELECT id FROM sandboxes" + where(filter, texts) +
                     " ORDER BY created_us DESC, id DESC LIMIT ? OFFSET ?";
   Statement statement = TRY(db_->prepare(sql));
   return drain(statement.run_texts(texts, {limit, offset}));

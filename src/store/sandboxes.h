@@ -5,9 +5,11 @@
 // there can be.
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/clock.h"
@@ -40,17 +42,22 @@ struct Sandbox {
   std::optional<WallTime> expires;
 };
 
+using SandboxPtr = std::shared_ptr<const Sandbox>;
+
 struct Filter {
   std::optional<std::vector<State>> states;                   // any of these
   std::vector<std::pair<std::string, std::string>> metadata;  // all of these
 };
 
+// Rows that were read are kept until they change: all writes of this process's tables go through here, and no
+// other process writes.
 class Sandboxes {
  public:
+  static constexpr size_t kMaxKept = 16384;
   static Result<Sandboxes> open(Database& db);
 
   Result<void> insert(const Sandbox& row);
-  Result<std::optional<Sandbox>> find(std::string_view id);
+  Result<SandboxPtr> find(std::string_view id);  // null: there is none
   // False: there is no such row (any more).
   Result<bool> set_identity(std::string_view id, std::string_view identity, const Status& status);
   Result<bool> set_status(std::string_view id, const Status& status);
@@ -58,7 +65,7 @@ class Sandboxes {
   Result<bool> set_metadata(std::string_view id, std::string_view json);
   Result<bool> remove(std::string_view id);
 
-  // Newest first. The row passed to `visit` is reused between calls.
+  // Newest first.
   Result<void> list(const Filter& filter, int64_t limit, int64_t offset,
                     const std::function<void(const Sandbox&)>& visit);
   Result<int64_t> count(const Filter& filter);
@@ -66,13 +73,23 @@ class Sandboxes {
   Result<std::vector<std::string>> due(WallTime now, int64_t limit);  // ids, the longest overdue first
   Result<std::optional<WallTime>> next_expiry();
 
+  // Moves with every change: what was made from rows is valid as long as this stays the same.
+  uint64_t generation() const { return generation_; }
+
  private:
+  struct Hash : std::hash<std::string_view> {
+    using is_transparent = void;
+  };
+
   Sandboxes(Database& db) : db_(&db) {}
-  Result<bool> changed(Query query);
+  Result<bool> change(std::string_view id, Query query);
+  Result<SandboxPtr> read(std::string_view id);
 
   Database* db_;
   std::optional<Statement> insert_, find_, identity_, status_, expiry_, metadata_, remove_, list_, count_,
       due_, next_;
+  std::unordered_map<std::string, SandboxPtr, Hash, std::equal_to<>> kept_;
+  uint64_t generation_ = 0;
 };
 
 }  // namespace osb::store

@@ -104,6 +104,33 @@ TEST_F(StoreTest, SaysWhenThereIsNoSuchRow) {
   EXPECT_FALSE(*store_->sandboxes().remove("nope"));
 }
 
+TEST_F(StoreTest, AKeptRowFollowsEveryChange) {
+  auto& table = store_->sandboxes();
+  auto now = [&] { return *table.find("a"); };
+  ASSERT_TRUE(table.insert(row("a", 1)));
+  SandboxPtr first = now();
+  EXPECT_EQ(now(), first) << "read once";
+  uint64_t generation = table.generation();
+  ASSERT_TRUE(*table.set_metadata("a", R"({"k":"v"})"));
+  EXPECT_NE(table.generation(), generation);
+  EXPECT_EQ(now()->metadata, R"({"k":"v"})");
+  EXPECT_EQ(first->metadata, "{}") << "what a reader holds does not change under it";
+  ASSERT_TRUE(*table.set_expiry("a", at(9)));
+  EXPECT_EQ(now()->expires, at(9));
+  ASSERT_TRUE(*table.set_status("a", {State::failed, "LOST", "m", at(5)}));
+  EXPECT_EQ(now()->status.reason, "LOST");
+  ASSERT_TRUE(*table.set_identity("a", "i", {State::running, "RUNNING", "", at(6)}));
+  EXPECT_EQ(now()->identity, "i");
+  ASSERT_TRUE(*table.remove("a"));
+  EXPECT_EQ(now(), nullptr);
+  {
+    auto transaction = store_->begin();
+    ASSERT_TRUE(table.insert(row("b", 1)));
+    EXPECT_NE(*table.find("b"), nullptr);
+  }
+  EXPECT_EQ(*table.find("b"), nullptr) << "nothing of a rolled back transaction is kept";
+}
+
 TEST_F(StoreTest, RefusesASecondRowOfOneId) {
   ASSERT_TRUE(store_->sandboxes().insert(row("a", 1)));
   EXPECT_FALSE(store_->sandboxes().insert(row("a", 2)));

@@ -1,0 +1,24 @@
+#include "server/list_cache.h"
+
+namespace osb::server {
+
+const std::string* ListCache::find(std::string_view query, uint64_t generation) const {
+  if (generation != generation_) return nullptr;
+  for (const Page& page : pages_) {
+    if (page.query == query) return &page.body;
+  }
+  return nullptr;
+}
+
+void ListCache::put(std::string_view query, uint64_t generation, const std::string& page) {
+  if (generation != generation_) pages_.clear();
+  generation_ = generation;
+  if (page.size() > kMaxPageBytes) return;
+  if (pages_.size() < kMaxPages) {
+    pages_.push_back({std::string(query), page});
+    return;
+  }
+  pages_[next_++ % kMaxPages] = {std::string(query), page};
+}
+
+}  // namespace osb::server

@@ -1,0 +1,31 @@
+#pragma once
+
+// Pages of the sandbox list as they were last sent, for as long as no row has changed. Whoever watches a
+// quiet server polls the same page again and again. Bounded; belongs to one loop.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace osb::server {
+
+class ListCache {
+ public:
+  static constexpr size_t kMaxPages = 8;
+  static constexpr size_t kMaxPageBytes = 256 * 1024;
+
+  // Null when the page is not known or rows have changed since (`generation` is the store's).
+  const std::string* find(std::string_view query, uint64_t generation) const;
+  void put(std::string_view query, uint64_t generation, const std::string& page);
+
+ private:
+  struct Page {
+    std::string query, body;
+  };
+  std::vector<Page> pages_;
+  uint64_t generation_ = 0;
+  size_t next_ = 0;  // the one to replace when all places are taken
+};
+
+}  // namespace osb::server
