@@ -56,7 +56,8 @@ BashSession::BashSession(Core& core, std::string cwd)
 std::expected<std::shared_ptr<BashSession>, SpawnError> BashSession::create(Core& core, std::string cwd) {
   std::shared_ptr<BashSession> self(new BashSession(core, std::move(cwd)));
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) < 0) return std::unexpected(SpawnError{errno, "", "pipe: " + errno_text(errno)});
+  if (::pipe2(ends, O_CLOEXEC) < 0)
+    return std::unexpected(SpawnError{errno, "", "pipe: " + errno_text(errno)});
   self->output_for_shells_ = Fd(ends[1]);
   ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
   self->output_.assign(ends[0]);
@@ -64,6 +65,7 @@ std::expected<std::shared_ptr<BashSession>, SpawnError> BashSession::create(Core
   Environment env = core.env;
   env.merge(self->file_env_);
   if (auto started = self->start_shell(env, self->cwd_); !started) return std::unexpected(started.error());
+  self->shell_->make_keeper();
   core.tasks.spawn(read_output(self));
   return self;
 }
@@ -71,7 +73,8 @@ std::expected<std::shared_ptr<BashSession>, SpawnError> BashSession::create(Core
 std::expected<void, SpawnError> BashSession::start_shell(const Environment& env, const std::string& cwd) {
   auto found = find_shell(core_.env);
   if (found.name != "bash") {
-    return std::unexpected(SpawnError{ENOENT, "bash", "sessions need bash, and this sandbox has none in its PATH"});
+    return std::unexpected(
+        SpawnError{ENOENT, "bash", "sessions need bash, and this sandbox has none in its PATH"});
   }
   auto shell = Shell::start(core_, {found.file, cwd, env, core_.identity, output_for_shells_.get()});
   if (!shell) return std::unexpected(shell.error());
@@ -85,7 +88,8 @@ std::shared_ptr<BashSession::Run> BashSession::run(SessionRun request) {
   return run;
 }
 
-io::Task<> BashSession::perform(std::shared_ptr<BashSession> self, std::shared_ptr<Run> run, SessionRun request) {
+io::Task<> BashSession::perform(std::shared_ptr<BashSession> self, std::shared_ptr<Run> run,
+                                SessionRun request) {
   // Whoever waits for a turn shall hear from us; but a bad directory is an answer without events.
   bool early = request.cwd.empty();
   auto announce = [&] {
@@ -120,8 +124,9 @@ io::Task<> BashSession::perform(std::shared_ptr<BashSession> self, std::shared_p
 
 io::Task<> BashSession::execute(std::shared_ptr<Run> run, SessionRun request) {
   run->started = std::chrono::steady_clock::now();
+  drain();  // what background jobs said while nobody listened
   active_ = run.get();
-  uint64_t since = boot_ticks_now();
+  Moment since = Moment::now();
   auto answer = shell_->run(request.code);
   auto timeout = request.timeout.count() > 0 ? request.timeout : kDefaultTimeout;
   co_await wait_for_end(run, answer, timeout);
@@ -149,7 +154,8 @@ io::Task<> BashSession::wait_for_end(std::shared_ptr<Run> run, std::shared_ptr<S
 void BashSession::finish(Run& run, const Shell::Request& request, milliseconds timeout) {
   std::string last;
   int64_t now = epoch_ms();
-  run.lines.flush([&](std::string_view text) { events::append_output(last, events::Stream::out, text, now); });
+  run.lines.flush(
+      [&](std::string_view text) { events::append_output(last, events::Stream::out, text, now); });
   int code = request.status.value_or(-1);
   std::string text = "exit status " + std::to_string(code);
   if (!request.status && shell_->exit()) {
@@ -188,11 +194,16 @@ io::Task<bool> BashSession::ensure_shell() {
     Environment env = core_.env;
     file_env_ = read_env_file(core_.env_file, core_.env);
     env.merge(file_env_);
-    co_return start_shell(env, cwd_).has_value();
+    if (!start_shell(env, cwd_)) co_return false;
+    shell_->make_keeper();
+    co_return true;
   }
   // The state says what is exported; starting from nothing keeps variables away that the session has unset.
   if (!start_shell({}, "/")) co_return false;
-  co_return (co_await shell_->control(std::move(*state))).has_value();
+  bool restored =
+      (co_await shell_->control("\\builtin eval " + shell::quote(*state) + " >/dev/null 2>&1")).has_value();
+  shell_->make_keeper();
+  co_return restored;
 }
 
 // Variables that clients wrote into the env file since the shell started.
@@ -206,7 +217,9 @@ io::Task<> BashSession::apply_env_file() {
     code += "\\builtin export " + shell::quote(name + "=" + value) + " 2>/dev/null\n";
   }
   file_env_ = std::move(now);
-  if (!code.empty()) co_await shell_->control(std::move(code));
+  if (code.empty()) co_return;
+  co_await shell_->control(std::move(code));
+  shell_->make_keeper();
 }
 
 io::Task<> BashSession::read_output(std::shared_ptr<BashSession> self) {
@@ -224,7 +237,8 @@ void BashSession::consume(std::string_view bytes) {
   if (!active_ || !active_->events.attached()) return;
   std::string encoded;
   int64_t now = epoch_ms();
-  active_->lines.feed(bytes, [&](std::string_view text) { events::append_output(encoded, events::Stream::out, text, now); });
+  active_->lines.feed(
+      bytes, [&](std::string_view text) { events::append_output(encoded, events::Stream::out, text, now); });
   active_->events.push(encoded);
 }
 
@@ -233,7 +247,8 @@ void BashSession::drain() {
   if (::ioctl(output_.native_handle(), FIONREAD, &waiting) < 0) return;
   while (waiting > 0) {
     char* buffer = read_buffer();
-    ssize_t n = ::read(output_.native_handle(), buffer, std::min<size_t>(kReadSize, static_cast<size_t>(waiting)));
+    ssize_t n =
+        ::read(output_.native_handle(), buffer, std::min<size_t>(kReadSize, static_cast<size_t>(waiting)));
     if (n <= 0) return;
     consume({buffer, static_cast<size_t>(n)});
     waiting -= static_cast<int>(n);

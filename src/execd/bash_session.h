@@ -1,9 +1,10 @@
 #pragma once
 
-// A bash session: one shell that lives across commands. Functions, options, traps, variables, the working directory, "$!" and
-// "wait" are simply still there. Commands of one session run one after the other.
+// A bash session: one shell that lives across commands. Functions, options, traps, variables, the working
+// directory, "$!" and "wait" are simply still there. Commands of one session run one after the other.
 //
-// A command that ends the shell does not end the session: the next command finds the state from before that command.
+// A command that ends the shell does not end the session: the next command finds the state from before that
+// command.
 
 #include <list>
 #include <memory>
@@ -55,7 +56,8 @@ class BashSession : public std::enable_shared_from_this<BashSession> {
   std::expected<void, SpawnError> start_shell(const Environment& env, const std::string& cwd);
   static io::Task<> perform(std::shared_ptr<BashSession> self, std::shared_ptr<Run> run, SessionRun request);
   io::Task<> execute(std::shared_ptr<Run> run, SessionRun request);
-  io::Task<> wait_for_end(std::shared_ptr<Run> run, std::shared_ptr<Shell::Request> request, milliseconds timeout);
+  io::Task<> wait_for_end(std::shared_ptr<Run> run, std::shared_ptr<Shell::Request> request,
+                          milliseconds timeout);
   io::Task<bool> ensure_shell();
   io::Task<> apply_env_file();
   void finish(Run& run, const Shell::Request& request, milliseconds timeout);

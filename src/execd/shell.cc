@@ -16,30 +16,35 @@
 namespace osb::execd {
 namespace {
 
+constexpr auto kKeeperDeadline = std::chrono::seconds(2);
 constexpr auto kRecoverDeadline = std::chrono::seconds(5);
 constexpr size_t kMaxState = 64 << 20;
+constexpr std::string_view kWake = "\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n";
 
 struct Processes {
   struct Entry {
     pid_t pid;
     ProcStat stat;
   };
+  Moment seen;
   std::vector<Entry> list;
   static Processes now() {
     Processes out;
+    out.seen = Moment::now();
     for_each_process([&](pid_t pid, const ProcStat& stat) { out.list.push_back({pid, stat}); });
     return out;
   }
 };
 
-// What `shell` started since then, with everything below: children that are older belong to earlier commands, and so does
-// whatever they start.
-std::set<pid_t> started_since(const Processes& processes, pid_t shell, uint64_t ticks) {
+// What `shell` started since then, with everything below: children that are older belong to earlier commands,
+// and so does whatever they start.
+std::set<pid_t> started_since(const Processes& processes, pid_t shell, const Moment& since) {
   std::set<pid_t> found;
   for (bool grown = true; grown;) {
     grown = false;
     for (const auto& [pid, stat] : processes.list) {
-      bool ours = found.contains(stat.parent) || (stat.parent == shell && stat.start_ticks >= ticks);
+      bool ours = found.contains(stat.parent) ||
+                  (stat.parent == shell && since.before_start_of(pid, stat, processes.seen));
       if (ours && found.insert(pid).second) grown = true;
     }
   }
@@ -48,7 +53,12 @@ std::set<pid_t> started_since(const Processes& processes, pid_t shell, uint64_t 
 
 }  // namespace
 
-Shell::Shell(Core& core) : core_(core), requests_(core.executor), answers_(core.executor), recovered_(core.executor) {}
+Shell::Shell(Core& core)
+    : core_(core),
+      requests_(core.executor),
+      answers_(core.executor),
+      keeper_changed_(core.executor),
+      recovered_(core.executor) {}
 
 Shell::~Shell() { kill_keeper(); }
 
@@ -101,7 +111,6 @@ std::expected<std::shared_ptr<Shell>, SpawnError> Shell::start(Core& core, const
   core.reaper.watch(*pid, [self](ExitStatus status) { self->on_exit(status); });
   core.tasks.spawn(read_answers(self));
   self->pending_.push_back(std::make_shared<Request>(core.executor));  // "started" is the first answer
-  self->send('C', shell::keeper_program(), std::make_shared<Request>(core.executor));
   return self;
 }
 
@@ -109,8 +118,14 @@ std::shared_ptr<Shell::Request> Shell::run(std::string_view code) {
   auto request = std::make_shared<Request>(core_.executor);
   send('R', code, request);
   // Together with the command, so that no time passes between its end and the copy.
-  send('C', shell::keeper_program(), std::make_shared<Request>(core_.executor));
+  make_keeper();
   return request;
+}
+
+void Shell::make_keeper() {
+  auto request = std::make_shared<Request>(core_.executor);
+  request->keeper = ++keepers_asked_;
+  send('C', shell::keeper_program(request->keeper), request);
 }
 
 io::Task<std::optional<int>> Shell::control(std::string code) {
@@ -142,7 +157,8 @@ io::Task<> Shell::write_requests(std::shared_ptr<Shell> self) {
     }
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno != EAGAIN) break;  // the shell is gone; its end will be reported
-    auto [error] = co_await self->requests_.async_wait(Pipe::wait_write, io::asio::as_tuple(io::asio::deferred));
+    auto [error] =
+        co_await self->requests_.async_wait(Pipe::wait_write, io::asio::as_tuple(io::asio::deferred));
     if (error) break;
   }
   self->unsent_.clear();
@@ -150,13 +166,21 @@ io::Task<> Shell::write_requests(std::shared_ptr<Shell> self) {
 }
 
 io::Task<> Shell::read_answers(std::shared_ptr<Shell> self) {
-  char buffer[4096];
   while (co_await io::wait_readable(self->answers_)) {
-    ssize_t n = ::read(self->answers_.native_handle(), buffer, sizeof buffer);
-    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) break;
-    if (n > 0) self->on_answers({buffer, static_cast<size_t>(n)});
+    if (!self->read_available()) break;
   }
   self->recovered_.set();
+}
+
+// False at the end.
+bool Shell::read_available() {
+  char buffer[4096];
+  while (true) {
+    ssize_t n = ::read(answers_.native_handle(), buffer, sizeof buffer);
+    if (n < 0) return errno == EAGAIN || errno == EINTR;
+    if (n == 0) return false;
+    on_answers({buffer, static_cast<size_t>(n)});
+  }
 }
 
 void Shell::on_answers(std::string_view bytes) {
@@ -185,26 +209,37 @@ void Shell::on_line(std::string_view line) {
     auto request = std::move(pending_.front());
     pending_.pop_front();
     request->status = parse_number<int>(rest).value_or(1);
+    keepers_made_ = std::max(keepers_made_, request->keeper);
     request->changed.set();
   } else if (kind == 'F') {
-    if (auto pid = parse_number<pid_t>(rest)) on_keeper(*pid);
+    size_t blank = rest.find(' ');
+    auto pid = parse_number<pid_t>(rest.substr(0, blank));
+    auto number = blank == rest.npos ? std::nullopt : parse_number<uint64_t>(rest.substr(blank + 1));
+    if (pid && number) on_keeper(*pid, *number);
   } else if (kind == 'D') {
     auto size = parse_number<size_t>(rest);
     if (size && *size <= kMaxState) state_size_ = *size;
   }
 }
 
-// Keepers come to this process as orphans. Only then is the pid safe to signal: it is ours to reap.
-void Shell::on_keeper(pid_t pid) {
-  kill_keeper();
+// Keepers come to this process as orphans and lead a group of their own. One that is neither a process any
+// more nor like that is not signalled: its number may be somebody else's.
+void Shell::on_keeper(pid_t pid, uint64_t number) {
   auto text = read_file("/proc/" + std::to_string(pid) + "/stat", 4096);
   auto stat = text ? parse_proc_stat(*text) : std::nullopt;
   if (!stat || stat->group != pid) return;
+  if (number < keeper_number_) {
+    ::kill(pid, SIGKILL);  // overtaken by a younger one
+    return;
+  }
+  kill_keeper();
   keeper_ = pid;
+  keeper_number_ = number;
   core_.reaper.watch(pid, [weak = weak_from_this(), pid](ExitStatus) {
     auto self = weak.lock();
     if (self && self->keeper_ == pid) self->keeper_ = -1;
   });
+  keeper_changed_.set();
 }
 
 void Shell::kill_keeper() {
@@ -215,6 +250,7 @@ void Shell::kill_keeper() {
 }
 
 void Shell::on_exit(ExitStatus status) {
+  read_available();  // what it said last counts
   exit_ = status;
   auto pending = std::move(pending_);
   pending_.clear();
@@ -224,9 +260,9 @@ void Shell::on_exit(ExitStatus status) {
   }
 }
 
-void Shell::kill_since(uint64_t since_ticks) {
+void Shell::kill_since(const Moment& since) {
   if (exit_) return;
-  std::set<pid_t> victims = started_since(Processes::now(), pid_, since_ticks);
+  std::set<pid_t> victims = started_since(Processes::now(), pid_, since);
   ::kill(pid_, SIGKILL);
   // Whatever they fork meanwhile is found in the next round, by its parent or by the group it was born into.
   for (int round = 0; round < 4; ++round) {
@@ -234,8 +270,10 @@ void Shell::kill_since(uint64_t since_ticks) {
     Processes processes = Processes::now();
     std::set<pid_t> more;
     for (const auto& [pid, stat] : processes.list) {
-      bool orphan = stat.group == pid_ && stat.start_ticks >= since_ticks && stat.parent == ::getpid() && pid != pid_;
-      if (stat.state != 'Z' && (victims.contains(stat.parent) || orphan)) more.insert(pid);
+      bool orphan = stat.group == pid_ && stat.parent == ::getpid() && pid != pid_ &&
+                    since.before_start_of(pid, stat, processes.seen);
+      bool known = victims.contains(pid);
+      if (!known && stat.state != 'Z' && (victims.contains(stat.parent) || orphan)) more.insert(pid);
     }
     if (more.empty()) return;
     victims.merge(more);
@@ -247,8 +285,18 @@ void Shell::kill_all() {
   if (!exit_) ::kill(-pid_, SIGKILL);
 }
 
+// Returns when the youngest keeper that was made has reported itself, or ought to have.
+io::Task<> Shell::wait_for_keeper() {
+  while (keeper_number_ < keepers_made_) {
+    keeper_changed_.reset();
+    co_await keeper_changed_.wait();
+  }
+}
+
 io::Task<std::optional<std::string>> Shell::recover() {
-  if (keeper_ <= 0 || ::write(wake_.get(), "\n", 1) != 1) co_return std::nullopt;
+  co_await io::race(wait_for_keeper(), io::sleep_for(kKeeperDeadline));
+  // One line would do, but an older keeper that is being killed may still take one of them on its way.
+  if (keeper_ <= 0 || ::write(wake_.get(), kWake.data(), kWake.size()) < 0) co_return std::nullopt;
   co_await io::race(recovered_.wait(), io::sleep_for(kRecoverDeadline));
   kill_keeper();
   co_return std::move(state_);
