@@ -50,8 +50,8 @@ std::string format_time(WallTime time, int digits) {
                         static_cast<int>(clock.seconds().count()));
   std::string out(buffer, static_cast<size_t>(n));
   if (digits > 0) {
-    n = std::snprintf(buffer, sizeof buffer, ".%06d", static_cast<int>(clock.subseconds().count()));
-    out.append(buffer, static_cast<size_t>(1 + std::min(digits, 6)));
+    std::snprintf(buffer, sizeof buffer, ".%06d", static_cast<int>(clock.subseconds().count()));
+    out.append(buffer, static_cast<size_t>(std::min(digits, 6)) + 1);
   }
   return out + "Z";
 }

@@ -5,6 +5,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 namespace osb {
 
 void Fd::reset() {
@@ -37,12 +39,9 @@ Result<std::string> read_all(int fd, size_t limit) {
     if (have > limit) return fail(Code::too_large, "more than " + std::to_string(limit) + " bytes");
     out.resize(have + step);
     ssize_t n = ::read(fd, out.data() + have, step);
-    if (n < 0 && errno == EINTR) n = 0, out.resize(have);
-    else if (n < 0) return fail_errno("read");
-    else {
-      out.resize(have + static_cast<size_t>(n));
-      if (n == 0) return out;
-    }
+    if (n < 0 && errno != EINTR) return fail_errno("read");
+    out.resize(have + static_cast<size_t>(std::max<ssize_t>(n, 0)));
+    if (n == 0) return out;
     if (step < (64u << 10)) step *= 2;
   }
 }

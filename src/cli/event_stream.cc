@@ -62,6 +62,13 @@ constexpr std::pair<std::string_view, int> kSignals[] = {
     {"alarm clock", SIGALRM},
     {"terminated", SIGTERM},
     {"bad system call", SIGSYS},
+    {"cpu time limit exceeded", SIGXCPU},
+    {"file size limit exceeded", SIGXFSZ},
+    {"virtual timer expired", SIGVTALRM},
+    {"profiling timer expired", SIGPROF},
+    {"i/o possible", SIGIO},
+    {"power failure", SIGPWR},
+    {"stack fault", SIGSTKFLT},
 };
 
 std::optional<int> signal_in(std::string_view detail) {

@@ -16,7 +16,7 @@
 namespace osb::cli {
 namespace {
 
-// The text of the configuration and where it came from. A file that does not exist is an empty configuration.
+// The text of the configuration and where it came from.
 struct ConfigText {
   std::string text, source;
 };
@@ -26,9 +26,12 @@ Result<ConfigText> read_config(const ServeOptions& options) {
   std::string path = server::config_path(flag, ::getenv);
   auto text = read_file(path, kMaxConfigBytes);
   if (text) return ConfigText{std::move(*text), path};
-  if (text.error().code != Code::not_found)
+  if (text.error().code != Code::not_found) {
     return std::unexpected(std::move(text.error()).in("read the configuration"));
-  if (flag) {
+  }
+  // A file that somebody named and that is not there would silently mean: no key, default address.
+  const char* named = ::getenv("SANDBOX_CONFIG_PATH");
+  if (flag || (named && *named)) {
     return fail(Code::not_found,
                 fmt::format("{} does not exist\n  remedy: write one with: opensandbox-server init-config {}",
                             path, path));

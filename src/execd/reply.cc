@@ -25,11 +25,10 @@ io::Task<> reply_error(http::ResponseWriter& response, ApiError error) {
   co_await reply_json(response, std::move(body), error.status);
 }
 
-ApiError file_error(const Error& error) {
-  if (error.sys_errno == ENOENT || (error.sys_errno == 0 && error.code == Code::not_found)) {
-    return {404, codes::kFileNotFound, error.message};
-  }
-  return {500, codes::kRuntimeError, error.message};
+ApiError::ApiError(const Error& error) : status(500), code(codes::kRuntimeError), message(error.message) {
+  if (error.sys_errno != ENOENT && (error.sys_errno != 0 || error.code != Code::not_found)) return;
+  status = 404;
+  code = codes::kFileNotFound;
 }
 
 ApiError first_issue(const json::Issues& issues) {

@@ -32,8 +32,13 @@ inline constexpr std::string_view kBadGateway = "BAD_GATEWAY";
 }  // namespace codes
 
 struct ApiError {
-  int status = 500;
-  std::string_view code = codes::kRuntimeError;
+  ApiError(int s, std::string_view c, std::string m) : status(s), code(c), message(std::move(m)) {}
+  // How file routes answer: a missing file is 404 FILE_NOT_FOUND, everything else 500. Implicit, so that
+  // TRY() may pass an Error out of what a file route does.
+  ApiError(const Error& error);  // NOLINT(google-explicit-constructor)
+
+  int status;
+  std::string_view code;
   std::string message;
 };
 
@@ -41,8 +46,6 @@ io::Task<> reply_empty(http::ResponseWriter& response);
 io::Task<> reply_json(http::ResponseWriter& response, std::string body, int status = 200);
 io::Task<> reply_error(http::ResponseWriter& response, ApiError error);
 
-// What file routes answer for an Error: a missing file is 404 FILE_NOT_FOUND, everything else 500.
-ApiError file_error(const Error& error);
 ApiError bad_request(std::string message, std::string_view code = codes::kInvalidBody);
 
 inline constexpr size_t kMaxJsonBody = 64 << 20;

@@ -39,6 +39,14 @@ Result<TreeWalk> TreeWalk::open(const std::string& root, int64_t depth) {
   return walk;
 }
 
+TreeWalk TreeWalk::single(const std::string& path, const struct stat& info) {
+  TreeWalk walk;
+  walk.single_ = true;
+  walk.entry_.path = path;
+  walk.entry_.info = info;
+  return walk;
+}
+
 bool TreeWalk::descend(Fd dir, std::string path) {
   Level level{std::move(dir), std::move(path), {}, 0};
   if (!read_names(level.dir.get(), level.names)) return false;
@@ -53,6 +61,11 @@ const TreeWalk::Entry* TreeWalk::next() {
     Level& level = levels_.back();
     auto dir = open_at(level.dir.get(), level.names[level.at - 1], O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     if (dir) descend(std::move(*dir), entry_.path);
+  }
+  if (single_) {
+    single_ = false;
+    entry_.name = std::string_view(entry_.path).substr(entry_.path.rfind('/') + 1);
+    return &entry_;
   }
   entry_.info.st_mode = 0;
   while (!levels_.empty()) {

@@ -18,9 +18,12 @@ class TreeWalk {
   // `depth`: how many levels below the root, 0 for none. Fails when the root cannot be opened as a directory.
   static Result<TreeWalk> open(const std::string& root, int64_t depth);
 
+  // One entry and nothing below it.
+  static TreeWalk single(const std::string& path, const struct stat& info);
+
   struct Entry {
     std::string path;
-    std::string_view name;  // of `path`
+    std::string_view name;  // the end of `path`
     struct stat info;
   };
   // Null at the end. The entry is valid until the next call.
@@ -37,7 +40,8 @@ class TreeWalk {
 
   std::vector<Level> levels_;
   int64_t depth_ = 0;
-  Entry entry_;
+  bool single_ = false;  // entry_ is yet to be handed out
+  Entry entry_{};
 };
 
 }  // namespace osb::execd

@@ -26,9 +26,10 @@ class Workers {
 
   static constexpr size_t kMaxThreads = 4;
 
-  // Runs `job` on a thread and gives its result. A waiter that is cancelled leaves the job to finish by
-  // itself, so the job owns what it uses. With `as`, files are opened, made and refused as for that user;
-  // Code::permission_denied when this process may not do that.
+  // Runs `job` on a thread and gives its result, a Result<T> or an expected whose error can be made from an
+  // Error. A waiter that is cancelled leaves the job to finish by itself, so the job owns what it uses. With
+  // `as`, files are opened, made and refused as for that user; Code::permission_denied when this process may
+  // not do that.
   template <class Job, class R = std::invoke_result_t<Job>>
   io::Task<R> run(std::optional<Credentials> as, Job job) {
     auto state = std::make_shared<State<Job, R>>(executor_, std::move(as), std::move(job));
@@ -62,7 +63,8 @@ class Workers {
       if (identity.valid()) {
         result.emplace((*job)());
       } else {
-        result.emplace(fail(Code::permission_denied, "execd may not act as uid " + std::to_string(as->uid)));
+        Error error{Code::permission_denied, 0, "execd may not act as uid " + std::to_string(as->uid)};
+        result.emplace(std::unexpected(typename R::error_type(error)));
       }
       job.reset();  // what it captured is released where it was used
     }

@@ -1,16 +1,12 @@
 #include "http/header_params.h"
 
 #include "base/strings.h"
+#include "http/head_parse.h"
 
 namespace osb::http {
 namespace {
 
 std::unexpected<Error> bad(std::string what) { return fail(Code::invalid_argument, std::move(what)); }
-
-bool is_word_char(char c) {
-  bool alnum = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-  return alnum || (c != '\0' && std::string_view("!#$%&'*+-.^_`|~").contains(c));
-}
 
 void skip_blanks(std::string_view& text) {
   while (!text.empty() && (text[0] == ' ' || text[0] == '\t')) text.remove_prefix(1);
@@ -43,13 +39,6 @@ Result<std::string> take_bare(std::string_view& text) {
 
 }  // namespace
 
-bool is_word(std::string_view text) {
-  for (char c : text) {
-    if (!is_word_char(c)) return false;
-  }
-  return !text.empty();
-}
-
 const std::string* ParameterValue::find(std::string_view name) const {
   for (const auto& [key, value] : params) {
     if (key == name) return &value;
@@ -58,9 +47,7 @@ const std::string* ParameterValue::find(std::string_view name) const {
 }
 
 Result<ParameterValue> parse_parameters(std::string_view text) {
-  for (unsigned char c : text) {
-    if ((c < ' ' && c != '\t') || c == 0x7f) return bad("a control character in a header value");
-  }
+  if (!is_field_value(text)) return bad("a control character in a header value");
   ParameterValue out;
   std::string_view word = text.substr(0, text.find(';'));
   text.remove_prefix(word.size());
@@ -72,7 +59,7 @@ Result<ParameterValue> parse_parameters(std::string_view text) {
     size_t equals = text.find('=');
     if (equals == text.npos) return bad("a parameter without '='");
     std::string name = to_lower(trim(text.substr(0, equals)));
-    if (!is_word(name)) return bad("a parameter's name is not a word");
+    if (!is_token(name)) return bad("a parameter's name is not a word");
     if (out.find(name) != nullptr) return bad("parameter " + name + " is given twice");
     text.remove_prefix(equals + 1);
     skip_blanks(text);

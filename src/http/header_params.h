@@ -28,7 +28,4 @@ Result<ParameterValue> parse_parameters(std::string_view text);
 // iso-8859-1.
 Result<std::string> decode_extended(std::string_view value);
 
-// A header name, or another word made of the characters that need no quotes.
-bool is_word(std::string_view text);
-
 }  // namespace osb::http

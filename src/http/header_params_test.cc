@@ -74,12 +74,5 @@ TEST(DecodeExtended, GivesUtf8) {
   }
 }
 
-TEST(IsWord, KnowsHeaderNames) {
-  for (std::string_view text : {"a", "Content-Type", "x_1.~!#$%&'*+-^`|"}) EXPECT_TRUE(is_word(text)) << text;
-  for (std::string_view text : {"", " ", "a b", "a:", "a\t", "\xc3\xa9", "(a)", "a/b", "a\x7f"})
-    EXPECT_FALSE(is_word(text)) << text;
-  EXPECT_FALSE(is_word({"a\0", 2}));
-}
-
 }  // namespace
 }  // namespace osb::http

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/strings.h"
+#include "http/head_parse.h"
 #include "http/header_params.h"
 
 namespace osb::http {
@@ -18,19 +19,6 @@ static_assert(kBufferBytes > kMaxPartHead + 128, "a head and the boundary before
 
 std::unexpected<Error> bad(std::string what) {
   return fail(Code::invalid_argument, "multipart: " + std::move(what));
-}
-
-// One line of a part's head, without its CRLF.
-Result<HeaderField> parse_field(std::string_view line) {
-  size_t colon = line.find(':');
-  if (colon == line.npos) return bad("a header line without ':'");
-  std::string_view name = line.substr(0, colon);
-  if (!is_word(name)) return bad("a header name is not a word");  // this also refuses folded lines
-  std::string_view value = line.substr(colon + 1);
-  for (unsigned char c : value) {
-    if ((c < ' ' && c != '\t') || c == 0x7f) return bad("a control character in a header value");
-  }
-  return HeaderField{std::string(name), std::string(trim(value))};
 }
 
 // Parts say in Content-Disposition which field of the form they are.
@@ -53,17 +41,19 @@ Result<PartHead> parse_head(std::string_view text) {
   bool disposed = false;
   while (!text.empty()) {
     size_t end = text.find("\r\n");
-    HeaderField field = TRY(parse_field(text.substr(0, end)));
+    std::string_view name, value;
+    if (auto rejected = split_field(text.substr(0, end), name, value))
+      return bad(std::string(rejected->reason));
     text.remove_prefix(end + 2);
-    if (iequals(field.name, "Content-Disposition")) {
+    if (iequals(name, "Content-Disposition")) {
       if (std::exchange(disposed, true)) return bad("Content-Disposition is given twice");
-      TRY(read_disposition(field.value, head));
-    } else if (iequals(field.name, "Content-Transfer-Encoding")) {
-      bool verbatim =
-          iequals(field.value, "binary") || iequals(field.value, "8bit") || iequals(field.value, "7bit");
-      if (!verbatim) return fail(Code::unsupported, "multipart: Content-Transfer-Encoding " + field.value);
+      TRY(read_disposition(value, head));
+    } else if (iequals(name, "Content-Transfer-Encoding")) {
+      bool verbatim = iequals(value, "binary") || iequals(value, "8bit") || iequals(value, "7bit");
+      if (!verbatim)
+        return fail(Code::unsupported, "multipart: Content-Transfer-Encoding " + std::string(value));
     }
-    head.headers.add(std::move(field.name), std::move(field.value));
+    head.headers.add(std::string(name), std::string(value));
   }
   if (!disposed) return bad("a part without Content-Disposition");
   return head;

@@ -104,6 +104,8 @@ void append_escaped(std::string& out, uint32_t unit) {
     case '\t':
       out.append("\\t");
       return;
+    default:
+      break;
   }
   auto digit = [&](int shift) { return "0123456789abcdef"[unit >> shift & 15]; };
   char text[] = {'\\', 'u', digit(12), digit(8), digit(4), digit(0)};

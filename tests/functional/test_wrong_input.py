@@ -172,7 +172,7 @@ def test_unknown_source(api, change):
     assert_envelope(reply, reply.status)
 
 
-@pytest.mark.parametrize("uri", ["registry.example/none:1", "nope", "../../etc", "/etc", "host/../../etc", "HOST", "host:latest"])
+@pytest.mark.parametrize("uri", ["registry.example/none:1", "nope", "../../etc", "/etc", "host/../../etc", "HOST"])
 def test_unknown_image(api, uri):
     found = assert_envelope(api.post_create(image={"uri": uri}), 404, "IMAGE::NOT_FOUND")
     assert uri in found["message"]

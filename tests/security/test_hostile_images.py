@@ -5,11 +5,14 @@ may fail to start; it must not move a mount, a mask or a write to a place of its
 """
 
 import os
+import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from lib.api import Api
+from lib.plugin import shared_service
 from lib.waiting import wait_for
 
 MARK = "untouched"
@@ -42,41 +45,57 @@ HOSTILE = {
 }
 
 
-@pytest.fixture
-def outside(tmp_path_factory):
-    path = tmp_path_factory.mktemp("outside")
+@pytest.fixture(scope="module")
+def ground():
+    """Where the images lie, and the directory of the host that they aim at."""
+    path = Path(tempfile.mkdtemp(prefix="osb-hostile-", dir="/var/tmp"))
+    path.chmod(0o755)
+    yield path
+    shutil.rmtree(path)
+
+
+@pytest.fixture(scope="module")
+def outside(ground):
+    path = ground / "outside"
+    path.mkdir()
     path.chmod(0o777)
     (path / "null").write_text(MARK)
     (path / "sys").mkdir()
     return path
 
 
+@pytest.fixture(scope="module")
+def hostile_api(bin_dir, request, ground, outside, probe_path):
+    images = {}
+    for name, prepare in HOSTILE.items():
+        root = ground / name
+        root.mkdir()
+        (root / "osb-probe").write_bytes(probe_path.read_bytes())
+        (root / "osb-probe").chmod(0o755)
+        prepare(root, outside)
+        images[name] = str(root)
+    return Api(shared_service(request, bin_dir, images=images))
+
+
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.parametrize("probe", ["masked_paths", "proc_sys", "leaked_fds", "canary"])
-def test_hostile_root(name, probe, new_service, probe_path, tmp_path, outside):
-    root = tmp_path / "image"
-    root.mkdir()
-    root.chmod(0o755)
-    (root / "osb-probe").write_bytes(probe_path.read_bytes())
-    (root / "osb-probe").chmod(0o755)
-    HOSTILE[name](root, outside)
+def test_hostile_root(name, probe, hostile_api, outside):
     before = snapshot(outside)
     pattern = Path("/proc/sys/kernel/core_pattern").read_text()
-    nulls = os.stat("/dev/null").st_rdev
+    null = os.stat("/dev/null").st_rdev
 
-    service = new_service(images={"hostile": str(root)})
-    api = Api(service)
     arguments = [str(outside / "null")] if probe == "canary" else []
-    reply = api.post_create(image={"uri": "hostile"}, entrypoint=["/osb-probe", "run", probe, *arguments])
+    reply = hostile_api.post_create(image={"uri": name}, entrypoint=["/osb-probe", "run", probe, *arguments])
     if reply.status == 202:
-        end = wait_for(lambda: ended(api, reply.json["id"]), 20, "the probe ends")
+        end = wait_for(lambda: ended(hostile_api, reply.json["id"]), 20, "the probe ends")
+        hostile_api.delete(reply.json["id"])
         assert end["state"] == "Terminated" and end["reason"] == "ENTRYPOINT_EXITED", f"{name}: {end}"
     else:
         assert 400 <= reply.status <= 500 and reply.json["code"], reply  # refused, and in words
 
     assert snapshot(outside) == before, "something was made or changed outside"
     assert Path("/proc/sys/kernel/core_pattern").read_text() == pattern
-    assert os.stat("/dev/null").st_rdev == nulls
+    assert os.stat("/dev/null").st_rdev == null
     assert str(outside) not in Path("/proc/self/mountinfo").read_text()
 
 

@@ -1,0 +1,189 @@
+#include "execd/daemon.h"
+
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <boost/asio/co_spawn.hpp>
+#include <boost/asio/io_context.hpp>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "execd/command_routes.h"
+#include "execd/control.h"
+#include "execd/file_routes.h"
+#include "execd/process_setup.h"
+#include "io/socket.h"
+
+namespace osb::execd {
+namespace {
+
+constexpr int kApiFd = 3, kControlFd = 4, kBacklog = 512;
+constexpr auto kShutdownGrace = milliseconds(300);
+
+// Gives memory back when nothing has happened for a while. No timer runs in an idle process.
+class Housekeeping {
+ public:
+  Housekeeping(io::Executor executor, Commands& commands)
+      : timer_(std::move(executor)), commands_(commands) {}
+
+  void activity() {
+    if (armed_) return;
+    armed_ = true;
+    timer_.expires_after(std::chrono::seconds(3));
+    timer_.async_wait([this](const boost::system::error_code& error) {
+      if (error) return;
+      armed_ = false;
+      commands_.sweep(wall_now());
+      ::malloc_trim(0);
+    });
+  }
+
+ private:
+  io::asio::steady_timer timer_;
+  Commands& commands_;
+  bool armed_ = false;
+};
+
+class Daemon {
+ public:
+  Daemon(io::asio::io_context& context, Reaper& reaper, const Options& options)
+      : core_(context.get_executor(), reaper),
+        options_(options),
+        entry_(core_),
+        api_(core_, {options.access_token, options.port}),
+        commands_(core_),
+        command_routes_(core_, commands_),
+        workers_(core_.executor),
+        file_routes_(core_, workers_),
+        housekeeping_(core_.executor, commands_),
+        server_(core_.executor, [this](http::Request& q, http::ResponseWriter& r) { return serve(q, r); }) {
+    command_routes_.add_to(api_.router());
+    file_routes_.add_to(api_.router());
+  }
+
+  Core& core() { return core_; }
+  Api& api() { return api_; }
+  io::Task<int> run();
+
+ private:
+  io::Task<> serve(http::Request& request, http::ResponseWriter& response) {
+    housekeeping_.activity();
+    co_await api_.handle(request, response);
+  }
+  Result<Fd> listen();
+  io::Task<> run_control(int* code);
+  io::Task<> wait_for_termination();
+
+  Core core_;
+  Options options_;
+  Entry entry_;
+  Api api_;
+  Commands commands_;
+  CommandRoutes command_routes_;
+  Workers workers_;
+  FileRoutes file_routes_;
+  Housekeeping housekeeping_;
+  http::Server server_;
+};
+
+Result<Fd> Daemon::listen() {
+  if (options_.native) return Fd(kApiFd);
+  return io::listen_tcp("0.0.0.0", options_.port, kBacklog);
+}
+
+io::Task<> Daemon::run_control(int* code) {
+  Control control(core_, entry_, Fd(kControlFd));
+  *code = co_await control.run();
+}
+
+// Returns on SIGTERM or SIGINT. As PID 1 of a native sandbox only a signal from outside counts (its sender
+// has no pid here): the programs of the sandbox must not end it by accident.
+io::Task<> Daemon::wait_for_termination() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  ::sigaddset(&set, SIGTERM);
+  ::sigaddset(&set, SIGINT);
+  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  io::asio::posix::stream_descriptor fd(core_.executor, ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  while (co_await io::wait_readable(fd)) {
+    signalfd_siginfo info;
+    while (::read(fd.native_handle(), &info, sizeof info) == sizeof info) {
+      if (!options_.native || info.ssi_pid == 0) co_return;
+    }
+  }
+}
+
+io::Task<int> Daemon::run() {
+  auto listener = listen();
+  if (!listener) {
+    log::error("cannot listen", {{"reason", listener.error().message}});
+    co_return 1;
+  }
+  core_.tasks.spawn(core_.reaper.run());
+  core_.tasks.spawn(server_.serve(std::move(*listener)));
+  if (!options_.native) log::info("listening", {{"port", options_.port}, {"version", OSB_VERSION}});
+  int code = 0;
+  if (options_.native) {
+    co_await io::race(run_control(&code), wait_for_termination());
+  } else {
+    co_await wait_for_termination();
+  }
+  co_await server_.close(kShutdownGrace);
+  co_return code;
+}
+
+int run_daemon(const Options& options, Environment env, const Extend& extend) {
+  io::asio::io_context context(1);
+  auto reaper = Reaper::create(context.get_executor());
+  if (!reaper) {
+    log::error("cannot start", {{"reason", reaper.error().message}});
+    return 1;
+  }
+  Daemon daemon(context, **reaper, options);
+  Core& core = daemon.core();
+  if (!options.native) {
+    add_defaults(env);
+    core.env_file = env.get("EXECD_ENVS");
+    core.env = std::move(env);
+    char cwd[4096];
+    if (::getcwd(cwd, sizeof cwd)) core.cwd = cwd;
+    core.ready.set();
+  }
+  if (extend) extend(core, daemon.api());
+  int code = 1;
+  io::asio::co_spawn(context, daemon.run(), [&](const std::exception_ptr& thrown, int result) {
+    code = thrown ? 1 : result;
+    context.stop();
+  });
+  context.run();
+  // Tasks may still wait for processes that live on; what they hold ends with this process.
+  ::_exit(code);
+}
+
+}  // namespace
+
+int daemon_main(int argc, char** argv, const Extend& extend) {
+  set_up_process();
+  Environment full = Environment::of_process();
+  for (const char* name : {"EXECD_ACCESS_TOKEN", "JUPYTER_TOKEN"}) {
+    if (const char* value = ::getenv(name)) full.set(name, value);
+  }
+  auto options = parse_options(std::vector<std::string>(argv + std::min(argc, 1), argv + argc), full);
+  if (!options) {
+    ::fprintf(stderr, "execd: %s\n%s", options.error().message.c_str(), kUsage);
+    return 2;
+  }
+  if (options->help) return ::fputs(kUsage, stdout), 0;
+  if (options->version) return ::puts("execd " OSB_VERSION), 0;
+  set_up_log(*options, full);
+  if (auto done = set_up_clone3(full); !done) {
+    log::error("cannot start", {{"reason", done.error().message}});
+    return 1;
+  }
+  return run_daemon(*options, Environment::of_process(), extend);
+}
+
+}  // namespace osb::execd
