@@ -151,6 +151,6 @@ def no_leaks(service):
 def warm_up(service):
     """One sandbox's life: teaches the scope where this service keeps its control groups, and fills lazy state."""
     api = Api(service)
-    made = api.create()
+    made = api.create(timeout=60)
     assert api.run(made["id"], "true").exit_code == 0
     assert api.delete(made["id"]).status == 204
