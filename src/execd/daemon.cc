@@ -73,7 +73,7 @@ class Daemon {
     session_routes_.add_to(api_.router());
     metrics_routes_.add_to(api_.router());
     pty_routes_.add_to(api_.router());
-    add_watch_route(api_.router(), core_);
+    add_watch_route(api_.router(), core_, workers_);
     add_isolated_routes(api_.router());
     command_routes_.also_interrupt([this](std::string id) { return interrupt_session(std::move(id)); });
   }

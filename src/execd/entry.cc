@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "execd/command_request.h"
 #include "execd/directories.h"
+#include "execd/paths.h"
 #include "json/decode.h"
 #include "json/escape.h"
 
@@ -25,6 +26,18 @@ void kill_all_others(pid_t entry_group) {
   } else {
     ::kill(-entry_group, SIGKILL);
   }
+}
+
+// All best effort: whoever needs what could not be made will say so.
+void prepare_directories(const Core& core) {
+  // A work directory that an image names but does not contain is made, as other runtimes do.
+  [[maybe_unused]] auto made_cwd = make_directories(core.cwd);
+  // Commands write into the env file, whoever they run as.
+  if (core.env_file.empty() || core.env_file[0] != '/') return;
+  std::string dir(parent_path(clean_path(core.env_file, "/")));
+  auto made = make_directories(dir);
+  if (!made || !*made || !core.identity) return;
+  [[maybe_unused]] int given = ::chown(dir.c_str(), core.identity->uid, core.identity->gid);
 }
 
 }  // namespace
@@ -80,8 +93,7 @@ Result<void> Entry::start(EntryRequest request) {
   core_.env_file = request.env.get("EXECD_ENVS");
   core_.cwd = request.cwd;
   if (request.uid != 0 || request.gid != 0) core_.identity = credentials_of(request.uid, request.gid);
-  // A work directory that an image names but does not contain is made, as other runtimes do.
-  [[maybe_unused]] auto best_effort = make_directories(request.cwd);
+  prepare_directories(core_);
 
   SpawnRequest spawn_request;
   spawn_request.argv = std::move(request.argv);

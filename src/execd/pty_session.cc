@@ -107,6 +107,7 @@ std::expected<std::shared_ptr<PtySession::Process>, SpawnError> PtySession::laun
 
 std::expected<void, SpawnError> PtySession::start(PtyMode mode) {
   if (process_) return {};
+  if (core_.ended) return std::unexpected(SpawnError{ESHUTDOWN, "", "the sandbox has ended"});
   auto launched = launch(mode);
   if (!launched) return std::unexpected(launched.error());
   mode_ = mode;

@@ -829,6 +829,43 @@ def check_pty():
     assert (ROOT + "/pty-dir").encode() in output, output
 
 
+def check_token():
+    global PORT
+    other = subprocess.Popen([sys.argv[1], f"--port={PORT + 2}", "-access-token", "s3cret"], stderr=subprocess.DEVNULL)
+    PORT += 2
+    try:
+        wait_for(lambda: not refused())
+        for path in ("/ping", "/nope", f"/proxy/{PORT}/ping", "/proxy/1/"):
+            reply = call("GET", path)
+            equal(reply.status, 401)
+            assert reply.json()["error"].startswith("Unauthorized")
+            equal(call("GET", path, headers={"X-EXECD-ACCESS-TOKEN": "s3cre"}).status, 401)
+        token = {"x-execd-access-token": "s3cret"}
+        equal(call("GET", "/ping", headers=token).status, 200)
+        body = call("POST", f"/proxy/{PORT}/command", {"command": "env | grep -c EXECD_ACCESS || true"}, headers=token).body
+        equal(texts(frames(body)), ["0"])
+    finally:
+        PORT -= 2
+        other.terminate()
+        other.wait()
+
+
+def refused():
+    try:
+        socket.create_connection(("127.0.0.1", PORT)).close()
+        return False
+    except OSError:
+        return True
+
+
+def check_flags():
+    for flags, status in ((["--nope"], 2), (["--port", "x"], 2), (["--version"], 0), (["--help"], 0)):
+        equal(subprocess.run([sys.argv[1]] + flags, capture_output=True).returncode, status)
+    equal(subprocess.run([sys.argv[1], "--port", str(PORT)], capture_output=True).returncode, 1)
+    env = dict(os.environ, EXECD_CLONE3_COMPAT="nonsense")
+    equal(subprocess.run([sys.argv[1], "--port", "45999"], env=env, capture_output=True).returncode, 1)
+
+
 def main():
     binary, *names = sys.argv[1:]
     env = dict(os.environ, EXECD_ENVS=ROOT + "/env", OSB_CHECK="kept", JUPYTER_TOKEN="secret")

@@ -21,7 +21,7 @@ io::Task<> wait_for_events(io::asio::posix::stream_descriptor& fd) {
   std::ignore = co_await io::wait_readable(fd);
 }
 
-io::Task<> watch(Core& core, http::Request& request, http::ResponseWriter& response) {
+io::Task<> watch(Core& core, Workers& workers, http::Request& request, http::ResponseWriter& response) {
   http::Query query(request.head.query());
   std::string wanted = query.get("path").value_or("");
   if (wanted.empty()) {
@@ -31,7 +31,8 @@ io::Task<> watch(Core& core, http::Request& request, http::ResponseWriter& respo
   auto path = resolve_path(wanted, core.env, core.cwd);
   if (!path) co_return co_await reply_error(response, bad_request(path.error().message));
   auto below = query.get("recursive") == "true" ? FileWatch::Below::yes : FileWatch::Below::no;
-  auto watch = FileWatch::create(*path, below);
+  auto watch =
+      co_await workers.run(core.identity, [path = *path, below] { return FileWatch::create(path, below); });
   if (!watch) co_return co_await reply_error(response, ApiError(watch.error()));
 
   http::Headers headers{
@@ -57,9 +58,10 @@ io::Task<> watch(Core& core, http::Request& request, http::ResponseWriter& respo
 
 }  // namespace
 
-void add_watch_route(http::Router& router, Core& core) {
-  router.add("GET", "/files/watch",
-             [&core](http::Request& q, http::ResponseWriter& r) { return watch(core, q, r); });
+void add_watch_route(http::Router& router, Core& core, Workers& workers) {
+  router.add("GET", "/files/watch", [&core, &workers](http::Request& q, http::ResponseWriter& r) {
+    return watch(core, workers, q, r);
+  });
 }
 
 }  // namespace osb::execd

@@ -8,10 +8,11 @@
 //   types: created, modified, deleted, moved_from, moved_to, attributes; overflow when events were lost; ping
 
 #include "execd/core.h"
+#include "execd/workers.h"
 #include "http/router.h"
 
 namespace osb::execd {
 
-void add_watch_route(http::Router& router, Core& core);
+void add_watch_route(http::Router& router, Core& core, Workers& workers);
 
 }  // namespace osb::execd

@@ -33,9 +33,10 @@ class Workers {
   template <class Job, class R = std::invoke_result_t<Job>>
   io::Task<R> run(std::optional<Credentials> as, Job job) {
     auto state = std::make_shared<State<Job, R>>(executor_, std::move(as), std::move(job));
-    submit([state, executor = executor_] {
+    // The last owner of the state is the loop: its event belongs there.
+    submit([state, executor = executor_]() mutable {
       state->perform();
-      io::asio::post(executor, [state] { state->done.set(); });
+      io::asio::post(executor, [state = std::move(state)] { state->done.set(); });
     });
     co_await state->done.wait();
     co_return std::move(*state->result);
