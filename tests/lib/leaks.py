@@ -22,7 +22,8 @@ KEPT_TABLES = re.compile(r"event|histor|audit|migration|schema|^sqlite_", re.IGN
 # What the service keeps for later, by kind, and how much of it at most: user namespaces of id ranges that were in use once,
 # network namespaces made ahead of need. Anything else may differ by a few sockets.
 KEPT_DESCRIPTORS = {"user": 256, "net": 8}
-SPARE_DESCRIPTORS = 8
+# Idle connections that the server keeps to the execd of a sandbox that still runs, and the like.
+SPARE_DESCRIPTORS = 24
 
 
 @dataclass
