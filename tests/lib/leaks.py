@@ -29,7 +29,7 @@ SPARE_DESCRIPTORS = 8
 class Snapshot:
     mounts: set
     cgroups: set
-    processes: set
+    processes: dict  # (pid, start time) -> what it is
     namespaces: set
     descriptors: dict  # "launcher"/"server" -> Counter of kinds
     files: set
@@ -43,8 +43,8 @@ def snapshot(service):
     return Snapshot(
         mounts=mount_lines(scope, roles),
         cgroups=scope.cgroups(),
-        processes=set(processes.values()),
-        namespaces=namespaces(list(processes)),
+        processes=processes,
+        namespaces=namespaces([pid for pid, _ in processes]),
         descriptors={role: descriptors(pid, scope.state_dir) for role, pid in roles.items() if pid},
         files=state_files(scope.state_dir),
         rows=row_counts(scope.state_dir),
@@ -54,8 +54,9 @@ def snapshot(service):
 def difference(before, after):
     """Sentences about everything that is there after and was not before."""
     found = []
-    for what in ("mounts", "cgroups", "processes", "namespaces", "files"):
+    for what in ("mounts", "cgroups", "namespaces", "files"):
         found += [f"{what}: {item}" for item in sorted(getattr(after, what) - getattr(before, what))]
+    found += [f"processes: {text}" for key, text in after.processes.items() if key not in before.processes]
     for role, now in after.descriptors.items():
         was = before.descriptors.get(role, Counter())
         found += [f"descriptors of the {role}: {now[kind]} {kind} namespaces" for kind, most in KEPT_DESCRIPTORS.items() if now[kind] > most]
@@ -128,8 +129,8 @@ def state_files(state_dir):
     found = set()
     for directory, names, files in os.walk(state_dir):
         relative = os.path.relpath(directory, state_dir)
-        if relative.count("/") >= 3:
-            names[:] = []
+        if relative.startswith("sandboxes/"):
+            names[:] = []  # a sandbox's own files come and go
             continue
         for name in names + files:
             if not re.search(r"\.(db|sqlite3?)(-wal|-shm|-journal)?$", name):
