@@ -35,7 +35,7 @@ TEST(CreateRequest, TheDocumentedExample) {
   EXPECT_EQ(plan->limits.memory_bytes, 2LL << 30);
   EXPECT_EQ(plan->metadata, (Metadata{{"team", "t1"}}));
   EXPECT_EQ(plan->env, (std::vector<std::pair<std::string, std::string>>{{"A", "1"}, {"B", "2"}}));
-  EXPECT_EQ(plan->expires, kNow + seconds(600));
+  EXPECT_EQ(plan->timeout, seconds(600));
   EXPECT_EQ(plan->platform, "");
 }
 
@@ -44,7 +44,7 @@ TEST(CreateRequest, ExplicitNullsAreAbsent) {
     "resourceLimits":{},"resourceRequests":null,"env":null,"metadata":null,"entrypoint":["a"],"networkPolicy":null,
     "credentialProxy":null,"secureAccess":null,"volumes":null,"lifecycle":null,"templateId":null,"extensions":null})");
   ASSERT_TRUE(plan) << plan.error().message;
-  EXPECT_FALSE(plan->expires);
+  EXPECT_FALSE(plan->timeout);
   EXPECT_FALSE(plan->metadata);
 }
 

@@ -60,7 +60,7 @@ ApiResult<std::string> check_platform(const CreateRequest& r, const CreateRules&
   return os + "/" + arch;
 }
 
-ApiResult<std::optional<WallTime>> check_timeout(const CreateRequest& r, const CreateRules& rules) {
+ApiResult<std::optional<seconds>> check_timeout(const CreateRequest& r, const CreateRules& rules) {
   if (!r.timeout_seconds) return std::nullopt;
   int64_t timeout = *r.timeout_seconds;
   if (rules.max_timeout_seconds && timeout > *rules.max_timeout_seconds) {
@@ -73,7 +73,7 @@ ApiResult<std::optional<WallTime>> check_timeout(const CreateRequest& r, const C
   int64_t now = std::chrono::duration_cast<seconds>(rules.now.time_since_epoch()).count();
   if (timeout > kLatest - now)
     return refuse(invalid_parameter("timeout", "the date of expiry would be after the year 9999"));
-  return rules.now + seconds(timeout);
+  return seconds(timeout);
 }
 
 ApiResult<> check_unbuilt_parts(const CreateRequest& r) {
@@ -119,7 +119,7 @@ ApiResult<CreatePlan> check_create(CreateRequest request, const CreateRules& rul
   if (request.metadata) TRY(check_metadata(*request.metadata));
   CreatePlan plan;
   plan.platform = TRY(check_platform(request, rules));
-  plan.expires = TRY(check_timeout(request, rules));
+  plan.timeout = TRY(check_timeout(request, rules));
   TRY(check_unbuilt_parts(request));
   plan.limits_text = std::move(*request.resource_limits);
   plan.limits = TRY(parse_limits(plan.limits_text));

@@ -25,7 +25,7 @@ struct CreatePlan {
   std::optional<Metadata> metadata;
   std::map<std::string, std::string> extensions;  // those that are given back
   std::string platform;                           // "linux/amd64", or ""
-  std::optional<WallTime> expires;
+  std::optional<seconds> timeout;                 // absent: never expires
 };
 
 std::string_view host_arch();

@@ -116,7 +116,7 @@ store::Sandbox new_row(std::string id, const CreatePlan& plan, WallTime now) {
   row.extensions = string_object(plan.extensions);
   row.platform = plan.platform;
   row.created = now;
-  row.expires = plan.expires;
+  if (plan.timeout) row.expires = now + *plan.timeout;
   return row;
 }
 

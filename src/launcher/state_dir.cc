@@ -21,7 +21,7 @@
 namespace osb::launcher {
 namespace {
 
-constexpr int kMaxLowers = 256;
+constexpr size_t kFirstLowers = 8;  // what most images need; more are made when a plan has more
 constexpr int kBacklog = 512;
 
 Result<void> make_dir(const std::string& path, mode_t mode, uid_t uid, gid_t gid) {
@@ -62,15 +62,20 @@ Result<StateDir> StateDir::open(const Settings& settings) {
   TRY(make_dir(dir.path(state::kImages), 0700, 0, 0));
   TRY(make_dir(dir.path(state::kMount), 0700, 0, 0));
   TRY(make_dir(dir.path(state::kLowers), 0700, 0, 0));
-  for (int i = 0; i < kMaxLowers; ++i) {
-    std::string slot = dir.path(state::kLowers) + "/" + std::to_string(i);
-    if (::mkdir(slot.c_str(), 0700) < 0 && errno != EEXIST) return fail_errno("make " + slot);
-  }
+  TRY(dir.ensure_lowers(kFirstLowers));
   TRY(make_dir(dir.path(state::kRun), 0750, 0, gid));
   TRY(make_dir(dir.path(state::kDatabase), 0700, uid, gid));
   dir.sandboxes_ = TRY(open_at(AT_FDCWD, dir.path(state::kSandboxes), O_RDONLY | O_DIRECTORY));
   dir.trash_ = TRY(open_at(AT_FDCWD, dir.path(state::kTrash), O_RDONLY | O_DIRECTORY));
   return dir;
+}
+
+Result<void> StateDir::ensure_lowers(size_t count) {
+  for (; lowers_ < count; ++lowers_) {
+    std::string slot = path(state::kLowers) + "/" + std::to_string(lowers_);
+    if (::mkdir(slot.c_str(), 0700) < 0 && errno != EEXIST) return fail_errno("make " + slot);
+  }
+  return {};
 }
 
 std::string StateDir::upper(const std::string& id, const std::string& layer) const {

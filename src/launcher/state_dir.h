@@ -16,6 +16,9 @@ class StateDir {
   // Makes what is missing, with the right owners, and takes the lock: one service per state directory.
   static Result<StateDir> open(const Settings& settings);
 
+  // Empty directories that a sandbox being made covers with its layers, in its own mount namespace.
+  Result<void> ensure_lowers(size_t count);
+
   // Directories <layer>.upper and <layer>.work for each layer, owned by the sandbox's root.
   // Code::already_exists.
   Result<void> create_sandbox(const std::string& id, uint32_t first_id,
@@ -43,6 +46,7 @@ class StateDir {
   explicit StateDir(const Settings& settings) : settings_(&settings) {}
   const Settings* settings_;
   Fd lock_, sandboxes_, trash_;
+  size_t lowers_ = 0;  // how many there are
 };
 
 }  // namespace osb::launcher

@@ -54,6 +54,7 @@ class Lifecycle {
 
  private:
   struct Job;
+  struct Recovery;
 
   Task<> create_job(std::shared_ptr<Job> job, api::CreatePlan plan);
   Task<api::ApiResult<store::Sandbox>> create_locked(store::Sandbox row, api::CreatePlan plan);
@@ -69,6 +70,7 @@ class Lifecycle {
   Task<> expire_job(std::string id);
   Task<Result<bool>> expire_locked(std::string id);
 
+  Task<> recover_some(std::shared_ptr<Recovery> recovery);
   Task<Result<void>> recover_row(store::Sandbox row);
 
   io::Executor executor_;

@@ -11,17 +11,33 @@ namespace osb::server {
 
 using store::State;
 
+// Adopting waits for the runtime and for each sandbox; a thousand of them are not done one by one.
+constexpr size_t kAtOnce = 16;
+
+struct Lifecycle::Recovery {
+  explicit Recovery(const io::Executor& executor) : done(executor) {}
+  std::vector<store::Sandbox> rows;
+  size_t next = 0;
+  size_t workers = 0;
+  std::optional<Error> error;
+  io::Event done;
+};
+
 Task<Result<void>> Lifecycle::recover() {
   std::vector<std::string> found =
       CO_TRY(in_context("list sandboxes of the runtime", co_await runtime_.list()));
-  std::vector<store::Sandbox> rows;
-  CO_TRY(store_.sandboxes().list({}, -1, 0, [&](const store::Sandbox& row) { rows.push_back(row); }));
-
+  auto recovery = std::make_shared<Recovery>(executor_);
+  auto& rows = recovery->rows;
+  CO_TRY(store_.sandboxes().list({}, -1, 0, [&rows](const store::Sandbox& row) { rows.push_back(row); }));
   std::unordered_set<std::string> known;
-  for (store::Sandbox& row : rows) {
-    known.insert(row.id);
-    CO_TRY(co_await recover_row(std::move(row)));
-  }
+  for (const store::Sandbox& row : rows) known.insert(row.id);
+
+  const size_t workers = std::min(kAtOnce, rows.size());
+  recovery->workers = workers;
+  for (size_t i = 0; i < workers; ++i) tasks_.spawn(recover_some(recovery));
+  if (workers > 0) co_await recovery->done.wait();
+  if (recovery->error) co_return std::unexpected(std::move(*recovery->error));
+
   size_t orphans = 0;
   for (std::string& id : found) {
     if (known.contains(id)) continue;
@@ -32,6 +48,14 @@ Task<Result<void>> Lifecycle::recover() {
   }
   log::info("recovered", {{"sandboxes", rows.size()}, {"orphans_removed", orphans}});
   co_return Result<void>();
+}
+
+Task<> Lifecycle::recover_some(std::shared_ptr<Recovery> recovery) {
+  while (recovery->next < recovery->rows.size() && !recovery->error) {
+    auto result = co_await recover_row(recovery->rows[recovery->next++]);
+    if (!result) recovery->error = std::move(result.error());
+  }
+  if (--recovery->workers == 0) recovery->done.set();
 }
 
 Task<Result<void>> Lifecycle::recover_row(store::Sandbox row) {

@@ -41,7 +41,7 @@ class LifecycleTest : public testing::Test {
     plan.image = "host";
     plan.entrypoint = {"sleep", "9"};
     plan.env = {{"A", "1"}, {"OPENSANDBOX_ID", "forged"}};
-    if (timeout) plan.expires = clock_.now() + *timeout;
+    plan.timeout = timeout;
     return plan;
   }
   std::string create(std::optional<seconds> timeout = seconds(60)) {
@@ -341,6 +341,14 @@ TEST_F(LifecycleTest, ARestartAdoptsWhatRuns) {
   runtime_.end_of(id, {End::Kind::exited, 3, ""});
   loop_.settle();
   EXPECT_EQ(state(id), "Failed/ENTRYPOINT_FAILED") << "an adopted sandbox is watched";
+}
+
+TEST_F(LifecycleTest, ARestartAdoptsMany) {
+  std::set<std::string> all;
+  for (int i = 0; i < 100; ++i) all.insert(create());
+  boot();
+  EXPECT_EQ(runtime_.adopted, all);
+  EXPECT_EQ(*store_->sandboxes().count({.states = std::vector{State::running}, .metadata = {}}), 100);
 }
 
 TEST_F(LifecycleTest, ARestartLearnsOfEndsInBetween) {

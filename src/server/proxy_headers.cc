@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/strings.h"
+#include "http/reverse_proxy.h"
 
 namespace osb::server {
 namespace {
@@ -42,7 +43,10 @@ http::RequestHead upstream_head(const http::Request& request, const ProxyTarget&
     head.target.append(request.head.target, mark);
   }
   head.headers.add("Host", "127.0.0.1:" + std::to_string(target.port));
-  for (const auto& [name, value] : request.head.headers) {
+  http::Headers received = request.head.headers;
+  http::strip_hop_by_hop(
+      received);  // first: a client's Connection must not name the fields that are added here
+  for (const auto& [name, value] : received) {
     if (is_forwarded(name)) head.headers.add(name, value);
   }
   head.headers.add("X-Forwarded-Proto", "http");

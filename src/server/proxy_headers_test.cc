@@ -60,7 +60,13 @@ TEST(ProxyHeaders, WhatCrosses) {
                            "X-Forwarded-Port",
                            "X-Real-IP",
                            "opensandbox-access-renew",
-                           "Expect"};
+                           "Expect",
+                           "Connection",
+                           "Keep-Alive",
+                           "TE",
+                           "Transfer-Encoding",
+                           "Upgrade",
+                           "Proxy-Authorization"};
   for (const char* name : crossing) sent.add(name, "v");
   for (const char* name : staying) sent.add(name, "secret");
   sent.add("X-Custom", "twice");
@@ -92,6 +98,16 @@ TEST(ProxyHeaders, ForwardingFieldsAreOfThisConnection) {
     EXPECT_EQ(count, 1) << name;
     EXPECT_EQ(head.headers.get(name), value) << name;
   }
+}
+
+TEST(ProxyHeaders, AClientCannotNameFieldsOfOurs) {
+  http::Headers sent{
+      {"Connection", "close, X-Forwarded-For, host, X-Mine"}, {"X-Mine", "1"}, {"X-Other", "2"}};
+  auto head = upstream_head(request_for("/v1/sandboxes/x/proxy/8000", "", sent), kTarget);
+  EXPECT_EQ(head.headers.get("X-Forwarded-For"), "203.0.113.9");
+  EXPECT_EQ(head.headers.get("Host"), "127.0.0.1:8000");
+  EXPECT_FALSE(head.headers.contains("X-Mine"));
+  EXPECT_TRUE(head.headers.contains("X-Other"));
 }
 
 TEST(ProxyHeaders, AnswersAreEdited) {

@@ -64,6 +64,37 @@ TEST(Proxy, Refusals) {
   EXPECT_THAT(ended.text("message"), HasSubstr("code 3"));
 }
 
+// Sends raw bytes and reads until `end` has come.
+io::Task<Result<std::string>> talk(uint16_t port,
+                                   std::vector<std::pair<std::string, std::string>> exchanges) {
+  auto socket = CO_TRY(co_await io::connect_tcp("127.0.0.1", port));
+  std::string all;
+  for (auto& [send, end] : exchanges) {
+    CO_TRY(co_await io::write_all(socket, send));
+    std::array<char, 4096> buffer;
+    while (all.find(end) == std::string::npos) {
+      size_t got = CO_TRY(co_await io::read_some(socket, buffer));
+      if (got == 0) co_return fail(Code::unavailable, "closed after: " + all);
+      all.append(buffer.data(), got);
+    }
+  }
+  co_return all;
+}
+
+TEST(Proxy, TunnelsUpgrades) {
+  TestServer server("[server]\napi_key = \"s3cret\"");
+  Reply created =
+      server.call("POST", "/v1/sandboxes", R"({"image":{"uri":"h"},"entrypoint":["a"],"resourceLimits":{}})",
+                  {{"OPEN-SANDBOX-API-KEY", "s3cret"}});
+  std::string head =
+      "GET /v1/sandboxes/" + created.text("id") +
+      "/proxy/8000/ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
+  auto all =
+      server.loop.await(talk(server.port, {{head, "\r\n\r\n"}, {"one", "echo:one"}, {"two", "echo:two"}}));
+  ASSERT_TRUE(all) << all.error().message;
+  EXPECT_THAT(*all, AllOf(StartsWith("HTTP/1.1 101 "), HasSubstr("X-Request-ID: ")));
+}
+
 TEST(Proxy, KeepsConnectionsToExecdOnly) {
   TestServer server;
   std::string a = server.create(), b = server.create();

@@ -33,6 +33,7 @@ Task<ApiResult<Upstream>> connect(Service& service, std::string id, uint16_t por
 }
 
 ApiError relay_error(uint16_t port, const Error& error) {
+  if (error.code == Code::invalid_argument) return api::malformed_http(error.message);  // the client's body
   return error.code == Code::timeout ? api::backend_timeout(port) : api::backend_response_failed(port, error);
 }
 

@@ -36,9 +36,24 @@ struct Reply {
   std::string code() const { return text("code"); }
 };
 
+// Switches protocols and sends everything back, with a mark in front.
+inline io::Task<> echo_tunnel(http::ResponseWriter& response) {
+  http::Headers headers{{"Upgrade", "websocket"}, {"Connection", "Upgrade"}};
+  EXPECT_TRUE(co_await response.start(101, std::move(headers), 0));
+  EXPECT_TRUE(co_await response.finish());
+  auto [socket, received] = response.take_over();
+  std::array<char, 256> buffer;
+  while (true) {
+    auto got = co_await io::read_some(*socket, buffer);
+    if (!got || *got == 0) co_return;
+    if (!co_await io::write_all(*socket, "echo:" + std::string(buffer.data(), *got))) co_return;
+  }
+}
+
 // Says what it saw; a few paths answer in a special way.
 inline io::Task<> echo_inside(http::Request& request, http::ResponseWriter& response) {
   std::string_view path = request.head.path();
+  if (path == "/ws") co_return co_await echo_tunnel(response);
   auto body = co_await http::read_all(*request.body, 1 << 20);
   http::Headers headers{{"Content-Type", "text/plain"}, {"Server", "inside"}, {"X-Request-ID", "theirs"}};
   if (path == "/redirect") headers.add("Location", "/next?x=1");

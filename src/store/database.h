@@ -82,6 +82,7 @@ class Database {
 
   Result<void> execute(const std::string& sql);
   Result<Statement> prepare(std::string_view sql);
+  sqlite3* handle() { return db_.get(); }
   bool in_transaction() const { return sqlite3_get_autocommit(db_.get()) == 0; }
 
  private:

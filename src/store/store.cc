@@ -14,7 +14,9 @@ Result<std::unique_ptr<Store>> Store::open(const std::string& path) {
     if (error) return fail_errno("create directory " + parent.string() + " for store.path", error.value());
     std::filesystem::permissions(parent, std::filesystem::perms::owner_all, error);
   }
-  return finish(TRY(Database::open(path)));
+  auto store = TRY(finish(TRY(Database::open(path))));
+  store->checkpointer_ = TRY(Checkpointer::start(store->db_, path));
+  return store;
 }
 
 Result<std::unique_ptr<Store>> Store::open_in_memory() { return finish(TRY(Database::open_in_memory())); }

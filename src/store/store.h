@@ -2,6 +2,7 @@
 
 // The server's state on disk: one database file, opened, brought to the current schema, and its tables.
 
+#include "store/checkpointer.h"
 #include "store/events.h"
 #include "store/sandboxes.h"
 
@@ -26,6 +27,7 @@ class Store {
   Database db_;
   std::optional<Sandboxes> sandboxes_;
   std::optional<Events> events_;
+  std::unique_ptr<Checkpointer> checkpointer_;
 };
 
 }  // namespace osb::store

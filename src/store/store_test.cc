@@ -214,6 +214,20 @@ TEST_F(StoreTest, CommittedRowsSurviveACopyOfTheOpenFiles) {
   EXPECT_TRUE(*(*other)->sandboxes().find("a"));
 }
 
+TEST_F(StoreTest, TheLogIsMovedIntoTheFile) {
+  auto log_size = [&] { return std::filesystem::file_size(path_ + "-wal"); };
+  auto file_size = [&] { return std::filesystem::file_size(path_); };
+  std::string text(2000, 'x');
+  int commits = 0;
+  while (file_size() < (1 << 20) && commits < 20000) {
+    ASSERT_TRUE(store_->events().add("a", {at(++commits), "Filler", text}));
+  }
+  EXPECT_GE(file_size(), 1u << 20) << "after " << commits << " commits and " << log_size() << " bytes of log";
+  store_.reset();
+  open();
+  EXPECT_EQ(store_->events().of("a", 100000)->size(), static_cast<size_t>(commits));
+}
+
 TEST_F(StoreTest, EventsOutliveTheirSandboxForADay) {
   auto& events = store_->events();
   ASSERT_TRUE(store_->sandboxes().insert(row("alive", 1)));
