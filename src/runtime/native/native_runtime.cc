@@ -26,7 +26,7 @@ std::unexpected<CreateFailure> failed(CreateFailure::Kind kind, Error error) {
 
 // For messages: a program name may be as long as a request.
 std::string shorten(std::string text) {
-  constexpr size_t kMost = 300;
+  constexpr size_t kMost = 4200;  // a path of the longest kind, and some words
   if (text.size() <= kMost) return text;
   text.resize(kMost);
   return text + "...";
@@ -140,7 +140,8 @@ Task<std::expected<void, CreateFailure>> NativeRuntime::start_entry(SandboxPtr s
       sandbox->ended.set();
       co_return std::expected<void, CreateFailure>{};
     }
-    std::string cause = shorten(state->message.empty() ? errno_text(state->sys_errno) : state->message);
+    bool plain = state->message.empty() || state->message.size() > state->path.size() + 200;
+    std::string cause = plain ? errno_text(state->sys_errno) : state->message;
     co_return failed(Kind::bad_entrypoint,
                      Error{Code::invalid_argument, state->sys_errno, shorten(state->path) + ": " + cause});
   }
