@@ -442,7 +442,9 @@ Result<int> open_and_run(Settings& settings) {
   auto layout = TRY(sys::CgroupLayout::detect());
   auto cgroups = TRY(sys::CgroupTree::open(std::move(layout), cgroup_name(settings.state_dir)));
   Sandboxes sandboxes = TRY(Sandboxes::open(settings, state, std::move(cgroups)));
-  return Loop(settings, state, sandboxes).run();
+  int status = Loop(settings, state, sandboxes).run();
+  state.leave();
+  return status;
 }
 
 }  // namespace

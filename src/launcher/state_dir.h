@@ -36,6 +36,9 @@ class StateDir {
   // A listening socket that only the service's group may connect to.
   Result<Fd> listen(const std::string& id, const char* suffix) const;
 
+  // At the end: takes the directory of sockets away when no sandbox needs it.
+  void leave() const;
+
   bool trash_is_empty() const;
   // In a process of its own: removes everything in the trash with no more rights than that takes, then exits.
   [[noreturn]] void run_trash_worker() const;
