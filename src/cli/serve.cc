@@ -1,11 +1,12 @@
 #include "cli/serve.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
+#include <unistd.h>
 #include <chrono>
-#include <cstdlib>
 #include <thread>
+
+#include <cstdlib>
 
 #include "base/fd.h"
 #include "base/log.h"
@@ -41,24 +42,27 @@ Result<ConfigText> read_config(const ServeOptions& options) {
   return ConfigText{};
 }
 
-// A service that was killed a moment ago may still hold the port: its server dies after its launcher.
-constexpr auto kPredecessorTime = std::chrono::seconds(3);
+// After a kill -9 of the launcher its server, and with it the port, lives on for a moment: whoever starts the
+// service again at once must not fail for that.
+constexpr auto kPortPatience = std::chrono::seconds(3);
 
 Result<Fd> listen_for_clients(const server::ServerSection& section) {
-  auto deadline = std::chrono::steady_clock::now() + kPredecessorTime;
-  for (;;) {
-    auto listener = io::listen_tcp(section.host, section.port, static_cast<int>(section.backlog));
-    if (listener) return listener;
-    Error error = std::move(listener.error()).in(fmt::format("listen on {}:{}", section.host, section.port));
-    if (error.sys_errno != EADDRINUSE) return std::unexpected(std::move(error));
-    if (std::chrono::steady_clock::now() > deadline) {
-      error.message +=
-          "\n  cause: another program, perhaps another server, uses this port"
-          "\n  remedy: stop it, or set another port in [server] of the configuration";
-      return std::unexpected(std::move(error));
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  auto give_up = std::chrono::steady_clock::now() + kPortPatience;
+  auto listen = [&] { return io::listen_tcp(section.host, section.port, static_cast<int>(section.backlog)); };
+  auto listener = listen();
+  while (!listener && listener.error().sys_errno == EADDRINUSE &&
+         std::chrono::steady_clock::now() < give_up) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    listener = listen();
   }
+  if (listener) return listener;
+  Error error = std::move(listener.error()).in(fmt::format("listen on {}:{}", section.host, section.port));
+  if (error.sys_errno == EADDRINUSE) {
+    error.message +=
+        "\n  cause: another program, perhaps another server, uses this port"
+        "\n  remedy: stop it, or set another port in [server] of the configuration";
+  }
+  return std::unexpected(std::move(error));
 }
 
 Result<void> check_runtime(const server::Config& config) {
