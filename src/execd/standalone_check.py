@@ -528,6 +528,307 @@ def check_proxy():
     server.shutdown()
 
 
+def session(**body):
+    reply = call("POST", "/session", body)
+    equal(reply.status, 200)
+    session_id = reply.json()["session_id"]
+    assert re.fullmatch(r"[0-9a-f-]{36}", session_id)
+
+    def in_session(code, **members):
+        events = run(code, path=f"/session/{session_id}/run", **members)
+        equal(events[0]["text"], session_id)
+        assert not texts(events, "stderr")
+        return events
+    in_session.id = session_id
+    return in_session
+
+
+def check_session_state():
+    os.makedirs(ROOT + "/w", exist_ok=True)
+    s = session(cwd=ROOT + "/made/for/it")
+    equal(texts(s("pwd")), [ROOT + "/made/for/it"])
+    equal(code(s("export A='v $x \"q\" `b`\nl2'; u=plain; f() { echo f-$1-$u; }; set -o pipefail; trap 'echo usr' USR1; cd /usr")), 0)
+    equal(texts(s('echo "$A"; f 1; pwd; kill -USR1 $$')), ['v $x "q" `b`', "l2", "f-1-plain", "/usr", "usr"])
+    equal(code(s("false | true")), "1")
+    equal(code(s("sh -c 'exit 7'")), "7")
+    equal(s("sh -c 'exit 7'")[-1]["error"]["traceback"], ["exit status 7"])
+    equal(texts(s("printf no-newline")), ["no-newline"])
+    equal(texts(s("true")), [])
+    equal(texts(s("cat <<E\nhere $u\nE")), ["here plain"])
+    equal(texts(s("echo out; echo err >&2; echo out2")), ["out", "err", "out2"])
+    equal(texts(s("sleep 0.2 & echo started")), ["started"])
+    equal(texts(s("wait $!; echo $?")), ["0"])
+    equal(texts(s("(sleep 0.2; echo from job) & true")), [])
+    equal(texts(s("wait; echo after")), ["from job", "after"])
+    equal(texts(s("pwd", cwd=ROOT)), [ROOT])
+    equal(texts(s("pwd")), [ROOT])
+    equal(texts(s("W=made; pwd", cwd="w")), [ROOT + "/w"])
+    equal(texts(s("pwd", cwd="../$W")), [ROOT + "/made"])
+    for bad in ("/nope", "$NOPE/x", "/etc/passwd"):
+        reply = call("POST", f"/session/{s.id}/run", {"command": "pwd", "cwd": bad})
+        equal((reply.status, reply.json()["code"]), (400, "INVALID_REQUEST_BODY"))
+    equal(texts(s("pwd")), [ROOT + "/made"])
+    equal(texts(s("printf 'a\\rb\\r\\n\\nc'")), ["a\rb", "\n\n", "c"])
+    equal(texts(s("ls -l /proc/self/fd | grep -c '24[0-4] -> /dev/null'; ls /proc/self/fd | wc -l")), ["5", "9"])
+    equal(texts(s("cat")), [])
+    equal(code(s("echo 'unterminated")), "2")
+    equal(code(s("syntax ) error")), "2")
+    equal([code(s(c)) for c in ("break", "continue", "false", "return 3")], [0, 0, "1", "2"])
+    equal([t.lstrip("+ ") for t in texts(s("set -x; echo traced"))], ["echo traced", "traced"])
+    equal([t.lstrip("+ ") for t in texts(s("set +x; echo quiet"))], ["set +x", "quiet"])
+    equal(texts(s(f"exec 10>{ROOT}/ten 11>&1 12>&1 9>&1; echo x >&10; echo e >&11; exec 10>&- 11>&- 12>&- 13>&- 14>&-; echo nine >&9; exec >/dev/null; echo lost")), ["e", "nine"])
+    equal(texts(s(f"cat {ROOT}/ten; exec 13>{ROOT}/ten; echo y >&13; echo z >&9")), ["x", "z"])
+    equal(texts(s(f"echo w >&13; cat {ROOT}/ten; exec 13>&- 9>&-")), ["y", "w"])
+    equal(texts(s("echo back")), ["back"])
+    with open(ROOT + "/env", "w") as f:
+        f.write("LATE='from file'\n")
+    equal(texts(s("echo $LATE; env | grep -c ^LATE=")), ["from file", "1"])
+    os.unlink(ROOT + "/env")
+    big = "x=" + "a" * 300000 + "; echo ${#x}"
+    equal(texts(s(big)), ["300000"])
+    equal(texts(s("seq 1 100000")), [str(i) for i in range(1, 100001)])
+    equal(call("DELETE", "/session/" + s.id).status, 200)
+    gone = call("DELETE", "/session/" + s.id)
+    equal((gone.status, gone.json()["code"]), (404, "CONTEXT_NOT_FOUND"))
+    equal(call("POST", f"/session/{s.id}/run", {"command": "x"}).status, 500)
+    for body in ("", "null", "{}"):
+        reply = call("POST", "/session", body)
+        equal(reply.status, 200)
+        equal(call("DELETE", "/session/" + reply.json()["session_id"]).status, 200)
+    equal(call("POST", "/session", {"cwd": 5}).status, 400)
+    equal(call("POST", "/session", {"cwd": "/proc/nope"}).status, 500)
+
+
+def check_session_survives():
+    s = session()
+    s("f() { echo f; }; x='it is'; export E=1; declare -A m=([k]=v); cd /usr; set -u; trap 'echo usr' USR1; alias a=b; shopt -s extglob; readonly r=1; unset HOME")
+    for end, expected in (("exit 7", "7"), ("x=lost; exit 0", 0), ("exec sh -c 'exit 5'", "5"), ("kill -9 $$", "-1"), ("set -e; false", "1"),
+                          ("echo $undefined", "127"), ("exec 240<&- 241>&-; exit 9", "9")):
+        got = code(s(end))
+        equal(got, expected)
+        equal(texts(s('f; echo "$x $E ${m[k]} $r $PWD $- ${HOME-unset}"; env | grep -c ^E=; trap -p; alias a; shopt -q extglob && echo ext; kill -USR1 $$')),
+              ["f", "it is 1 v 1 /usr " + texts(s("echo $-"))[0] + " unset", "1", "trap -- 'echo usr' SIGUSR1", "alias a='b'", "ext", "usr"])
+    equal(texts(s("trap 'echo bye' EXIT; echo hi; exit 3")), ["hi", "bye"])
+    equal(code(s("exec ls /nonexistent-xyz")), "2")
+    for i in range(30):
+        equal(code(s(f"n=$((${{n:-0}})); exit {i + 1}")), str(i + 1))
+    equal(texts(s("f; b=$BASHPID; echo $((b == $$))")), ["f", "1"])
+    call("DELETE", "/session/" + s.id)
+
+
+def check_session_timeout():
+    s = session()
+    s("x=1; sleep 300 & old=$!")
+    start = time.time()
+    events = s("y=2; sleep 100 & sleep 100 | cat", timeout=200)
+    assert time.time() - start < 2
+    equal(code(events), "-1")
+    assert "200 ms" in events[-1]["error"]["traceback"][0], events
+    equal(texts(s("echo $x$y; kill -0 $old && echo old lives; pgrep -f '^sleep 100$' | wc -l")), ["1", "old lives", "0"])
+    start = time.time()
+    equal(code(s("while :; do :; done", timeout=200)), "-1")
+    assert time.time() - start < 2
+    s("kill $old")
+    # A client that leaves takes its run with it.
+    c = socket.create_connection(("127.0.0.1", PORT))
+    body = json.dumps({"command": "echo ready; sleep 123"})
+    c.sendall(f"POST /session/{s.id}/run HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
+    data = b""
+    while b"ready" not in data:
+        data += c.recv(4096)
+    c.close()
+    wait_for(lambda: not texts(run("pgrep -f '^sleep 123$' || true")), 8)
+    equal(texts(s("echo $x")), ["1"])
+    # One after the other.
+    results = []
+    threads = [threading.Thread(target=lambda i=i: results.append(texts(s(f"echo a{i}; sleep 0.05; echo b{i}")))) for i in range(5)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    equal(sorted(results), [[f"a{i}", f"b{i}"] for i in range(5)])
+    # Deleting ends what runs, by either route.
+    for route in ("/session/", "/command?id="):
+        d = session()
+        result = []
+        t = threading.Thread(target=lambda: result.append(d("echo ready; sleep 77")))
+        t.start()
+        time.sleep(0.3)
+        start = time.time()
+        equal(call("DELETE", route + d.id).status, 200)
+        t.join()
+        assert time.time() - start < 3
+        equal(result[0][-1]["error"]["evalue"], "-1")
+    call("DELETE", "/session/" + s.id)
+    assert not texts(run("pgrep -f '^sleep 77$' || true"))
+
+
+def check_metrics():
+    for _ in range(2):
+        reply = call("GET", "/metrics").json()
+        equal(sorted(reply), ["cpu_count", "cpu_used_pct", "mem_total_mib", "mem_used_mib", "timestamp"])
+        assert reply["cpu_count"] > 0 and 0 <= reply["cpu_used_pct"] <= 100, reply
+        assert 0 < reply["mem_used_mib"] <= reply["mem_total_mib"], reply
+        assert abs(reply["timestamp"] - time.time() * 1000) < 5000
+    connection = http.client.HTTPConnection("127.0.0.1", PORT, timeout=10)
+    connection.request("GET", "/metrics/watch")
+    response = connection.getresponse()
+    first = response.readline()
+    assert json.loads(first) and response.readline() == b"\n" and json.loads(response.readline())
+    connection.close()
+    equal(call("GET", "/v1/isolated/capabilities").json()["available"], False)
+    equal(call("POST", "/v1/isolated/session", {}).status, 503)
+    equal(call("GET", "/v1/isolated/sessions").json()["code"], "SERVICE_UNAVAILABLE")
+
+
+def check_watch():
+    os.makedirs(ROOT + "/watched")
+    connection = http.client.HTTPConnection("127.0.0.1", PORT, timeout=10)
+    connection.request("GET", f"/files/watch?path={ROOT}/watched&recursive=true")
+    response = connection.getresponse()
+    equal(json.loads(response.readline())["type"], "ready")
+    response.readline()
+    open(ROOT + "/watched/f", "w").close()
+    event = json.loads(response.readline())
+    equal((event["type"], event["path"]), ("created", ROOT + "/watched/f"))
+    connection.close()
+    equal(call("GET", "/files/watch?path=/nope").status, 404)
+    equal(call("GET", "/files/watch").status, 400)
+
+
+class WebSocket:
+    def __init__(self, target):
+        self.socket = socket.create_connection(("127.0.0.1", PORT), timeout=10)
+        self.socket.sendall((f"GET {target} HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+                             "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n").encode())
+        self.buffer = b""
+        head = b""
+        while not head.endswith(b"\r\n\r\n"):
+            head += self.exactly(1)
+        self.status = int(head.split()[1])
+
+    def exactly(self, n):
+        while len(self.buffer) < n:
+            piece = self.socket.recv(65536)
+            if not piece:
+                raise EOFError
+            self.buffer += piece
+        out, self.buffer = self.buffer[:n], self.buffer[n:]
+        return out
+
+    def frame(self):
+        a, b = self.exactly(2)
+        length = b & 127
+        if length == 126:
+            length = int.from_bytes(self.exactly(2), "big")
+        elif length == 127:
+            length = int.from_bytes(self.exactly(8), "big")
+        return a & 15, self.exactly(length)
+
+    def send(self, opcode, data):
+        head = bytes([0x80 | opcode])
+        head += bytes([0x80 | len(data)]) if len(data) < 126 else bytes([0xFE]) + len(data).to_bytes(2, "big")
+        self.socket.sendall(head + b"\0\0\0\0" + data)
+
+    def text(self, **value):
+        self.send(1, json.dumps(value).encode())
+
+    def until(self, wanted):
+        """Frames until `wanted` is in the collected output (bytes) or a text frame of that type comes (str)."""
+        output, frames = b"", []
+        while True:
+            opcode, data = self.frame()
+            frames.append((opcode, data))
+            if opcode == 2:
+                output += data[1:]
+                if isinstance(wanted, bytes) and wanted in output:
+                    return output
+            if opcode == 1:
+                assert data.endswith(b"}\n"), data
+                if wanted == json.loads(data)["type"]:
+                    return json.loads(data), output, frames
+            if opcode == 8:
+                assert wanted == "close", (wanted, data, output)
+                return int.from_bytes(data[:2], "big"), data[2:].decode()
+
+
+def check_pty():
+    reply = call("POST", "/pty", "")
+    equal(reply.status, 201)
+    pid = reply.json()["session_id"]
+    equal(call("GET", "/pty/" + pid).json(), {"session_id": pid, "running": False, "output_offset": 0})
+    equal(call("GET", "/pty/nope").json()["code"], "CONTEXT_NOT_FOUND")
+    equal(WebSocket("/pty/nope/ws").status, 404)
+    equal(call("GET", f"/pty/{pid}/ws").status >= 400, True)
+    w = WebSocket(f"/pty/{pid}/ws")
+    equal(w.status, 101)
+    equal(w.until("connected")[0], {"type": "connected", "session_id": pid, "mode": "pty"})
+    w.send(2, b"\0stty size; tty; echo m$((1+1))k $TERM\n")
+    out = w.until(b"m2k")
+    assert b"24 80" in out and b"/dev/pts/" in out, out
+    w.text(type="resize", cols=100, rows=40)
+    w.text(type="stdin", data="stty size; echo n$((1+1))k\n")
+    assert b"40 100" in w.until(b"n2k")
+    w.text(type="ping")
+    w.until("pong")
+    w.text(type="nonsense")
+    equal(w.until("error")[0]["code"], "INVALID_FRAME")
+    w.send(1, b"not json")
+    w.send(2, b"\x07ignored")
+    equal(call("GET", f"/pty/{pid}/ws").json()["code"], "ALREADY_CONNECTED")
+    equal(WebSocket(f"/pty/{pid}/ws").status, 409)
+    # SIGINT reaches the foreground job.
+    w.send(2, b"\0sleep 55; echo s=$?\n")
+    time.sleep(0.3)
+    w.text(type="signal", signal="SIGINT")
+    w.send(2, b"\0echo p$((2+2))q\n")
+    w.until(b"p4q")
+    assert not texts(run("pgrep -f '^sleep 55$' || true"))
+    # Takeover, with replay before connected.
+    total = call("GET", "/pty/" + pid).json()["output_offset"]
+    w2 = WebSocket(f"/pty/{pid}/ws?takeover=1&since=5")
+    equal(w.until("close"), (4001, "TAKEN_OVER"))
+    _, _, seen = w2.until("connected")
+    equal(len(seen), 2)
+    opcode, replay = seen[0]
+    equal((opcode, replay[0], int.from_bytes(replay[1:9], "big")), (2, 3, 5))
+    assert len(replay) - 9 >= total - 5
+    # Leaving and coming back: nothing lost meanwhile.
+    w2.send(2, b"\0(sleep 0.3; echo la$((1+1))te) &\n")
+    time.sleep(0.1)
+    offset = call("GET", "/pty/" + pid).json()["output_offset"]
+    w2.socket.close()
+    time.sleep(0.6)
+    wait_for(lambda: WebSocket(f"/pty/{pid}/ws?since={offset}").status == 101) if False else None
+    w3 = WebSocket(f"/pty/{pid}/ws?takeover=1&since={offset}")
+    _, _, seen = w3.until("connected")
+    assert b"la2te" in b"".join(data for op, data in seen if op == 2), seen
+    # Everything printed comes before the exit.
+    w3.send(2, b"\0seq 1 20000; exit 6\n")
+    exit_frame, output, _ = w3.until("exit")
+    equal(exit_frame, {"type": "exit", "exit_code": 6})
+    assert b"20000\r\n" in output
+    equal(w3.until("close"), (1000, "process exited"))
+    equal(call("GET", "/pty/" + pid).json()["running"], False)
+    # The next client starts it again, now with pipes.
+    w4 = WebSocket(f"/pty/{pid}/ws?pty=0&since=999999999")
+    equal(w4.until("connected")[0]["mode"], "pipe")
+    w4.send(2, b"\0echo out; echo err >&2; exit 3\n")
+    exit_frame, _, seen = w4.until("exit")
+    equal(exit_frame["exit_code"], 3)
+    equal(sorted(data for op, data in seen if op == 2), [b"\x01out\n", b"\x02err\n"])
+    w5 = WebSocket(f"/pty/{pid}/ws?since=999999999")
+    w5.until("connected")
+    equal(call("DELETE", "/pty/" + pid).status, 200)
+    equal(w5.until("exit")[0]["exit_code"], -1)
+    equal(w5.until("close")[0], 1000)
+    equal(call("DELETE", "/pty/" + pid).status, 404)
+    reply = call("POST", "/pty", {"cwd": ROOT + "/pty-dir", "command": "pwd; echo $0"})
+    w6 = WebSocket(f"/proxy/{PORT}/pty/{reply.json()['session_id']}/ws")
+    _, output, _ = w6.until("exit")
+    assert (ROOT + "/pty-dir").encode() in output, output
+
+
 def main():
     binary, *names = sys.argv[1:]
     env = dict(os.environ, EXECD_ENVS=ROOT + "/env", OSB_CHECK="kept", JUPYTER_TOKEN="secret")
