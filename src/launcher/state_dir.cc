@@ -27,6 +27,7 @@ namespace {
 
 constexpr size_t kFirstLowers = 8;  // what most images need; more are made when a plan has more
 constexpr int kBacklog = 512;
+constexpr size_t kPatientTrash = 256;
 
 Result<void> make_dir(const std::string& path, mode_t mode, uid_t uid, gid_t gid) {
   if (::mkdir(path.c_str(), mode) < 0 && errno != EEXIST) return fail_errno("make " + path);
@@ -201,19 +202,19 @@ bool StateDir::trash_is_empty() const { return names_in(trash_.get()).empty(); }
 void StateDir::run_trash_worker() const {
   // A sandbox wrote these trees. Nothing of it runs any more, and the walk follows no link; still, rights
   // that removing files does not take are dropped first.
-  ::setpriority(PRIO_PROCESS, 0, 5);
+  // Whoever waits for a sandbox goes first, as long as what waits here is little.
+  std::vector<std::string> names = names_in(trash_.get());
+  ::setpriority(PRIO_PROCESS, 0, names.size() < kPatientTrash ? 19 : 0);
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct data[2]{};
   uint32_t keep = 1u << CAP_DAC_OVERRIDE | 1u << CAP_DAC_READ_SEARCH | 1u << CAP_FOWNER;
   data[0] = {keep, keep, 0};
   if (::syscall(SYS_capset, &header, data) < 0) ::_exit(1);
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  for (bool progress = true; progress;) {
-    progress = false;
-    for (const std::string& name : names_in(trash_.get()))
-      progress |= remove_from_trash(trash_.get(), name).has_value();
-  }
-  ::_exit(0);
+  // One round: the next worker looks at the backlog anew.
+  bool progress = false;
+  for (const std::string& name : names) progress |= remove_from_trash(trash_.get(), name).has_value();
+  ::_exit(progress ? 0 : 1);
 }
 
 }  // namespace osb::launcher

@@ -40,7 +40,8 @@ class StateDir {
   void leave() const;
 
   bool trash_is_empty() const;
-  // In a process of its own: removes everything in the trash with no more rights than that takes, then exits.
+  // In a process of its own: one round of removing what is in the trash, with no more rights than that takes.
+  // Exits with 0 when something could be removed: then there may be more.
   [[noreturn]] void run_trash_worker() const;
 
   std::string path(const char* name) const { return settings_->state_dir + "/" + name; }
