@@ -27,7 +27,7 @@ namespace {
 
 constexpr size_t kFirstLowers = 8;  // what most images need; more are made when a plan has more
 constexpr int kBacklog = 512;
-constexpr size_t kPatientTrash = 256;
+constexpr size_t kPatientTrash = 2048;
 
 Result<void> make_dir(const std::string& path, mode_t mode, uid_t uid, gid_t gid) {
   if (::mkdir(path.c_str(), mode) < 0 && errno != EEXIST) return fail_errno("make " + path);
