@@ -8,7 +8,7 @@ from . import BenchError
 from .service import Service, kibibytes
 
 
-def settle(limit_seconds=4.0):
+def settle(limit_seconds=2.5):
     """Until the machine is about idle: the kernel takes network namespaces down long after their sandboxes are gone."""
 
     def busy_and_total():

@@ -14,6 +14,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "base/log.h"
 #include "launcher/bytes.h"
@@ -31,6 +32,7 @@ constexpr auto kRestartFirst = std::chrono::milliseconds(50);
 constexpr auto kRestartMost = std::chrono::seconds(5);
 constexpr auto kHealthyAfter = std::chrono::seconds(10);
 constexpr int kRetryMs = 1;
+constexpr auto kTrashDelay = std::chrono::milliseconds(200);
 constexpr auto kFreezeLimit = std::chrono::seconds(10);
 
 class Loop {
@@ -69,6 +71,7 @@ class Loop {
   void answer_error(uint64_t tag, const Error& error);
   void start_server();
   void reap();
+  void empty_trash_soon();
   void empty_trash();
   int timeout_ms() const;
 
@@ -85,6 +88,7 @@ class Loop {
   bool stopping_ = false;
   Clock::time_point stop_by_{};
   pid_t trash_worker_ = -1;
+  std::optional<Clock::time_point> trash_at_;
   bool spares_wanted_ = true;
 };
 
@@ -192,7 +196,7 @@ bool Loop::finish_end(const Waiting& w) {
     return true;
   }
   if (w.tag) answer({.tag = w.tag, .message = {}, .body = {}, .descriptors = {}});
-  if (!w.keep_files) empty_trash();
+  if (!w.keep_files) empty_trash_soon();
   return true;
 }
 
@@ -218,7 +222,13 @@ bool Loop::finish_freeze(uint64_t tag, const std::string& id, Clock::time_point 
   return true;
 }
 
+// Not at once: under load one worker for many sandboxes is much cheaper than one for each.
+void Loop::empty_trash_soon() {
+  if (!trash_at_) trash_at_ = Clock::now() + kTrashDelay;
+}
+
 void Loop::empty_trash() {
+  trash_at_.reset();
   if (trash_worker_ > 0 || stopping_ || state_.trash_is_empty()) return;
   trash_worker_ = ::fork();
   if (trash_worker_ == 0) state_.run_trash_worker();
@@ -314,7 +324,8 @@ void Loop::reap() {
   for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
     if (pid == trash_worker_) {
       trash_worker_ = -1;
-      if (WIFEXITED(status) && WEXITSTATUS(status) == 0) empty_trash();  // what arrived while it finished
+      if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        empty_trash_soon();  // what arrived while it finished
     }
     if (pid != server_.pid) continue;
     if (server_.channel.valid()) forget(server_.channel.get());
@@ -371,7 +382,8 @@ int Loop::timeout_ms() const {
   };
   if (stopping_) return until(stop_by_);
   if (server_.pid < 0) return until(restart_at_);
-  return spares_wanted_ ? 0 : -1;
+  if (spares_wanted_) return 0;
+  return trash_at_ && trash_worker_ < 0 ? until(*trash_at_) : -1;
 }
 
 int Loop::run() {
@@ -397,6 +409,7 @@ int Loop::run() {
     for (auto& retry : pending) {
       if (!retry()) retries_.push_back(std::move(retry));
     }
+    if (trash_at_ && trash_worker_ < 0 && Clock::now() >= *trash_at_) empty_trash();
     if (count > 0) continue;
     // Nothing to answer: time for restarts, and for things made ahead of need.
     if (stopping_) {
@@ -440,9 +453,15 @@ Result<int> open_and_run(Settings& settings) {
   ::umask(022);
   StateDir state = TRY(StateDir::open(settings));
   auto layout = TRY(sys::CgroupLayout::detect());
+  if (auto favoured = sys::favour_group_changes(layout); !favoured) {
+    log::warn("creates will be slower", {{"reason", favoured.error().message}});
+  }
   auto cgroups = TRY(sys::CgroupTree::open(std::move(layout), cgroup_name(settings.state_dir)));
   Sandboxes sandboxes = TRY(Sandboxes::open(settings, state, std::move(cgroups)));
-  return Loop(settings, state, sandboxes).run();
+  int status = Loop(settings, state, sandboxes).run();
+  sandboxes.leave();
+  state.leave();
+  return status;
 }
 
 }  // namespace

@@ -36,8 +36,12 @@ class StateDir {
   // A listening socket that only the service's group may connect to.
   Result<Fd> listen(const std::string& id, const char* suffix) const;
 
+  // At the end: takes the directory of sockets away when no sandbox needs it.
+  void leave() const;
+
   bool trash_is_empty() const;
-  // In a process of its own: removes everything in the trash with no more rights than that takes, then exits.
+  // In a process of its own: one round of removing what is in the trash, with no more rights than that takes.
+  // Exits with 0 when something could be removed: then there may be more.
   [[noreturn]] void run_trash_worker() const;
 
   std::string path(const char* name) const { return settings_->state_dir + "/" + name; }

@@ -20,8 +20,9 @@ UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
 KEPT_TABLES = re.compile(r"event|histor|audit|migration|schema|^sqlite_", re.IGNORECASE)
 
 # What the service keeps for later, by kind, and how much of it at most: user namespaces of id ranges that were in use once,
-# network namespaces made ahead of need. Anything else may differ by a few sockets.
+# network namespaces made ahead of need, idle connections to sandboxes that live. Anything else may differ by a few.
 KEPT_DESCRIPTORS = {"user": 256, "net": 8}
+IDLE_CONNECTIONS = 16
 SPARE_DESCRIPTORS = 8
 
 
@@ -61,7 +62,8 @@ def difference(before, after):
         was = before.descriptors.get(role, Counter())
         found += [f"descriptors of the {role}: {now[kind]} {kind} namespaces" for kind, most in KEPT_DESCRIPTORS.items() if now[kind] > most]
         more = {kind: count - was[kind] for kind, count in now.items() if count > was[kind] and kind not in KEPT_DESCRIPTORS}
-        if sum(more.values()) > SPARE_DESCRIPTORS:
+        alive = {match.group() for path in after.cgroups if (match := UUID.search(path))}
+        if sum(more.values()) > SPARE_DESCRIPTORS + IDLE_CONNECTIONS * len(alive):
             found.append(f"descriptors of the {role}: {more} more than before")
     for table, count in after.rows.items():
         if count > before.rows.get(table, 0):

@@ -52,7 +52,8 @@ class Scope:
     def processes(self):
         """(pid, start time) -> what it is, for everything of this service except launcher and server themselves.
 
-        Only control group and descent count. The executable does not: others run the same one.
+        Only control group, descent, and the state directory in a command line count. The executable does not: others run
+        the same one.
         """
         roots = {path for _, path in self.cgroup_roots}
         launcher = self.launcher_pid()
@@ -66,10 +67,14 @@ class Scope:
             is_child = stat["parent"] == launcher and not in_tree
             if is_child and stat["state"] not in "ZX" and is_role(pid):
                 continue
-            if in_tree or pid in family:
+            if in_tree or pid in family or (pid != launcher and self.was_launched(pid)):
                 zombie = " (zombie)" if stat["state"] == "Z" else ""
                 found[pid, stat["start_time"]] = f"pid {pid} {stat['name']}{zombie}"
         return found
+
+    def was_launched(self, pid):
+        """A copy of a launcher of ours, whoever its parent is now: what it forked and did not live to end."""
+        return f"--state-dir={self.state_dir}".encode() in command_line(pid)
 
     def sandbox_pids(self, sandbox_id):
         """Host pids of one sandbox's processes, the init first."""
@@ -117,11 +122,14 @@ def kill_exactly(pid, start_time):
 
 def is_role(pid):
     """Server, egress: the launcher's long-lived children, as opposed to a worker or a half-made sandbox."""
+    return any(word in (b"server", b"egress") for word in command_line(pid)[1:3])
+
+
+def command_line(pid):
     try:
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except OSError:
-        return False
-    return any(word in (b"server", b"egress") for word in words[1:3])
+        return []
 
 
 def all_pids():

@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 from . import rawhttp
-from .scope import Scope, kill_exactly
+from .scope import Scope, command_line, kill_exactly
 from .waiting import process_gone, process_stat, wait_for
 
 # On a real disk: overlay uppers and fsync behave differently on tmpfs.
@@ -105,12 +105,8 @@ class Service:
     def server_pid(self, required=True):
         """The process that answers HTTP: the launcher's child with `server` in its command line."""
         for pid in child_pids(self.process.pid):
-            try:
-                words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-            except OSError:
-                continue
             stat = process_stat(pid)
-            if b"server" in words[1:3] and stat and stat["state"] not in "ZX":
+            if b"server" in command_line(pid)[1:3] and stat and stat["state"] not in "ZX":
                 return pid
         assert not required, f"no server process below launcher {self.process.pid}; log:\n{self.log_tail()}"
         return None
