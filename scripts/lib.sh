@@ -46,12 +46,11 @@ logged() {
 
 # The packages named in the given files that are not installed.
 missing_packages() {
-  local name
-  sed 's/#.*//' "$@" | while read -r name; do
-    if [ -n "$name" ] && [ "$(dpkg-query -W -f '${db:Status-Status}' "$name" 2>/dev/null)" != installed ]; then
-      printf '%s\n' "$name"
-    fi
-  done
+  local wanted
+  mapfile -t wanted < <(sed 's/#.*//' "$@" | tr -s ' \n' '\n' | grep .)
+  # shellcheck disable=SC2016  # dpkg-query expands it
+  printf '%s\n' "${wanted[@]}" |
+    grep -vxF -f <(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "${wanted[@]}" 2>/dev/null | sed -n 's/^installed //p') || true
 }
 
 apt_install() {

@@ -73,7 +73,7 @@ stop_service() {
 # temporary_service BIN NAME: a service with a state directory and a port of its own, which ends with this script. Sets dir and port.
 temporary_service() {
   temporary_bin=$1
-  dir=$(mktemp -d "/var/tmp/osb-$2-XXXXXX")  # a real disk, and reachable for the unprivileged server
+  dir=$(mktemp -d "/var/tmp/opensandbox-$2-XXXXXX")  # a real disk, and reachable for the unprivileged server
   chmod 755 "$dir"
   port=$(free_port)
   trap end_temporary_service EXIT

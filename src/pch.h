@@ -1,4 +1,4 @@
-// Precompiled for every module that talks to the network. Beast stays out: it belongs to the .cc files of src/http.
+// Precompiled for every module that talks to the network.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -8,7 +8,7 @@ from . import BenchError
 from .service import Service, kibibytes
 
 
-def settle(limit_seconds=4.0):
+def settle(limit_seconds=2.5):
     """Until the machine is about idle: the kernel takes network namespaces down long after their sandboxes are gone."""
 
     def busy_and_total():
@@ -49,6 +49,7 @@ class Measurement:
         self.peers = peers
         self._wanted = wanted
         self._fleet = []
+        self._started = []
 
     def wants(self, *names):
         return self._wanted is None or any(name in self._wanted for name in names)
@@ -102,22 +103,29 @@ class Measurement:
         settle()
 
     def start(self, bin_dir, parent, python, samples):
-        """A second service, started and stopped; beside it the start of an interpreter."""
-        ready, bare, resident, proportional = [], [], [], []
+        """A second service, started on an empty state directory and again on the same; beside it an interpreter."""
+        bare, ready, again, resident, proportional = [], [], [], [], []
         for _ in range(samples):
             bare.append(self.load.program_time("exit", [python, "-c", "pass"]))
             other = Service(self.load, bin_dir, parent)
             try:
                 ready.append(other.start())
+                other.stop()
+                again.append(other.start())
                 memory = other.memory()
             finally:
                 other.stop()
+                self._started.append(other)
             resident.append(memory[0])
             proportional.append(memory[1])
-        self.results.add_round("python.start", bare)
-        self.results.add_round("service.ready", ready)
-        self.results.add_round("service.memory_fresh", resident)
-        self.results.add_round("service.memory_fresh_pss", proportional)
+        for name, values in (("python.start", bare), ("service.ready", ready), ("service.ready_again", again),
+                             ("service.memory_fresh", resident), ("service.memory_fresh_pss", proportional)):
+            self.results.add_round(name, values)
+
+    def close(self):
+        """Removes the directories of start(): only now, because removing many files makes the next ones slow to create."""
+        for other in self._started:
+            other.remove()
 
     def memory(self):
         """Of the service that has done all the work of this run so far and holds no sandbox now."""

@@ -36,28 +36,38 @@ class Service:
         self.directory = None
 
     def start(self):
-        """Returns microseconds until GET /health answered 200."""
-        # Not 0700: the server that works in it is not root.
-        self.directory = tempfile.mkdtemp(prefix="osb-bench-", dir=self._parent)
-        os.chmod(self.directory, 0o755)
+        """Returns microseconds until GET /health answered 200. The state directory is empty the first time."""
+        if self.directory is None:
+            # Not 0700: the server that works in it is not root.
+            self.directory = tempfile.mkdtemp(prefix="osb-bench-", dir=self._parent)
+            os.chmod(self.directory, 0o755)
         self.port = free_port()
         config = os.path.join(self.directory, "config.toml")
+        log = os.path.join(self.directory, "log")
         with open(config, "w", encoding="utf-8") as file:
             file.write(f'[server]\nhost = "127.0.0.1"\nport = {self.port}\n'
                        f'[runtime]\ntype = "native"\n'
                        f'[native]\nstate_dir = "{self.directory}/state"\n')
-        took, pid = self._load.ask("start", self.port, self._program, "--config", config)
+        try:
+            took, pid = self._load.ask("start", self.port, log, self._program, "--config", config)
+        except BenchError as error:
+            with open(log, encoding="utf-8", errors="replace") as file:
+                raise BenchError(f"{error}\n{''.join(file.readlines()[-20:])}") from error
         self.pid = int(pid)
         return took
 
     def stop(self):
-        if self.pid is None:
-            return
-        pid, self.pid = self.pid, None
-        try:
+        if self.pid is not None:
+            pid, self.pid = self.pid, None
             self._load.ask("stop", pid)
+
+    def remove(self):
+        """Stops it and removes what it left."""
+        try:
+            self.stop()
         finally:
-            shutil.rmtree(self.directory, ignore_errors=True)
+            if self.directory is not None:
+                shutil.rmtree(self.directory, ignore_errors=True)
 
     def call(self, method, path, body=None):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)

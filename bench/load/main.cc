@@ -12,7 +12,7 @@
 //   run ID COMMAND               -> us until the whole answer is there
 //   ping ID                      -> us
 //   first                        -> us_total us_create us_delete: create, `echo x`, until its output; then
-//   delete program first|exit ARGV...   -> us start PORT ARGV...           -> us pid, when GET /health
+//   delete program first|exit ARGV...   -> us start PORT LOG ARGV...       -> us pid, when GET /health
 //   answers 200 stop PID                     -> us
 
 #include <errno.h>
@@ -53,8 +53,9 @@ class CoProcess {
                                words[1] == "first" ? Until::first_byte : Until::exit, problem_);
       return took ? number(*took) : "";
     }
-    if (verb == "start" && words.size() > 2) {
-      auto started = start_service(atoi(words[1].c_str()), {words.begin() + 2, words.end()}, problem_);
+    if (verb == "start" && words.size() > 3) {
+      auto started =
+          start_service(atoi(words[1].c_str()), words[2], {words.begin() + 3, words.end()}, problem_);
       return started ? number(started->us) + "\t" + std::to_string(started->pid) : "";
     }
     if (verb == "stop" && words.size() == 2) {

@@ -92,7 +92,8 @@ std::optional<double> time_program(const Words& argv, Until until, std::string& 
   return first - start;
 }
 
-std::optional<Started> start_service(int port, const Words& argv, std::string& problem) {
+std::optional<Started> start_service(int port, const std::string& log, const Words& argv,
+                                     std::string& problem) {
   auto args = pointers(argv);
   double start = now_us();
   pid_t pid = ::fork();
@@ -100,8 +101,8 @@ std::optional<Started> start_service(int port, const Words& argv, std::string& p
     // A bench that is interrupted must not leave a service behind.
     ::prctl(PR_SET_PDEATHSIG, SIGTERM);
     int null = ::open("/dev/null", O_RDWR);
-    ::dup2(null, 0);
-    ::dup2(2, 1);  // our standard output speaks a protocol
+    int out = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
+    if (null < 0 || out < 0 || ::dup2(null, 0) < 0 || ::dup2(out, 1) < 0 || ::dup2(out, 2) < 0) ::_exit(126);
     ::execvp(args[0], args.data());
     ::_exit(127);
   }

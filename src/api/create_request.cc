@@ -49,6 +49,17 @@ void decode_env(const Field& field, CreateRequest& out) {
   }
 }
 
+// The one optional member that has no null: whoever asks for protection must say so or leave it out.
+void decode_secure_access(const Field& body, CreateRequest& out) {
+  Field secure = body.any_of({"secureAccess", "secure_access"});
+  const auto* object = body.raw() ? body.raw()->if_object() : nullptr;
+  for (const char* name : {"secureAccess", "secure_access"}) {
+    const auto* value = object ? object->if_contains(name) : nullptr;
+    if (value && value->is_null()) secure.complain("bool_type", "must be true or false, not null");
+  }
+  out.secure_access = secure.boolean().value_or(false);
+}
+
 void decode_entrypoint(const Field& field, CreateRequest& out) {
   out.entrypoint = field.string_list();
   if (!out.entrypoint) return;
@@ -85,7 +96,7 @@ CreateRequest decode_fields(const Field& body) {
   if (Field proxy = body.any_of({"credentialProxy", "credential_proxy"}); proxy.present()) {
     out.credential_proxy = proxy["enabled"].boolean().value_or(false);
   }
-  out.secure_access = body.any_of({"secureAccess", "secure_access"}).boolean().value_or(false);
+  decode_secure_access(body, out);
   if (Field volumes = body["volumes"]; volumes.present()) out.volumes = decode_volumes(volumes);
   out.hooks = decode_hooks(body["lifecycle"]);
   out.extensions = body["extensions"].string_map().value_or(std::map<std::string, std::string>{});

@@ -42,7 +42,7 @@ TEST(CreateRequest, TheDocumentedExample) {
 TEST(CreateRequest, ExplicitNullsAreAbsent) {
   auto plan = decode(R"({"image":{"uri":"host","auth":null},"snapshotId":null,"platform":null,"timeout":null,
     "resourceLimits":{},"resourceRequests":null,"env":null,"metadata":null,"entrypoint":["a"],"networkPolicy":null,
-    "credentialProxy":null,"secureAccess":null,"volumes":null,"lifecycle":null,"templateId":null,"extensions":null})");
+    "credentialProxy":null,"volumes":null,"lifecycle":null,"templateId":null,"extensions":null})");
   ASSERT_TRUE(plan) << plan.error().message;
   EXPECT_FALSE(plan->timeout);
   EXPECT_FALSE(plan->metadata);
@@ -154,6 +154,7 @@ TEST(CreateRequest, SchemaMistakesAre422WithTheirPlace) {
       {body_with(R"(,"platform":{"os":"linux"})"), "missing", R"(["body","platform","arch"])"},
       {body_with(R"(,"platform":"linux/amd64")"), "model_attributes_type", R"(["body","platform"])"},
       {body_with(R"(,"secureAccess":"maybe")"), "bool_parsing", R"(["body","secureAccess"])"},
+      {body_with(R"(,"secureAccess":null)"), "bool_type", R"(["body","secureAccess"])"},
       {body_with(R"(,"credentialProxy":{"enabled":2})"), "bool_parsing",
        R"(["body","credentialProxy","enabled"])"},
       {body_with(R"(,"networkPolicy":{"egress":[{"action":"allow"}]})"), "missing",

@@ -255,6 +255,13 @@ ApiError backend_connection_failed(std::string_view id, int port, const Error& e
           .remedy = "start a server in the sandbox that listens on this port, on 127.0.0.1 or all addresses"};
 }
 
+ApiError upgrade_refused() {
+  return {.status = 400,
+          .code = "GENERAL::UNKNOWN_ERROR",
+          .message = "The request asks for a WebSocket but is not a WebSocket handshake.",
+          .remedy = "Use a WebSocket client, or leave out the Upgrade field."};
+}
+
 ApiError backend_timeout(int port) {
   return {.status = 504,
           .code = "BACKEND_TIMEOUT",

@@ -14,7 +14,8 @@ constexpr const char* kDefaultStateDir = "/var/lib/opensandbox";
 // `see` is the command whose help to read; its first word is the program.
 PrintAndExit usage(std::string_view message, std::string_view see) {
   std::string_view program = see.substr(0, see.find(' '));
-  return {.out = "", .err = fmt::format("{}: {}\n  see: {} --help\n", program, message, see), .status = kUsage};
+  return {
+      .out = "", .err = fmt::format("{}: {}\n  see: {} --help\n", program, message, see), .status = kUsage};
 }
 
 // Help, version and mistakes all end parsing with an exception; this is what it says.

@@ -36,7 +36,7 @@ TEST(RunInChild, SurvivesACrash) {
 TEST(RunInChild, ChangesStayInTheChild) {
   auto before = ::getpgrp();
   auto got = run_in_child([]() -> Result<std::string> {
-    ::chdir("/");
+    if (::chdir("/") < 0) return fail_errno("chdir");
     return std::to_string(::getpid());
   });
   EXPECT_NE(*got, std::to_string(::getpid()));

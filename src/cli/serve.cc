@@ -1,7 +1,10 @@
 #include "cli/serve.h"
 
 #include <fmt/format.h>
+
 #include <unistd.h>
+#include <chrono>
+#include <thread>
 
 #include <cstdlib>
 
@@ -39,8 +42,19 @@ Result<ConfigText> read_config(const ServeOptions& options) {
   return ConfigText{};
 }
 
+// After a kill -9 of the launcher its server, and with it the port, lives on for a moment: whoever starts the
+// service again at once must not fail for that.
+constexpr auto kPortPatience = std::chrono::seconds(3);
+
 Result<Fd> listen_for_clients(const server::ServerSection& section) {
-  auto listener = io::listen_tcp(section.host, section.port, static_cast<int>(section.backlog));
+  auto give_up = std::chrono::steady_clock::now() + kPortPatience;
+  auto listen = [&] { return io::listen_tcp(section.host, section.port, static_cast<int>(section.backlog)); };
+  auto listener = listen();
+  while (!listener && listener.error().sys_errno == EADDRINUSE &&
+         std::chrono::steady_clock::now() < give_up) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    listener = listen();
+  }
   if (listener) return listener;
   Error error = std::move(listener.error()).in(fmt::format("listen on {}:{}", section.host, section.port));
   if (error.sys_errno == EADDRINUSE) {

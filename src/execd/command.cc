@@ -92,7 +92,7 @@ Result<Fd> Command::open_pipe(std::optional<Output>& output) {
   // Only our end: the child's programs expect a blocking standard output, and the two ends have flags of
   // their own.
   if (::fcntl(read_end.get(), F_SETFL, O_NONBLOCK) < 0) return fail_errno("pipe");
-  output.emplace(Output{Pipe(core_.executor), {}});
+  output.emplace(Output{Pipe(core_.executor), LineSplitter()});
   boost::system::error_code error;
   output->pipe.assign(read_end.get(), error);
   if (error) return std::unexpected(io::to_error("pipe", error));

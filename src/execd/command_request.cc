@@ -106,7 +106,7 @@ std::expected<CommandSpec, ApiError> decode_command(const boost::json::value& bo
   }
   spec.credentials = uid ? credentials_of(*uid, gid) : core.identity;
   if (spec.argv.empty()) {
-    Shell shell = find_shell(core.env);
+    ShellProgram shell = find_shell(core.env);
     spec.program = shell.file;
     spec.argv = {shell.name, "-c", spec.content};
   }
@@ -134,7 +134,7 @@ std::expected<std::string, ApiError> resolve_cwd(std::string_view cwd, const Env
   return std::move(*path);
 }
 
-Shell find_shell(const Environment& env) {
+ShellProgram find_shell(const Environment& env) {
   std::vector<std::string> path;
   if (const std::string* value = env.find("PATH")) path.push_back("PATH=" + *value);
   for (const char* name : {"bash", "sh"}) {

@@ -20,9 +20,9 @@ std::expected<std::string, ApiError> resolve_cwd(std::string_view cwd, const Env
                                                  std::string_view base);
 
 // The file of bash, else of sh, in the PATH of `env`.
-struct Shell {
+struct ShellProgram {
   std::string name, file;  // file is "" when neither exists
 };
-Shell find_shell(const Environment& env);
+ShellProgram find_shell(const Environment& env);
 
 }  // namespace osb::execd

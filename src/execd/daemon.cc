@@ -14,7 +14,12 @@
 #include "execd/command_routes.h"
 #include "execd/control.h"
 #include "execd/file_routes.h"
+#include "execd/isolated_routes.h"
+#include "execd/metrics.h"
 #include "execd/process_setup.h"
+#include "execd/pty_routes.h"
+#include "execd/session_routes.h"
+#include "execd/watch_routes.h"
 #include "io/socket.h"
 
 namespace osb::execd {
@@ -58,10 +63,19 @@ class Daemon {
         command_routes_(core_, commands_),
         workers_(core_.executor),
         file_routes_(core_, workers_),
+        session_routes_(core_, workers_),
+        metrics_routes_(core_, workers_),
+        pty_routes_(core_, workers_),
         housekeeping_(core_.executor, commands_),
         server_(core_.executor, [this](http::Request& q, http::ResponseWriter& r) { return serve(q, r); }) {
     command_routes_.add_to(api_.router());
     file_routes_.add_to(api_.router());
+    session_routes_.add_to(api_.router());
+    metrics_routes_.add_to(api_.router());
+    pty_routes_.add_to(api_.router());
+    add_watch_route(api_.router(), core_);
+    add_isolated_routes(api_.router());
+    command_routes_.also_interrupt([this](std::string id) { return interrupt_session(std::move(id)); });
   }
 
   Core& core() { return core_; }
@@ -73,6 +87,7 @@ class Daemon {
     housekeeping_.activity();
     co_await api_.handle(request, response);
   }
+  io::Task<bool> interrupt_session(std::string id) { co_return session_routes_.destroy(id); }
   Result<Fd> listen();
   io::Task<> run_control(int* code);
   io::Task<> wait_for_termination();
@@ -85,6 +100,9 @@ class Daemon {
   CommandRoutes command_routes_;
   Workers workers_;
   FileRoutes file_routes_;
+  SessionRoutes session_routes_;
+  MetricsRoutes metrics_routes_;
+  PtyRoutes pty_routes_;
   Housekeeping housekeeping_;
   http::Server server_;
 };

@@ -37,26 +37,26 @@ TEST_F(FileOps, remove_file) {
   EXPECT_TRUE(remove_file(at("f")));
   EXPECT_FALSE(exists("f"));
   EXPECT_TRUE(remove_file(at("f"))) << "missing is success";
-  ::mkdir(at("d").c_str(), 0755);
+  ASSERT_EQ(::mkdir(at("d").c_str(), 0755), 0);
   EXPECT_FALSE(remove_file(at("d")));
-  ::symlink("d", at("to-dir").c_str());
+  ASSERT_EQ(::symlink("d", at("to-dir").c_str()), 0);
   EXPECT_FALSE(remove_file(at("to-dir")));
-  ::symlink("nowhere", at("dangling").c_str());
+  ASSERT_EQ(::symlink("nowhere", at("dangling").c_str()), 0);
   EXPECT_TRUE(remove_file(at("dangling")));
   EXPECT_FALSE(exists("dangling"));
 }
 
 TEST_F(FileOps, remove_tree_does_not_follow_links) {
-  ::mkdir(at("keep").c_str(), 0755);
+  ASSERT_EQ(::mkdir(at("keep").c_str(), 0755), 0);
   put("keep/f", "x");
-  ::mkdir(at("d").c_str(), 0755);
-  ::mkdir(at("d/e").c_str(), 0755);
+  ASSERT_EQ(::mkdir(at("d").c_str(), 0755), 0);
+  ASSERT_EQ(::mkdir(at("d/e").c_str(), 0755), 0);
   put("d/e/f", "x");
-  ::symlink("../keep", at("d/link").c_str());
+  ASSERT_EQ(::symlink("../keep", at("d/link").c_str()), 0);
   EXPECT_TRUE(remove_tree(at("d")));
   EXPECT_FALSE(exists("d"));
   EXPECT_EQ(get("keep/f"), "x");
-  ::symlink("keep", at("link").c_str());
+  ASSERT_EQ(::symlink("keep", at("link").c_str()), 0);
   EXPECT_TRUE(remove_tree(at("link")));
   EXPECT_TRUE(exists("keep/f"));
   EXPECT_TRUE(remove_tree(at("nope")));
@@ -78,11 +78,11 @@ TEST_F(FileOps, move) {
 }
 
 TEST_F(FileOps, copy_tree_keeps_what_it_can) {
-  ::mkdir(at("s").c_str(), 0755);
-  ::mkdir(at("s/d").c_str(), 0755);
+  ASSERT_EQ(::mkdir(at("s").c_str(), 0755), 0);
+  ASSERT_EQ(::mkdir(at("s/d").c_str(), 0755), 0);
   put("s/d/f", "content");
   ::chmod(at("s/d/f").c_str(), 0640);
-  ::symlink("f", at("s/d/l").c_str());
+  ASSERT_EQ(::symlink("f", at("s/d/l").c_str()), 0);
   ::chmod(at("s/d").c_str(), 0555);
   timespec times[2] = {{1000, 0}, {2000, 0}};
   ::utimensat(AT_FDCWD, at("s/d").c_str(), times, 0);

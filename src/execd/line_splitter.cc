@@ -12,6 +12,14 @@ size_t LineSplitter::find_line_end(std::string_view bytes) {
   return lf ? until : bytes.npos;
 }
 
+void LineSplitter::drop_final_cr(std::string_view& tail) {
+  if (!tail.empty()) {
+    if (tail.back() == '\r') tail.remove_suffix(1);
+  } else if (!partial_.empty() && partial_.back() == '\r') {
+    partial_.pop_back();
+  }
+}
+
 size_t LineSplitter::cut_point(std::string_view text) {
   if (text.size() <= kMaxText) return text.size();
   // At most three continuation bytes belong to the code point that the limit falls into. More of them are no

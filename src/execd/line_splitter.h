@@ -16,6 +16,9 @@ namespace osb::execd {
 
 class LineSplitter {
  public:
+  enum class CarriageReturn { ends_line, is_text };
+  explicit LineSplitter(CarriageReturn cr = CarriageReturn::ends_line) : cr_(cr) {}
+
   // Longer lines become several texts, cut between code points: one client gives up on lines above 4 MiB.
   static constexpr size_t kMaxText = 256 * 1024;
 
@@ -30,13 +33,15 @@ class LineSplitter {
           continue;
         }
       }
-      size_t end = find_line_end(bytes);
+      size_t end = cr_ == CarriageReturn::ends_line ? find_line_end(bytes) : bytes.find('\n');
       if (end == bytes.npos) {
         hold(bytes, emit);
         return;
       }
       after_cr_ = bytes[end] == '\r';
-      end_line(bytes.substr(0, end), emit);
+      std::string_view line = bytes.substr(0, end);
+      if (cr_ == CarriageReturn::is_text) drop_final_cr(line);
+      end_line(line, emit);
       bytes.remove_prefix(end + 1);
     }
   }
@@ -44,6 +49,8 @@ class LineSplitter {
   // The stream has ended: whatever waits is a line.
   template <class Emit>
   void flush(Emit&& emit) {
+    std::string_view nothing;
+    if (cr_ == CarriageReturn::is_text) drop_final_cr(nothing);
     if (!partial_.empty()) end_line({}, emit);
     cut_ = false;
   }
@@ -52,6 +59,8 @@ class LineSplitter {
   static size_t find_line_end(std::string_view bytes);
   // The longest prefix of at most kMaxText bytes that does not end inside a code point.
   static size_t cut_point(std::string_view text);
+
+  void drop_final_cr(std::string_view& tail);
 
   template <class Emit>
   void hold(std::string_view bytes, Emit& emit) {
@@ -87,6 +96,7 @@ class LineSplitter {
     cut_ = false;
   }
 
+  CarriageReturn cr_;
   std::string partial_;
   bool after_cr_ = false;
   bool blank_ = true;  // nothing precedes, or a blank line does

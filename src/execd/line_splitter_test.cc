@@ -11,8 +11,10 @@ namespace {
 using testing::ElementsAre;
 using Texts = std::vector<std::string>;
 
-Texts split_pieces(const std::vector<std::string>& pieces) {
-  LineSplitter splitter;
+using CarriageReturn = LineSplitter::CarriageReturn;
+
+Texts split_pieces(const std::vector<std::string>& pieces, CarriageReturn cr = CarriageReturn::ends_line) {
+  LineSplitter splitter(cr);
   Texts out;
   auto emit = [&](std::string_view text) { out.emplace_back(text); };
   for (const auto& piece : pieces) splitter.feed(piece, emit);
@@ -21,14 +23,14 @@ Texts split_pieces(const std::vector<std::string>& pieces) {
 }
 
 // Every way of cutting the input in two, and byte by byte, gives the same texts.
-Texts split(const std::string& input) {
-  Texts whole = split_pieces({input});
+Texts split(const std::string& input, CarriageReturn cr = CarriageReturn::ends_line) {
+  Texts whole = split_pieces({input}, cr);
   for (size_t i = 0; i <= input.size(); ++i) {
-    EXPECT_EQ(split_pieces({input.substr(0, i), input.substr(i)}), whole) << "cut at " << i;
+    EXPECT_EQ(split_pieces({input.substr(0, i), input.substr(i)}, cr), whole) << "cut at " << i;
   }
   std::vector<std::string> bytes;
   for (char c : input) bytes.emplace_back(1, c);
-  EXPECT_EQ(split_pieces(bytes), whole);
+  EXPECT_EQ(split_pieces(bytes, cr), whole);
   return whole;
 }
 
@@ -53,6 +55,16 @@ TEST(LineSplitter, carriage_returns) {
   EXPECT_THAT(split("a\r\n\r\nb\r\n"), ElementsAre("a", "\n\n", "b"));
   EXPECT_THAT(split("\r"), ElementsAre("\n"));
   EXPECT_THAT(split("a\n\rb"), ElementsAre("a", "\n\n", "b"));
+}
+
+TEST(LineSplitter, sessions_keep_carriage_returns_inside_a_line) {
+  auto text = CarriageReturn::is_text;
+  EXPECT_THAT(split("p 1%\rp 2%\rdone\n", text), ElementsAre("p 1%\rp 2%\rdone"));
+  EXPECT_THAT(split("x\r\ny", text), ElementsAre("x", "y"));
+  EXPECT_THAT(split("x\r\r\n", text), ElementsAre("x\r"));
+  EXPECT_THAT(split("a\r\n\r\nb", text), ElementsAre("a", "\n\n", "b"));
+  EXPECT_THAT(split("tail\r", text), ElementsAre("tail"));
+  EXPECT_THAT(split("\r", text), ElementsAre());
 }
 
 TEST(LineSplitter, bytes_pass_unchanged) {

@@ -1,9 +1,9 @@
 #pragma once
 
-// The strictness layer. Beast is lenient where leniency is dangerous behind or in front of a proxy (two Host
-// lines, foldings, odd Transfer-Encoding values, ...). check_request_head() sees the raw bytes of a head
-// first, up to and including the empty line, and refuses whatever two parsers could read differently. The
-// rejection table is head_check_test.cc.
+// The strictness layer. A head that two parsers could read differently is how requests are smuggled past a
+// proxy (two Host lines, foldings, odd Transfer-Encoding values, ...). check_request_head() sees the raw
+// bytes of a head, up to and including the empty line, and refuses such a one. The server reads heads with
+// the very same code (head_parse.h). The rejection table is head_check_test.cc.
 
 #include <string_view>
 

@@ -4,8 +4,8 @@
 #include <boost/asio/this_coro.hpp>
 
 #include "base/strings.h"
-#include "http/head_parse.h"
 #include "http/tunnel.h"
+#include "http/websocket.h"
 
 namespace osb::http {
 namespace {
@@ -48,11 +48,6 @@ class HeadTimer {
   std::shared_ptr<State> state_ = std::make_shared<State>();
 };
 
-bool asks_for_websocket(const RequestHead& head) {
-  return head.method == "GET" && head.http_1_1 && list_contains(head.headers.get("connection"), "upgrade") &&
-         iequals(head.headers.get("upgrade"), "websocket");
-}
-
 class Exchange {
  public:
   Exchange(Request& request, ResponseWriter& response, ClientConnection& upstream, Forward& what,
@@ -61,7 +56,8 @@ class Exchange {
         response_(response),
         upstream_(upstream),
         what_(what),
-        upgrade_(asks_for_websocket(request.head) && request.body->length() == 0),
+        upgrade_(wants_websocket(request.head) && request.head.method == "GET" &&
+                 request.body->length() == 0),
         head_timer_(executor, upstream.socket()) {
     response_.when_closed([this] { client_has_gone(); });
   }

@@ -151,9 +151,12 @@ Result<Sandboxes::Starting> Sandboxes::start(const Plan& plan) {
   mark(range, true);
   undo.push([&] { mark(range, false); });
   std::vector<std::string> layers;
+  size_t lowers = 0;
   for (const Step& step : plan.steps) {
     if (step.kind == Step::Kind::overlay) layers.push_back(step.name);
+    lowers += step.lowers.size();
   }
+  TRY(state_->ensure_lowers(lowers));
   Prepared ready = TRY(prepare_steps(plan, *settings_, *state_));
   TRY(state_->create_sandbox(plan.id, range, layers));
   undo.push([&] { (void)state_->discard(plan.id); });

@@ -16,6 +16,9 @@ class StateDir {
   // Makes what is missing, with the right owners, and takes the lock: one service per state directory.
   static Result<StateDir> open(const Settings& settings);
 
+  // Empty directories that a sandbox being made covers with its layers, in its own mount namespace.
+  Result<void> ensure_lowers(size_t count);
+
   // Directories <layer>.upper and <layer>.work for each layer, owned by the sandbox's root.
   // Code::already_exists.
   Result<void> create_sandbox(const std::string& id, uint32_t first_id,
@@ -33,6 +36,9 @@ class StateDir {
   // A listening socket that only the service's group may connect to.
   Result<Fd> listen(const std::string& id, const char* suffix) const;
 
+  // At the end: takes the directory of sockets away when no sandbox needs it.
+  void leave() const;
+
   bool trash_is_empty() const;
   // In a process of its own: removes everything in the trash with no more rights than that takes, then exits.
   [[noreturn]] void run_trash_worker() const;
@@ -43,6 +49,7 @@ class StateDir {
   explicit StateDir(const Settings& settings) : settings_(&settings) {}
   const Settings* settings_;
   Fd lock_, sandboxes_, trash_;
+  size_t lowers_ = 0;  // how many there are
 };
 
 }  // namespace osb::launcher

@@ -16,7 +16,7 @@ namespace osb::server {
 
 class ConnectionPool {
  public:
-  static constexpr size_t kPerSandbox = 32;
+  static constexpr size_t kPerSandbox = 16;
   static constexpr size_t kTotal = 512;
   static constexpr auto kMaxIdle = std::chrono::seconds(60);
   using Instant = std::chrono::steady_clock::time_point;

@@ -48,7 +48,8 @@ bool is_open_proxy_path(std::string_view raw_path) {
 Task<> Gate::handle(Request& request, ResponseWriter& response) {
   request.request_id = request_id_of(request);
   response.always("X-Request-ID", request.request_id);
-  if (auto allowed = check_origin(config_, request.head.headers); !allowed) {
+  Target target = is_open_proxy_path(request.head.path()) ? Target::proxied : Target::api;
+  if (auto allowed = check_origin(config_, request.head, target); !allowed) {
     co_return co_await answer_error(request, response, std::move(allowed.error()));
   }
   if (is_preflight(request.head)) {

@@ -123,9 +123,24 @@ TEST(Gate, WithoutAKeyPagesOfOtherOriginsAreRefused) {
       server.call("GET", "/health", "", {{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Mode", "navigate"}})
           .status,
       200);
+  // A page of this server's own origin is one that a sandbox serves: it may follow links, not drive the API.
   EXPECT_EQ(server.call("GET", "/health", "", {{"Sec-Fetch-Site", "same-origin"}, {"Sec-Fetch-Mode", "cors"}})
                 .status,
-            200);
+            403);
+  EXPECT_EQ(server
+                .call("POST", "/v1/sandboxes", "{}",
+                      {{"Sec-Fetch-Site", "same-origin"}, {"Sec-Fetch-Mode", "navigate"}})
+                .status,
+            403);
+  EXPECT_EQ(
+      server.call("GET", "/health", "", {{"Sec-Fetch-Site", "same-origin"}, {"Sec-Fetch-Mode", "navigate"}})
+          .status,
+      200);
+  EXPECT_NE(server
+                .call("GET", "/sandboxes/x/proxy/8000/", "",
+                      {{"Sec-Fetch-Site", "same-origin"}, {"Sec-Fetch-Mode", "cors"}})
+                .status,
+            403);
   EXPECT_EQ(
       server.call("GET", "/health", "", {{"Sec-Fetch-Site", "none"}, {"Sec-Fetch-Mode", "navigate"}}).status,
       200);

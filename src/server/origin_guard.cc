@@ -47,19 +47,24 @@ std::string_view host_without_port(std::string_view host) {
   return host.substr(0, host.find(':'));
 }
 
-api::ApiResult<> check_origin(const Config& config, const http::Headers& headers) {
+api::ApiResult<> check_origin(const Config& config, const http::RequestHead& head, Target target) {
   if (config.has_key()) return {};
+  const http::Headers& headers = head.headers;
   std::string_view host = headers.get("Host");
   if (!host.empty() && !is_own_host(config, host)) return api::refuse(api::host_not_allowed(host));
+  std::string_view site = headers.get("Sec-Fetch-Site");
+  bool follows_link =
+      headers.get("Sec-Fetch-Mode") == "navigate" && (head.method == "GET" || head.method == "HEAD");
+  if (target == Target::api && site == "same-origin" && !follows_link) {
+    return api::refuse(api::origin_not_allowed("a page that a sandbox serves"));
+  }
   if (const std::string* origin = headers.find("Origin")) {
     if (is_same_origin(*origin, host) || is_listed(config, *origin)) return {};
     return api::refuse(api::origin_not_allowed(*origin));
   }
   // Browsers send no Origin with images, scripts and the like of another site, but they do say where those
   // come from. Only a link that somebody follows is fine.
-  std::string_view site = headers.get("Sec-Fetch-Site");
-  if (!site.empty() && site != "same-origin" && site != "none" &&
-      headers.get("Sec-Fetch-Mode") != "navigate") {
+  if (!site.empty() && site != "same-origin" && site != "none" && !follows_link) {
     return api::refuse(api::origin_not_allowed("another site"));
   }
   return {};

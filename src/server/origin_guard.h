@@ -17,7 +17,10 @@ namespace osb::server {
 // "host[:port]" without its port; brackets stay.
 std::string_view host_without_port(std::string_view host);
 
-api::ApiResult<> check_origin(const Config& config, const http::Headers& headers);
+// Pages that sandboxes serve through the proxy have this server's own origin. They may load more from
+// sandboxes, but not drive the API: that is the difference which `target` makes.
+enum class Target { api, proxied };
+api::ApiResult<> check_origin(const Config& config, const http::RequestHead& head, Target target);
 
 // Fields for an answer to a page of another origin; empty when the request has no Origin or the page may not
 // read.

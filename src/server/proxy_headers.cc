@@ -53,7 +53,6 @@ http::RequestHead upstream_head(const http::Request& request, const ProxyTarget&
   if (const std::string* host = request.head.headers.find("Host"))
     head.headers.add("X-Forwarded-Host", *host);
   if (!request.peer.empty()) head.headers.add("X-Forwarded-For", request.peer);
-  head.headers.add("X-Forwarded-Prefix", target.prefix);
   return head;
 }
 

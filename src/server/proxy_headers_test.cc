@@ -90,7 +90,6 @@ TEST(ProxyHeaders, ForwardingFieldsAreOfThisConnection) {
       {"X-Forwarded-For", "203.0.113.9"},
       {"X-Forwarded-Host", "front.example:1"},
       {"X-Forwarded-Proto", "http"},
-      {"X-Forwarded-Prefix", "/v1/sandboxes/x/proxy/8000"},
   };
   for (auto [name, value] : expected) {
     auto count =

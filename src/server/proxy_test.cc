@@ -25,7 +25,7 @@ TEST(Proxy, RelaysARequestAndItsAnswer) {
   EXPECT_EQ(reply.status, 200);
   EXPECT_THAT(reply.body, AllOf(StartsWith("POST /a%2Fb?x=1&x\n"), HasSubstr("X-Mine: 1\n"),
                                 HasSubstr("\n\npayload"), HasSubstr("X-Forwarded-For: 127.0.0.1\n"),
-                                HasSubstr("X-Forwarded-Prefix: " + base + "\n"), Not(HasSubstr("s3cret"))));
+                                Not(HasSubstr("X-Forwarded-Prefix")), Not(HasSubstr("s3cret"))));
   EXPECT_FALSE(reply.headers.contains("Server"));
   EXPECT_NE(reply.headers.get("X-Request-ID"), "theirs");
   EXPECT_EQ(server.call("GET", base + "/teapot").status, 418);

@@ -1,5 +1,7 @@
 #include "api/error_catalogue.h"
+#include "base/strings.h"
 #include "http/reverse_proxy.h"
+#include "http/websocket.h"
 #include "server/proxy_headers.h"
 #include "server/routes.h"
 
@@ -61,6 +63,9 @@ Task<> proxy(Service& service, Request& request, ResponseWriter& response) {
     refusal = api::not_implemented("SANDBOX::UNSUPPORTED", "Network policies and the credential vault");
   } else if (auto reachable = check_reachable(service, id); !reachable) {
     refusal = std::move(reachable.error());
+  } else if (iequals(request.head.headers.get("Upgrade"), "websocket") &&
+             !http::wants_websocket(request.head)) {
+    refusal = api::upgrade_refused();
   }
   if (refusal) co_return co_await answer_error(request, response, std::move(*refusal));
 

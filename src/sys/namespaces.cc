@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -51,9 +52,14 @@ Result<Fd> create_user_namespace(uint32_t base, uint32_t count) {
   args.flags = CLONE_NEWUSER | CLONE_PIDFD;
   args.pidfd = reinterpret_cast<uint64_t>(&pidfd);
   args.exit_signal = 0;  // reaped below, and nobody else's business
+  pid_t parent = ::getpid();
   long pid = ::syscall(SYS_clone3, &args, sizeof args);
   if (pid == 0) {
-    while (true) ::pause();
+    // It must not outlive a killed parent, and hold none of its descriptors (a listening port, a lock) meanwhile.
+    ::syscall(SYS_close_range, 0, ~0U, 0);
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    while (::getppid() == parent) ::pause();
+    ::_exit(0);
   }
   if (pid < 0) return fail_errno("clone for a user namespace");
   Fd child(pidfd);

@@ -42,6 +42,10 @@ class Sdk:
     def go(self, value):
         return self.loop.run_until_complete(value) if inspect.isawaitable(value) else value
 
+    def breathe(self):
+        """Lets what the client does in the background go on."""
+        self.loop.run_until_complete(asyncio.sleep(0.005))
+
     def config(self, **more):
         return self.Config(domain=self.domain, api_key=self.key, request_timeout=timedelta(seconds=20), **more)
 
@@ -90,6 +94,20 @@ def shared(request, service):
     made.sandbox = made.create(env={"COLOUR": "blue"})
     yield made
     made.finish()
+
+
+@pytest.fixture
+def needs_route(api):
+    """Skips a test whose route the daemon says it does not have (yet)."""
+
+    def check(sandbox, method, path):
+        reply = api.execd(sandbox.id, method, path)
+        if reply.status == 404 and "no route" in reply.json["message"]:
+            pytest.skip(f"the daemon does not serve {method} {path} yet")
+        if (method, path) == ("POST", "/session") and reply.status == 200:
+            api.execd(sandbox.id, "DELETE", f"/session/{reply.json['session_id']}")
+
+    return check
 
 
 @pytest.fixture(params=["sync", "async"])

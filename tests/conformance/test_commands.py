@@ -102,7 +102,8 @@ def test_set_env(sdk):
         assert (text_of(ran), ran.exit_code) == (value, 0)
 
 
-def test_session(shared):
+def test_session(shared, needs_route):
+    needs_route(shared.sandbox, "POST", "/session")
     commands = shared.sandbox.commands
     session = shared.go(commands.create_session(working_directory="/tmp"))
     shared.go(commands.run_in_session(session, "export KEPT=yes; cd /usr"))
@@ -111,7 +112,8 @@ def test_session(shared):
     shared.go(commands.delete_session(session))
 
 
-def test_metrics(shared):
+def test_metrics(shared, needs_route):
+    needs_route(shared.sandbox, "GET", "/metrics")
     metrics = shared.go(shared.sandbox.get_metrics())
     assert metrics.cpu_count > 0
     assert 0 <= metrics.cpu_used_percentage <= 100

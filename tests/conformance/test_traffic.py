@@ -45,8 +45,12 @@ def test_create_is_reported(recorded):
     if recorded.version < (1, 0):
         pytest.skip("clients before 1.0 do not report create times")
     recorded.create()
-    reported = wait_for(lambda: [e for e in recorded.recorder.seen("POST", "/v1/metrics/events") if e.status], 5, "the client's report is answered")
-    assert [e.status for e in reported] == [204]
+
+    def reported():
+        recorded.breathe()
+        return [e.status for e in recorded.recorder.seen("POST", "/v1/metrics/events") if e.status]
+
+    assert wait_for(reported, 5, "the client's report is answered") == [204]
 
 
 def test_one_command_is_one_request(recorded):

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import os
+import socket
 import sys
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -21,7 +22,7 @@ class Handler(BaseHTTPRequestHandler):
         if name == "/cookies":
             return self.answer(200, b"", [("Set-Cookie", "a=1"), ("Set-Cookie", "b=2"), ("Server", "secret/1"), ("X-Request-ID", "theirs"), ("Connection", "X-Private"), ("X-Private", "1")])
         if name == "/drop":
-            return self.connection.close()
+            return self.connection.shutdown(socket.SHUT_RDWR)
         if name == "/websocket":
             return self.websocket()
         return self.echo()
@@ -90,4 +91,5 @@ class Handler(BaseHTTPRequestHandler):
 
 
 ThreadingHTTPServer.daemon_threads = True
+ThreadingHTTPServer.request_queue_size = 128
 ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()

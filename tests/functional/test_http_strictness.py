@@ -126,12 +126,6 @@ def test_http_1_0_is_answered_and_closed(api):
     assert replies(received) in ([200], [400], [505])
 
 
-def test_an_empty_line_first_is_tolerated(api):
-    with rawhttp.Connection(api.address, timeout=10) as connection:
-        connection.send(b"\r\nGET /health HTTP/1.1\r\n" + GOOD + b"Connection: close\r\n\r\n")
-        assert replies(connection.read_to_end()) == [200]
-
-
 def test_slow_head_does_not_block_others(api):
     with rawhttp.Connection(api.address) as slow:
         slow.send(b"GET /health HTT")

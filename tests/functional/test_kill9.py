@@ -204,7 +204,8 @@ def test_restart_storm(new_service):
     for _ in range(5):
         service.kill_both()
         service.spawn()
-        wait_for(lambda: service.server_pid(required=False), 10, "a server process appears", interval=0.001)
+        wait_for(lambda: service.process.poll() is not None or service.server_pid(required=False), 10, "a server process appears", interval=0.001)
+        assert service.process.poll() is None, f"the service did not start:\n{service.log_tail(8)}"
     service.wait_healthy()
     assert_all_work(api, old)
     assert {item["id"] for item in api.list_all()} == set(old)

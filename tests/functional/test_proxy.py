@@ -74,7 +74,7 @@ class TestRequestHeaders:
         assert values(found, "x-forwarded-for") == ["127.0.0.1"]
         assert values(found, "x-forwarded-proto") == ["http"]
         assert values(found, "x-forwarded-host") == [f"127.0.0.1:{api.address[1]}"]
-        for name in ("forwarded", "x-forwarded-port", "x-real-ip"):
+        for name in ("forwarded", "x-forwarded-port", "x-real-ip", "x-forwarded-prefix"):
             assert values(found, name) == []
 
     def test_the_rest_passes_repeated_ones_too(self, seen):

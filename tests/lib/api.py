@@ -154,6 +154,7 @@ def multipart(pairs, boundary="osb-test-boundary-7c1f"):
 
 
 def part(boundary, name, filename, media_type, data):
+    filename = filename.replace("\\", "\\\\").replace('"', '\\"')
     head = f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"; filename="{filename}"\r\nContent-Type: {media_type}\r\n\r\n'
     return head.encode() + data + b"\r\n"
 

@@ -20,8 +20,9 @@ UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
 KEPT_TABLES = re.compile(r"event|histor|audit|migration|schema|^sqlite_", re.IGNORECASE)
 
 # What the service keeps for later, by kind, and how much of it at most: user namespaces of id ranges that were in use once,
-# network namespaces made ahead of need. Anything else may differ by a few sockets.
+# network namespaces made ahead of need, idle connections to sandboxes that live. Anything else may differ by a few.
 KEPT_DESCRIPTORS = {"user": 256, "net": 8}
+IDLE_CONNECTIONS = 16
 SPARE_DESCRIPTORS = 8
 
 
@@ -29,7 +30,7 @@ SPARE_DESCRIPTORS = 8
 class Snapshot:
     mounts: set
     cgroups: set
-    processes: set
+    processes: dict  # (pid, start time) -> what it is
     namespaces: set
     descriptors: dict  # "launcher"/"server" -> Counter of kinds
     files: set
@@ -43,8 +44,8 @@ def snapshot(service):
     return Snapshot(
         mounts=mount_lines(scope, roles),
         cgroups=scope.cgroups(),
-        processes=set(processes.values()),
-        namespaces=namespaces(list(processes)),
+        processes=processes,
+        namespaces=namespaces([pid for pid, _ in processes]),
         descriptors={role: descriptors(pid, scope.state_dir) for role, pid in roles.items() if pid},
         files=state_files(scope.state_dir),
         rows=row_counts(scope.state_dir),
@@ -54,13 +55,15 @@ def snapshot(service):
 def difference(before, after):
     """Sentences about everything that is there after and was not before."""
     found = []
-    for what in ("mounts", "cgroups", "processes", "namespaces", "files"):
+    for what in ("mounts", "cgroups", "namespaces", "files"):
         found += [f"{what}: {item}" for item in sorted(getattr(after, what) - getattr(before, what))]
+    found += [f"processes: {text}" for key, text in after.processes.items() if key not in before.processes]
     for role, now in after.descriptors.items():
         was = before.descriptors.get(role, Counter())
         found += [f"descriptors of the {role}: {now[kind]} {kind} namespaces" for kind, most in KEPT_DESCRIPTORS.items() if now[kind] > most]
         more = {kind: count - was[kind] for kind, count in now.items() if count > was[kind] and kind not in KEPT_DESCRIPTORS}
-        if sum(more.values()) > SPARE_DESCRIPTORS:
+        alive = {match.group() for path in after.cgroups if (match := UUID.search(path))}
+        if sum(more.values()) > SPARE_DESCRIPTORS + IDLE_CONNECTIONS * len(alive):
             found.append(f"descriptors of the {role}: {more} more than before")
     for table, count in after.rows.items():
         if count > before.rows.get(table, 0):
@@ -128,8 +131,8 @@ def state_files(state_dir):
     found = set()
     for directory, names, files in os.walk(state_dir):
         relative = os.path.relpath(directory, state_dir)
-        if relative.count("/") >= 3:
-            names[:] = []
+        if relative.startswith("sandboxes/"):
+            names[:] = []  # a sandbox's own files come and go
             continue
         for name in names + files:
             if not re.search(r"\.(db|sqlite3?)(-wal|-shm|-journal)?$", name):

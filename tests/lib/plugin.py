@@ -1,6 +1,9 @@
 """Options, fixtures and failure reports of the system test suites. A suite's conftest.py imports everything from here."""
 
+import faulthandler
 import os
+import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -19,6 +22,24 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "long: takes minutes; runs with --long only")
+    # Whoever ends the run early must not leave services and sandboxes behind.
+    signal.signal(signal.SIGTERM, lambda *_: pytest.exit("ended by SIGTERM", returncode=143))
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item):
+    """No test hangs for ever: set-up, call and tear-down together get a bounded time."""
+    limit = 1800 if "long" in item.keywords else 150
+
+    def expired(*_):
+        faulthandler.dump_traceback(file=sys.__stderr__)
+        raise TimeoutError(f"the test took more than {limit} s")
+
+    before = signal.signal(signal.SIGALRM, expired)
+    signal.alarm(limit)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
 
 
 def pytest_collection_modifyitems(config, items):
@@ -130,6 +151,6 @@ def no_leaks(service):
 def warm_up(service):
     """One sandbox's life: teaches the scope where this service keeps its control groups, and fills lazy state."""
     api = Api(service)
-    made = api.create()
+    made = api.create(timeout=60)
     assert api.run(made["id"], "true").exit_code == 0
     assert api.delete(made["id"]).status == 204

@@ -46,7 +46,7 @@ class Connection:
         self.timeout = timeout
         self.socket = socket.create_connection(address, timeout)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.buffer = b""
+        self.buffer = bytearray()
         self.started = time.monotonic()
 
     def __enter__(self):
@@ -68,24 +68,24 @@ class Connection:
     def _fill(self):
         self.socket.settimeout(self.timeout)
         try:
-            data = self.socket.recv(65536)
+            data = self.socket.recv(262144)
         except ConnectionResetError:
             data = b""
         if not data:
-            raise Closed(self.buffer)
+            raise Closed(bytes(self.buffer))
         self.buffer += data
 
     def _take(self, size):
         while len(self.buffer) < size:
             self._fill()
-        taken, self.buffer = self.buffer[:size], self.buffer[size:]
+        taken = bytes(self.buffer[:size])
+        del self.buffer[:size]
         return taken
 
     def _take_until(self, mark):
-        while mark not in self.buffer:
+        while (end := self.buffer.find(mark)) < 0:
             self._fill()
-        taken, self.buffer = self.buffer.split(mark, 1)
-        return taken
+        return self._take(end + len(mark))[:end]
 
     def read_head(self):
         """The next response's head; informational answers (1xx) are returned as they come."""
@@ -132,8 +132,7 @@ class Connection:
             try:
                 self._fill()
             except Closed:
-                taken, self.buffer = self.buffer, b""
-                return taken
+                return self._take(len(self.buffer))
 
     def is_readable(self, timeout=0.0):
         return bool(self.buffer) or bool(select.select([self.socket], [], [], timeout)[0])

@@ -78,10 +78,11 @@ class Recorder:
         while (head := replies.head()) is not None:
             line, headers = parse(head)
             status = int(line[1])
+            if status != 100:
+                exchange.status = status  # before the client can see it
             client.sendall(head)
             if status == 100:
                 continue
-            exchange.status = status
             no_body = status in (204, 304) or exchange.method == "HEAD"
             if not no_body:
                 replies.body(headers, False, client.sendall)

@@ -8,14 +8,13 @@ import os
 import signal
 from pathlib import Path
 
-from .waiting import process_stat, wait_for
+from .waiting import process_gone, process_stat, wait_for
 
 
 class Scope:
-    def __init__(self, bin_dir, state_dir):
-        self.bin_dir = str(bin_dir)
+    def __init__(self, state_dir):
         self.state_dir = str(state_dir)
-        self.launcher_pid = None
+        self.launcher = None  # the process that we started, as long as we have not waited for it its pid is its own
         self.sandbox_ids = set()
         self.cgroup_roots = set()  # (mount point, path of the service's subtree)
 
@@ -46,25 +45,36 @@ class Scope:
                 found.update(os.path.join(directory, name) for name in names)
         return found
 
+    def launcher_pid(self):
+        """None when the launcher has ended: its number may be somebody else's by now."""
+        return self.launcher.pid if self.launcher is not None and self.launcher.poll() is None else None
+
     def processes(self):
-        """pid -> what it is, for everything of this service except launcher and server themselves."""
+        """(pid, start time) -> what it is, for everything of this service except launcher and server themselves.
+
+        Only control group, descent, and the state directory in a command line count. The executable does not: others run
+        the same one.
+        """
         roots = {path for _, path in self.cgroup_roots}
-        family = descendants(self.launcher_pid) if self.launcher_pid else set()
-        own = {self.launcher_pid} | set(direct_children(self.launcher_pid)) if self.launcher_pid else set()
+        launcher = self.launcher_pid()
+        family = descendants(launcher) if launcher else set()
         found = {}
         for pid in all_pids():
-            if pid == self.launcher_pid:
-                continue
             stat = process_stat(pid)
             if stat is None:
                 continue
             in_tree = any(path.startswith(root + "/") for _, path in cgroups_of(pid) for root in roots)
-            long_lived = pid in own and stat["state"] not in "ZX" and not in_tree
-            if long_lived and is_role(pid):
+            is_child = stat["parent"] == launcher and not in_tree
+            if is_child and stat["state"] not in "ZX" and is_role(pid):
                 continue
-            if in_tree or pid in family or executable(pid).startswith(self.bin_dir + "/"):
-                found[pid] = f"pid {pid} {stat['name']} state {stat['state']} start {stat['start_time']}"
+            if in_tree or pid in family or (pid != launcher and self.was_launched(pid)):
+                zombie = " (zombie)" if stat["state"] == "Z" else ""
+                found[pid, stat["start_time"]] = f"pid {pid} {stat['name']}{zombie}"
         return found
+
+    def was_launched(self, pid):
+        """A copy of a launcher of ours, whoever its parent is now: what it forked and did not live to end."""
+        return f"--state-dir={self.state_dir}".encode() in command_line(pid)
 
     def sandbox_pids(self, sandbox_id):
         """Host pids of one sandbox's processes, the init first."""
@@ -75,15 +85,12 @@ class Scope:
         return sorted(pids, key=lambda pid: (namespace_pid(pid), pid))
 
     def reap(self):
-        """Ends all that is left of the service: only processes that are attributed to it, by pid."""
+        """Ends what is left of the service's sandboxes after the service itself has ended, by pid."""
         def kill_all():
             left = self.processes()
-            for pid in left:
-                try:
-                    os.kill(pid, signal.SIGKILL)
-                except ProcessLookupError:
-                    pass
-            return not any(stat and stat["state"] not in "ZX" for stat in map(process_stat, left))
+            for pid, start_time in left:
+                kill_exactly(pid, start_time)
+            return all(process_gone(pid, start_time) for pid, start_time in left)
 
         try:
             wait_for(kill_all, 5, "leftover processes end")
@@ -97,13 +104,32 @@ class Scope:
                 pass
 
 
+def kill_exactly(pid, start_time):
+    """SIGKILL to the process that had this pid and start time, never to a later one with the same number."""
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    try:
+        stat = process_stat(pid)
+        if stat is not None and stat["start_time"] == start_time:
+            signal.pidfd_send_signal(handle, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    finally:
+        os.close(handle)
+
+
 def is_role(pid):
     """Server, egress: the launcher's long-lived children, as opposed to a worker or a half-made sandbox."""
+    return any(word in (b"server", b"egress") for word in command_line(pid)[1:3])
+
+
+def command_line(pid):
     try:
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+        return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except OSError:
-        return False
-    return any(word in (b"server", b"egress") for word in words[1:3])
+        return []
 
 
 def all_pids():
@@ -134,10 +160,6 @@ def cgroup_mounts():
     return mounts
 
 
-def direct_children(parent):
-    return [pid for pid in all_pids() if (stat := process_stat(pid)) and stat["parent"] == parent]
-
-
 def descendants(root):
     parents = {pid: stat["parent"] for pid in all_pids() if (stat := process_stat(pid))}
     family, grew = {root}, True
@@ -146,13 +168,6 @@ def descendants(root):
         family |= more
         grew = bool(more)
     return family - {root}
-
-
-def executable(pid):
-    try:
-        return os.readlink(f"/proc/{pid}/exe")
-    except OSError:
-        return ""
 
 
 def namespace_pid(pid):

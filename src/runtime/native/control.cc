@@ -8,7 +8,7 @@
 namespace osb::runtime {
 namespace {
 
-constexpr size_t kMaxFrame = 64 * 1024;  // of what a sandbox may make us read
+constexpr size_t kMaxFrame = 8 << 20;  // a refused program name comes back whole, escaped
 constexpr auto kWriteDeadline = std::chrono::seconds(10);
 
 }  // namespace

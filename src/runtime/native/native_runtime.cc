@@ -24,6 +24,14 @@ std::unexpected<CreateFailure> failed(CreateFailure::Kind kind, Error error) {
   return std::unexpected(CreateFailure{kind, std::move(error)});
 }
 
+// For messages: a program name may be as long as a request.
+std::string shorten(std::string text) {
+  constexpr size_t kMost = 4200;  // a path of the longest kind, and some words
+  if (text.size() <= kMost) return text;
+  text.resize(kMost);
+  return text + "...";
+}
+
 bool has(const std::vector<std::pair<std::string, std::string>>& environment, std::string_view key) {
   for (const auto& [name, value] : environment) {
     if (name == key) return true;
@@ -132,9 +140,10 @@ Task<std::expected<void, CreateFailure>> NativeRuntime::start_entry(SandboxPtr s
       sandbox->ended.set();
       co_return std::expected<void, CreateFailure>{};
     }
-    std::string cause = state->message.empty() ? errno_text(state->sys_errno) : state->message;
+    bool plain = state->message.empty() || state->message.size() > state->path.size() + 200;
+    std::string cause = plain ? errno_text(state->sys_errno) : state->message;
     co_return failed(Kind::bad_entrypoint,
-                     Error{Code::invalid_argument, state->sys_errno, state->path + ": " + cause});
+                     Error{Code::invalid_argument, state->sys_errno, shorten(state->path) + ": " + cause});
   }
 }
 

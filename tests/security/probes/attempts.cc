@@ -41,8 +41,9 @@ bool Attempts::call(std::string_view function, std::string_view variant, Answer 
 }
 
 bool Attempts::gate(std::string_view function, std::string_view variant, Answer answer) {
-  const bool refused = !answer.worked() && (answer.signal != 0 || answer.error == EPERM ||
-                                            answer.error == EACCES || answer.error == ENOSYS);
+  constexpr int kRefusals[] = {EPERM, EACCES, ENOSYS, EAFNOSUPPORT, EPROTONOSUPPORT};
+  const bool refused =
+      answer.signal != 0 || std::ranges::find(kRefusals, answer.error) != std::end(kRefusals);
   if (refused || answer.worked()) return call(function, variant, answer);
   got(named(function, variant) + " passed the privilege check (" + reason("the arguments", answer) + ")");
   return true;

@@ -2,10 +2,6 @@
 
 #include "tools.h"
 
-#ifndef SYS_process_madvise
-#define SYS_process_madvise 440
-#endif
-
 namespace osb::probe {
 namespace {
 

@@ -35,8 +35,9 @@ class Attempts {
  public:
   // Notes the answer of an attempt that must fail. True: it worked, and the caller undoes it.
   bool call(std::string_view function, std::string_view variant, Answer answer);
-  // Notes the answer of a call with harmless arguments: only EPERM, EACCES and ENOSYS (or death by the
-  // filter) count as refused. EINVAL, ENOENT and the like mean that nothing but the arguments was wrong.
+  // Notes the answer of a call with harmless arguments: only "not you" (EPERM, EACCES) and "not here"
+  // (ENOSYS, no such family or protocol), or death by the filter, count as refused. EINVAL, ENOENT and the
+  // like mean that nothing but the arguments was wrong.
   bool gate(std::string_view function, std::string_view variant, Answer answer);
 
   void got(std::string_view what);                                   // a breach

@@ -1,8 +1,13 @@
 #include <linux/kcmp.h>
+#include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 
 #include "tools.h"
+
+#ifndef SYS_process_madvise
+#define SYS_process_madvise 440
+#endif
 
 namespace osb::probe {
 namespace {
@@ -25,6 +30,9 @@ void run(Attempts& a, Args) {
   const iovec here = {&byte, 1}, there = {reinterpret_cast<void*>(8), 1};
   a.gate("process_vm_readv(2)", "process 1", ::process_vm_readv(1, &here, 1, &there, 1, 0));
   a.gate("process_vm_writev(2)", "process 1", ::process_vm_writev(1, &here, 1, &there, 1, 0));
+  File init = static_cast<int>(::syscall(SYS_pidfd_open, 1, 0));
+  a.gate("process_madvise(2)", "process 1",
+         ::syscall(SYS_process_madvise, init.fd(), &there, 1, MADV_COLD, 0));
   a.call("kcmp(2)", "process 1", ::syscall(SYS_kcmp, ::getpid(), 1, KCMP_VM, 0, 0));
 }
 

@@ -12,10 +12,16 @@ struct Family {
   const char* name;
   int family, type, protocol;
 };
-// Families that no sandboxed program needs and whose kernel code has been a source of holes.
+// Families and protocols that no sandboxed program needs, whose kernel code has been a source of holes and is
+// often loaded by nothing but the attempt.
 constexpr Family kFamilies[] = {
     {"AF_ALG", AF_ALG, SOCK_SEQPACKET, 0},
     {"AF_KEY", AF_KEY, SOCK_RAW, 2},
+    {"SCTP", AF_INET, SOCK_SEQPACKET, 132},
+    {"SCTP stream", AF_INET, SOCK_STREAM, 132},
+    {"DCCP", AF_INET, 6, 33},
+    {"L2TP", AF_INET, SOCK_DGRAM, 115},
+    {"SMC", AF_INET, SOCK_STREAM, 256},
     {"AF_XDP", AF_XDP, SOCK_RAW, 0},
     {"AF_CAN", AF_CAN, SOCK_RAW, 1},
     {"AF_BLUETOOTH", AF_BLUETOOTH, SOCK_RAW, 1},

@@ -5,14 +5,15 @@
 
 namespace osb::probe {
 
-extern const Probe probe_canary, probe_leaked_fds, probe_cwd_escape, probe_chroot_escape, probe_file_handles;
+extern const Probe probe_canary, probe_leaked_fds, probe_cwd_escape, probe_chroot_escape, probe_file_handles,
+    probe_fs_ioctls, probe_trusted_xattrs;
 extern const Probe probe_initial_namespaces, probe_host_processes, probe_host_ipc, probe_ptrace,
-    probe_pid1_proc, probe_pidfd_getfd, probe_runtime_binary, probe_tty;
+    probe_pid1_proc, probe_pidfd_getfd, probe_runtime_binary, probe_tty, probe_core_dump;
 extern const Probe probe_interfaces, probe_host_loopback, probe_abstract_sockets, probe_control_sockets,
-    probe_raw_sockets, probe_vsock, probe_socket_families, probe_net_admin;
+    probe_raw_sockets, probe_vsock, probe_socket_families, probe_net_admin, probe_netlink_events;
 extern const Probe probe_mount, probe_mount_api, probe_unmask, probe_masked_paths, probe_pivot_root;
-extern const Probe probe_unshare, probe_clone, probe_clone3, probe_setns, probe_uid_map, probe_setuid,
-    probe_capabilities, probe_seccomp, probe_other_abi;
+extern const Probe probe_unshare, probe_clone, probe_clone3, probe_setns, probe_namespace_ioctls,
+    probe_uid_map, probe_setuid, probe_capabilities, probe_seccomp, probe_other_abi;
 extern const Probe probe_mknod, probe_raw_devices, probe_proc_sys, probe_proc_files, probe_sysfs,
     probe_cgroup_write, probe_release_agent, probe_kernel_log;
 extern const Probe probe_modules, probe_kexec, probe_reboot, probe_swap, probe_io_ports, probe_clock,
@@ -29,6 +30,8 @@ constexpr const Probe* kAll[] = {
     &probe_cwd_escape,
     &probe_chroot_escape,
     &probe_file_handles,
+    &probe_fs_ioctls,
+    &probe_trusted_xattrs,
     // Processes and objects of the host.
     &probe_initial_namespaces,
     &probe_host_processes,
@@ -38,6 +41,7 @@ constexpr const Probe* kAll[] = {
     &probe_pidfd_getfd,
     &probe_runtime_binary,
     &probe_tty,
+    &probe_core_dump,
     // Network and sockets.
     &probe_interfaces,
     &probe_host_loopback,
@@ -47,6 +51,7 @@ constexpr const Probe* kAll[] = {
     &probe_vsock,
     &probe_socket_families,
     &probe_net_admin,
+    &probe_netlink_events,
     // Mounts.
     &probe_mount,
     &probe_mount_api,
@@ -58,6 +63,7 @@ constexpr const Probe* kAll[] = {
     &probe_clone,
     &probe_clone3,
     &probe_setns,
+    &probe_namespace_ioctls,
     &probe_uid_map,
     &probe_setuid,
     &probe_capabilities,
