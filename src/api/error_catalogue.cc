@@ -255,6 +255,14 @@ ApiError backend_connection_failed(std::string_view id, int port, const Error& e
           .remedy = "start a server in the sandbox that listens on this port, on 127.0.0.1 or all addresses"};
 }
 
+ApiError no_egress() {
+  return {.status = 502,
+          .code = "BACKEND_CONNECTION_FAILED",
+          .message = "Port 18080 belongs to the egress process, and this server has none yet.",
+          .remedy =
+              "do without network policies and the credential vault; programs inside may use any other port"};
+}
+
 ApiError upgrade_refused() {
   return {.status = 400,
           .code = "GENERAL::UNKNOWN_ERROR",

@@ -46,6 +46,7 @@ ApiError delete_failed(const Error& error);
 
 // Behind the proxy.
 ApiError backend_connection_failed(std::string_view id, int port, const Error& error);
+ApiError no_egress();
 ApiError upgrade_refused();
 ApiError backend_timeout(int port);
 ApiError backend_response_failed(int port, const Error& error);

@@ -17,7 +17,8 @@ constexpr auto kLongestSleep = std::chrono::seconds(30);
 // The shortest, while removals are under way and their rows still count as due.
 constexpr auto kShortestSleep = std::chrono::milliseconds(100);
 constexpr auto kRetryAfter = std::chrono::seconds(30);
-constexpr auto kPruneEvery = std::chrono::minutes(10);
+constexpr std::chrono::seconds kPruneEvery{600};
+constexpr std::chrono::seconds kPruneAgain{1};
 constexpr size_t kMaxRemovals = 32;
 
 }  // namespace
@@ -30,15 +31,14 @@ Task<> Lifecycle::expiry_loop() {
     if (!round) log::error("cannot read what has expired", {{"error", round.error().message}});
     WallTime now = clock_.now();
     if (now >= next_prune_) {
-      next_prune_ = now + kPruneEvery;
-      auto pruned = store_.events().prune(now);
-      if (!pruned) log::error("cannot forget old events", {{"error", pruned.error().message}});
+      auto more = store_.events().prune(now);
+      if (!more) log::error("cannot forget old events", {{"error", more.error().message}});
+      next_prune_ = now + (more.value_or(false) ? kPruneAgain : kPruneEvery);
     }
     auto next = store_.sandboxes().next_expiry();
-    std::chrono::microseconds sleep = kLongestSleep;
-    if (next && *next) {
-      sleep = std::clamp<std::chrono::microseconds>(**next - now, kShortestSleep, kLongestSleep);
-    }
+    WallTime wake = std::min<WallTime>(now + kLongestSleep, next_prune_);
+    if (next && *next) wake = std::min(wake, **next);
+    std::chrono::microseconds sleep = std::max<std::chrono::microseconds>(wake - now, kShortestSleep);
     next_round_ = now + sleep;
     expiry_timer_.expires_after(sleep);
     // A cancelled wait is a renewal that shortened a life, or the end of this task, which the next round's

@@ -53,6 +53,9 @@ TEST(Proxy, Refusals) {
   EXPECT_EQ(server.call("GET", "/sandboxes/" + id + "/proxy/0/").code(), "SANDBOX::INVALID_PORT");
   EXPECT_EQ(server.call("GET", "/sandboxes/" + id + "/proxy/70000/").code(), "SANDBOX::INVALID_PORT");
   EXPECT_EQ(server.call("GET", "/sandboxes/" + id + "/proxy/abc/").status, 422);
+  Reply egress = server.call("POST", "/sandboxes/" + id + "/proxy/18080/credentials", "secret");
+  EXPECT_EQ(egress.code(), "BACKEND_CONNECTION_FAILED") << "nothing inside may pose as the egress process";
+  EXPECT_EQ(server.runtime.connects, 0);
   Reply closed = server.call("GET", "/sandboxes/" + id + "/proxy/9/");
   EXPECT_EQ(closed.status, 502);
   EXPECT_EQ(closed.code(), "BACKEND_CONNECTION_FAILED");

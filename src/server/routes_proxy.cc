@@ -57,6 +57,10 @@ Task<> proxy(Service& service, Request& request, ResponseWriter& response) {
   std::optional<ApiError> refusal;
   if (!port) {
     refusal = std::move(port.error());
+  } else if (*port == runtime::kEgressPort) {
+    // It belongs to the egress process. Whatever listens on it inside must not be taken for that and be sent
+    // secrets.
+    refusal = api::no_egress();
   } else if (auto reachable = check_reachable(service, id); !reachable) {
     refusal = std::move(reachable.error());
   } else if (iequals(request.head.headers.get("Upgrade"), "websocket") &&

@@ -9,8 +9,13 @@ Result<Events> Events::open(Database& db) {
   table.add_ = TRY(db.prepare("INSERT INTO events (sandbox_id, at_us, kind, detail) VALUES (?,?,?,?)"));
   table.of_ = TRY(db.prepare(
       "SELECT at_us, kind, detail FROM events WHERE sandbox_id = ? ORDER BY sequence DESC LIMIT ?"));
-  table.prune_ =
-      TRY(db.prepare("DELETE FROM events WHERE at_us < ? AND sandbox_id NOT IN (SELECT id FROM sandboxes)"));
+  // Sequence follows time, so both bounds become one on the sequence and only what is behind it is looked at.
+  table.prune_ = TRY(db.prepare(
+      "DELETE FROM events WHERE sequence IN (SELECT sequence FROM events WHERE sequence <= max("
+      " coalesce((SELECT sequence FROM events WHERE at_us < ? ORDER BY at_us DESC LIMIT 1), 0),"
+      " coalesce((SELECT max(sequence) FROM events), 0) - ?)"
+      " AND NOT EXISTS (SELECT 1 FROM sandboxes WHERE id = sandbox_id) ORDER BY sequence LIMIT ?)"));
+  table.changes_ = TRY(db.prepare("SELECT changes()"));
   return table;
 }
 
@@ -31,9 +36,11 @@ Result<std::vector<SandboxEvent>> Events::of(std::string_view sandbox_id, int64_
   return events;
 }
 
-Result<void> Events::prune(WallTime now) {
-  auto query = prune_->run(static_cast<int64_t>((now - kKept).time_since_epoch().count()));
-  return query.done();
+Result<bool> Events::prune(WallTime now, int64_t most) {
+  TRY(prune_->run(static_cast<int64_t>((now - kKept).time_since_epoch().count()), most, kPruneStep).done());
+  auto query = changes_->run();
+  TRY(query.next());
+  return query.integer(0) >= kPruneStep;
 }
 
 }  // namespace osb::store

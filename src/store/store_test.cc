@@ -240,9 +240,22 @@ TEST_F(StoreTest, EventsOutliveTheirSandboxForADay) {
   EXPECT_EQ((*newest)[0].kind, "Deleted");
   EXPECT_EQ((*newest)[0].detail, "by a client");
   EXPECT_EQ((*newest)[1].kind, "Late");
-  ASSERT_TRUE(events.prune(at(86400 + 3)));
+  auto pruned = events.prune(at(86400 + 3));
+  ASSERT_TRUE(pruned) << pruned.error().message;
   EXPECT_EQ(events.of("gone", 9)->size(), 1u);
   EXPECT_EQ(events.of("alive", 9)->size(), 1u) << "events of a living sandbox are kept";
+}
+
+TEST_F(StoreTest, EventsAreBounded) {
+  auto& events = store_->events();
+  ASSERT_TRUE(store_->sandboxes().insert(row("alive", 1)));
+  ASSERT_TRUE(events.add("alive", {at(1), "Created", ""}));
+  for (int64_t i = 0; i < Events::kPruneStep + 10; ++i)
+    ASSERT_TRUE(events.add("gone", {at(1), "Created", ""}));
+  EXPECT_TRUE(*events.prune(at(2), 5)) << "there is more to forget";
+  EXPECT_FALSE(*events.prune(at(2), 5));
+  EXPECT_EQ(events.of("gone", 9999)->size(), 5u);
+  EXPECT_EQ(events.of("alive", 9)->size(), 1u);
 }
 
 TEST(Migrations, RunOnceAndInOrder) {
