@@ -228,8 +228,8 @@ void Shell::on_keeper(pid_t pid, uint64_t number) {
   auto text = read_file("/proc/" + std::to_string(pid) + "/stat", 4096);
   auto stat = text ? parse_proc_stat(*text) : std::nullopt;
   if (!stat || stat->group != pid) return;
-  if (number < keeper_number_) {
-    ::kill(pid, SIGKILL);  // overtaken by a younger one
+  if (ended_ || number < keeper_number_) {
+    ::kill(pid, SIGKILL);  // born too late, or overtaken by a younger one
     return;
   }
   kill_keeper();
@@ -281,6 +281,7 @@ void Shell::kill_since(const Moment& since) {
 }
 
 void Shell::kill_all() {
+  ended_ = true;
   kill_keeper();
   if (!exit_) ::kill(-pid_, SIGKILL);
 }

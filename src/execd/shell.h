@@ -78,6 +78,7 @@ class Shell : public std::enable_shared_from_this<Shell> {
   std::string received_;  // of an answer that is not complete
   pid_t keeper_ = -1;
   uint64_t keepers_asked_ = 0, keepers_made_ = 0, keeper_number_ = 0;
+  bool ended_ = false;  // by kill_all(): a keeper that reports itself from now on is not wanted
   io::Event keeper_changed_;
   std::optional<size_t> state_size_;  // the rest of received_ is state, so long
   std::optional<std::string> state_;

@@ -440,9 +440,13 @@ Result<int> open_and_run(Settings& settings) {
   ::umask(022);
   StateDir state = TRY(StateDir::open(settings));
   auto layout = TRY(sys::CgroupLayout::detect());
+  if (auto favoured = sys::favour_group_changes(layout); !favoured) {
+    log::warn("creates will be slower", {{"reason", favoured.error().message}});
+  }
   auto cgroups = TRY(sys::CgroupTree::open(std::move(layout), cgroup_name(settings.state_dir)));
   Sandboxes sandboxes = TRY(Sandboxes::open(settings, state, std::move(cgroups)));
   int status = Loop(settings, state, sandboxes).run();
+  sandboxes.leave();
   state.leave();
   return status;
 }

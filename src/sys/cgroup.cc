@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -76,6 +77,40 @@ Result<CgroupLayout> CgroupLayout::detect() {
   std::string controllers;
   if (!first.v2.empty()) controllers = read_file(first.v2 + "/cgroup.controllers").value_or("");
   return parse(mountinfo, controllers);
+}
+
+std::vector<std::string> cgroup2_options(std::string_view mountinfo) {
+  std::vector<std::string> options;
+  for (std::string_view line : split(mountinfo, '\n')) {
+    size_t dash = line.find(" - cgroup2 ");
+    if (dash == line.npos) continue;
+    for (std::string_view option : split(line.substr(line.rfind(' ') + 1), ',')) {
+      if (option != "rw" && option != "ro") options.emplace_back(option);
+    }
+    return options;
+  }
+  return options;
+}
+
+Result<void> favour_group_changes(const CgroupLayout& layout) {
+  bool v1 = false;
+  for (const Controller* c : {&layout.cpu, &layout.memory, &layout.pids})
+    v1 |= c->version == Controller::Version::v1;
+  if (!v1 || layout.v2.empty()) return {};
+  auto options = cgroup2_options(TRY(read_file("/proc/self/mountinfo", 16 << 20)));
+  if (std::find(options.begin(), options.end(), "favordynmods") != options.end()) return {};
+  // There is one superblock for the whole host. Asking for it again sets its options to exactly the ones
+  // named.
+  Fd context(::fsopen("cgroup2", FSOPEN_CLOEXEC));
+  if (!context.valid()) return fail_errno("fsopen cgroup2");
+  if (::fsconfig(context.get(), FSCONFIG_SET_FLAG, "favordynmods", nullptr, 0) < 0) return {};
+  for (const std::string& option : options) {
+    if (::fsconfig(context.get(), FSCONFIG_SET_FLAG, option.c_str(), nullptr, 0) < 0)
+      return fail_errno("keep " + option);
+  }
+  if (::fsconfig(context.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) < 0)
+    return fail_errno("favour group changes");
+  return {};
 }
 
 Result<CgroupTree> CgroupTree::open(CgroupLayout layout, std::string name) {
@@ -207,6 +242,11 @@ Result<void> CgroupTree::remove(const std::string& id) const {
   };
   for (const std::string& mount : v1_mounts()) TRY(remove_group(path(mount, id)));
   return remove_group(path(layout_.v2, id));  // last: its name is the sandbox's identity
+}
+
+void CgroupTree::leave() const {
+  for (const std::string& mount : v1_mounts()) ::rmdir(path(mount, "").c_str());
+  ::rmdir(path(layout_.v2, "").c_str());
 }
 
 Result<std::vector<std::string>> CgroupTree::list() const {

@@ -41,6 +41,14 @@ struct CgroupLayout {
   static Result<CgroupLayout> detect();
 };
 
+// Moving a process into a v1 group waits for a grace period of the kernel, many milliseconds on an idle host,
+// unless the kernel is told to favour such changes ("favordynmods" of cgroup2; forks get slightly dearer).
+// Host-wide, until the next boot. Nothing happens where it is set already, unknown (before 6.0), or not
+// needed because limits go through v2.
+Result<void> favour_group_changes(const CgroupLayout& layout);
+// The options of the cgroup2 superblock that such a call has to repeat, from a mountinfo text.
+std::vector<std::string> cgroup2_options(std::string_view mountinfo);
+
 // What a process must be placed into: the v2 directory (for CLONE_INTO_CGROUP) and the cgroup.procs files of
 // v1 groups.
 struct CgroupHandles {
@@ -70,6 +78,8 @@ class CgroupTree {
   // Removes the group everywhere; success when it is gone already. Code::exhausted while processes remain.
   Result<void> remove(const std::string& id) const;
   Result<std::vector<std::string>> list() const;
+  // Takes our parent groups away when they are empty.
+  void leave() const;
 
  private:
   CgroupTree(CgroupLayout layout, std::string name) : layout_(std::move(layout)), name_(std::move(name)) {}

@@ -1,5 +1,6 @@
 #include "sys/cgroup.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace osb::sys {
@@ -42,6 +43,16 @@ TEST(CgroupLayout, ABindOfOneGroupIsNotTheHierarchy) {
   auto layout =
       CgroupLayout::parse("30 25 0:26 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n", "memory");
   EXPECT_TRUE(layout.v2.empty());
+}
+
+TEST(Cgroup2Options, AreThoseOfTheSuperblock) {
+  EXPECT_THAT(
+      cgroup2_options("30 25 0:26 / /x rw,nosuid - cgroup2 none rw,nsdelegate,memory_recursiveprot\n"),
+      testing::ElementsAre("nsdelegate", "memory_recursiveprot"));
+  EXPECT_THAT(
+      cgroup2_options(
+          "30 25 0:26 / /x rw - cgroup cgroup rw,memory\n31 25 0:27 / /y rw,relatime - cgroup2 c rw\n"),
+      testing::IsEmpty());
 }
 
 TEST(CgroupTree, NoV2SaysWhatToDo) {
