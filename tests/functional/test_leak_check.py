@@ -1,0 +1,76 @@
+"""The leak check itself: what it is meant to find, it finds. Without this, every green leak check would prove nothing."""
+
+import os
+import subprocess
+
+import pytest
+from lib import leaks, rawhttp
+from lib.api import Api
+
+
+def kinds(before, after):
+    return {line.split(":")[0] for line in leaks.difference(before, after)}
+
+
+@pytest.fixture
+def quiet(new_service):
+    service = new_service()
+    leaks.assert_nothing_leaked(service, leaks.snapshot(service))
+    return service, leaks.snapshot(service)
+
+
+def test_a_sandbox_that_is_left_is_found_in_every_way(quiet):
+    service, before = quiet
+    made = Api(service).create()
+    assert kinds(before, leaks.snapshot(service)) == {"cgroups", "processes", "namespaces", "files", "rows"}
+    with pytest.raises(AssertionError, match="left behind"):
+        leaks.assert_nothing_leaked(service, before, timeout=0.2)
+    assert Api(service).delete(made["id"]).status == 204
+    leaks.assert_nothing_leaked(service, before)
+
+
+def test_an_empty_control_group(quiet):
+    service, before = quiet
+    for mount, path in service.scope.cgroup_roots:
+        group = f"{mount}{path}/left-over"
+        os.mkdir(group)
+        assert kinds(before, leaks.snapshot(service)) == {"cgroups"}, group
+        os.rmdir(group)
+
+
+def test_a_mount_on_the_host(quiet):
+    service, before = quiet
+    point = service.state_dir / "trash"
+    subprocess.run(["mount", "-t", "tmpfs", "none", point], check=True)
+    try:
+        assert "mounts" in kinds(before, leaks.snapshot(service))
+    finally:
+        subprocess.run(["umount", point], check=True)
+
+
+def test_a_copy_of_the_launcher_that_nobody_owns(quiet):
+    service, before = quiet
+    stray = subprocess.Popen(["sh", "-c", "sleep 60; :", f"--state-dir={service.state_dir}"])
+    try:
+        assert kinds(before, leaks.snapshot(service)) == {"processes"}
+    finally:
+        stray.kill()
+        stray.wait()
+
+
+def test_descriptors_of_the_server(quiet):
+    service, before = quiet
+    held = [idle_connection(service) for _ in range(20)]
+    try:
+        assert "descriptors of the server" in kinds(before, leaks.snapshot(service))
+    finally:
+        for connection in held:
+            connection.close()
+    leaks.assert_nothing_leaked(service, before)
+
+
+def idle_connection(service):
+    connection = rawhttp.Connection(service.address)
+    connection.send_request("GET", "/health")
+    assert connection.read_response().status == 200
+    return connection
