@@ -43,6 +43,8 @@ EntryProcess entry_process(const SandboxSpec& spec) {
   EntryProcess entry;
   entry.arguments = spec.entrypoint;
   entry.environment = spec.env;
+  entry.cpu_millis = spec.limits.cpu_millis;
+  entry.memory_bytes = spec.limits.memory_bytes;
   auto& env = entry.environment;
   std::erase_if(env, [](const auto& pair) { return pair.first == "OPENSANDBOX_ID"; });
   env.emplace_back("OPENSANDBOX_ID", spec.id);
