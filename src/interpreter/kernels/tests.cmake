@@ -1,0 +1,10 @@
+# Each kernel alone, driven over a socketpair. One whose interpreter is not installed is skipped, and says so.
+find_program(OSB_PYTHON python3)
+if(OSB_TESTS AND OSB_PYTHON)
+  file(GLOB kernel_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*_test.py)
+  foreach(file IN LISTS kernel_tests)
+    get_filename_component(name ${file} NAME_WE)
+    add_test(NAME kernel_${name} COMMAND ${OSB_PYTHON} -B ${file})
+    set_tests_properties(kernel_${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
+  endforeach()
+endif()
