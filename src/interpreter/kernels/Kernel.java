@@ -1,10 +1,6 @@
-// The kernel of Java, on JShell. Java 17 or newer with the modules jdk.jshell and jdk.compiler (a JDK, not a JRE). Started as
-//
-//   java -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -Xshare:auto -XX:-UsePerfData --add-modules jdk.jshell
-//        --add-opens java.base/java.io=ALL-UNNAMED <this file>
-//
-// with the frames of the README on descriptor 3; Java compiles this file in memory. --add-opens is for that descriptor, which Java
-// has no public way to use. Cells run in this process: a second one, as JShell makes by default, costs memory and half a second.
+// The kernel of Java, on JShell. Java 17 or newer with the modules jdk.jshell and jdk.compiler (a JDK, not a JRE); Java compiles
+// this file in memory. --add-opens is for descriptor 3, which Java has no public way to use. Cells run in this process: a second
+// one, as JShell makes by default, costs memory and half a second.
 
 import java.io.DataInputStream;
 import java.io.EOFException;

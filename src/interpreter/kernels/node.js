@@ -1,10 +1,6 @@
 'use strict';
 // The kernel of JavaScript and TypeScript. Node 18 or newer, nothing else; TypeScript also needs a Node that strips types or a
-// `typescript` package that it finds. Started as
-//
-//   node --expose-internals --no-warnings <this file> javascript|typescript
-//
-// with the frames of the README on descriptor 3. --expose-internals is for Node's own parser (acorn): a cell is not a script, as
+// `typescript` package that it finds. --expose-internals is for Node's own parser (acorn): a cell is not a script, as
 // it may await, import and declare again what an earlier one declared, so its top level is rewritten before V8 sees it.
 
 const fs = require('fs');
@@ -14,6 +10,7 @@ const util = require('util');
 const vm = require('vm');
 const Module = require('module');
 
+const kSource = '/proc/self/fd/4';
 const kLanguage = process.argv[2] === 'typescript' ? 'typescript' : 'javascript';
 const kMaxFrame = 64 * 1024 * 1024;
 const {exit, cwd} = process;
@@ -538,6 +535,7 @@ function start() {
   hidden('display', (value) => to_mime(value).then((data) => send({op: 'display', id: current?.id ?? '', data})));
   hidden('module', new Module('cell'));
   hidden('exports', globalThis.module.exports);
+  if (__filename === kSource) fs.closeSync(4);
   // What children of the cell inherit is not our start but a plain one.
   process.execArgv.length = 0;
   process.argv.length = 1;

@@ -1,7 +1,10 @@
-"""Drives one kernel alone, as execd does: frames over a socketpair on descriptor 3, output through two pipes."""
+"""Drives one kernel alone, as execd does: started as kernels.inc says, frames over a socketpair on descriptor 3, its source in a
+memory file on descriptor 4, output through two pipes."""
 
+import fcntl
 import json
 import os
+import re
 import select
 import shutil
 import signal
@@ -37,22 +40,37 @@ class Run:
         return f"<run out={self.out[:500]!r} err={self.err[:500]!r} result={self.result} error={self.error}>"
 
 
+def row(language):
+    """Program, arguments and source file of a language, from the table that execd uses."""
+    table = "\n".join(line for line in (HERE / "kernels" / "kernels.inc").read_text().split("\n") if not line.startswith("//"))
+    match = re.search(rf'KERNEL\("{language}", "[^"]*", "([^"]*)", "[^"]*",\s*\(Words\{{(.*?)\}}\),\s*\(Words\{{"([^"]*)"\}}\)\)', table, re.S)
+    return match[1].split()[0], re.findall(r'"([^"]*)"', match[2]), match[3]
+
+
 class Kernel:
-    def __init__(self, argv, cwd=None, env=None):
+    def __init__(self, language, cwd=None, env=None):
+        program, arguments, file = row(language)
+        argv = [program, *arguments]
+        source = os.memfd_create("kernel")
+        os.write(source, (HERE / "kernels" / file).read_bytes())
         ours, theirs = socket.socketpair()
         out_read, out_write = os.pipe()
         err_read, err_write = os.pipe()
 
         def keep_three():
             os.setpgid(0, 0)
-            os.dup2(theirs.fileno(), 3)
-            os.set_inheritable(3, True)
+            # Above both first: either may be the number that the other needs.
+            high = [fcntl.fcntl(fd, fcntl.F_DUPFD, 100) for fd in (theirs.fileno(), source)]
+            os.dup2(high[0], 3)
+            os.dup2(high[1], 4)
+            os.closerange(5, 200)
 
         self.process = subprocess.Popen(
             argv, stdin=subprocess.DEVNULL, stdout=out_write, stderr=err_write, cwd=cwd, close_fds=False,
             preexec_fn=keep_three, env=env or os.environ,
         )  # fmt: skip
         theirs.close()
+        os.close(source)
         os.close(out_write)
         os.close(err_write)
         self.socket, self.out, self.err = ours, out_read, err_read
@@ -146,11 +164,11 @@ class Kernel:
 class KernelTest(unittest.TestCase):
     """One kernel for all tests of a class; they know that state is shared."""
 
-    argv = None
+    language = None
 
     @classmethod
     def setUpClass(cls):
-        cls.kernel = Kernel(cls.argv)
+        cls.kernel = Kernel(cls.language)
 
     @classmethod
     def tearDownClass(cls):
@@ -178,10 +196,9 @@ class KernelTest(unittest.TestCase):
         self.assertEqual(run.error["ename"], "KeyboardInterrupt", run)
 
 
-def main(needs):
-    """Runs the tests of the calling file; 77, which ctest knows as skipped, when a program is missing."""
-    missing = [program for program in needs if not shutil.which(program)]
-    if missing:
-        print(f"skipped: {', '.join(missing)} is not installed")
+def main(program):
+    """Runs the tests of the calling file; 77, which ctest knows as skipped, when the interpreter is missing."""
+    if not shutil.which(program):
+        print(f"skipped: {program} is not installed")
         sys.exit(77)
     unittest.main(verbosity=2)

@@ -3,14 +3,11 @@
 import os
 import shutil
 
-from kernel_driver import HERE, KernelTest, main
-
-ARGV = ["java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-XX:-UsePerfData", "--add-modules", "jdk.jshell",
-        "--add-opens", "java.base/java.io=ALL-UNNAMED", str(HERE / "Kernel.java")]  # fmt: skip
+from kernel_driver import KernelTest, main
 
 
 class Java(KernelTest):
-    argv = ARGV
+    language = "java"
 
     def test_ready(self):
         self.assertEqual(self.kernel.ready["language"], "java")
@@ -87,4 +84,4 @@ if __name__ == "__main__":
     if shutil.which("java") and not shutil.which("javac"):
         print("skipped: java is a runtime without a compiler (no javac)")
         raise SystemExit(77)
-    main(["java"])
+    main("java")
