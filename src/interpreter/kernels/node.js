@@ -2,6 +2,7 @@
 // The kernel of JavaScript and TypeScript. Node 18 or newer, nothing else; TypeScript also needs a Node that strips types or a
 // `typescript` package that it finds. --expose-internals is for Node's own parser (acorn): a cell is not a script, as
 // it may await, import and declare again what an earlier one declared, so its top level is rewritten before V8 sees it.
+// --experimental-vm-modules is what `import` in a cell needs in older ones.
 
 const fs = require('fs');
 const net = require('net');
@@ -421,10 +422,15 @@ function describe(error) {
     return {ename: 'Thrown', evalue: text, traceback: [`Uncaught ${text}`]};
   }
   if (error.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED') error = interrupted();
-  let text;
-  try { text = util.inspect(error, {colors: false}); } catch { text = String(error.stack); }
   const ours = new RegExp(`\\(?(${__filename.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}|node:vm|node:internal/)`);
-  const lines = text.split('\n').filter((line) => !(/^\s+at /.test(line) && ours.test(line)));
+  const lines = [];
+  let lead = '';
+  for (let each = error, depth = 0; util.types.isNativeError(each) && depth < 10; each = each.cause, depth++) {
+    const own = `${lead}${each.stack ?? each}`.split('\n');
+    lines.push(...own.filter((line) => !(/^\s+at /.test(line) && ours.test(line))));
+    for (const inner of each.errors ?? []) lines.push(`  ${inner}`);
+    lead = 'Caused by: ';
+  }
   return {ename: String(error.name ?? 'Error'), evalue: String(error.message ?? ''), traceback: lines};
 }
 
