@@ -44,7 +44,8 @@ def row(language):
     """Program, arguments and source file of a language, from the table that execd uses."""
     table = "\n".join(line for line in (HERE / "kernels" / "kernels.inc").read_text().split("\n") if not line.startswith("//"))
     match = re.search(rf'KERNEL\("{language}", "[^"]*", "([^"]*)", "[^"]*",\s*\(Words\{{(.*?)\}}\),\s*\(Words\{{"([^"]*)"\}}\)\)', table, re.S)
-    return match[1].split()[0], re.findall(r'"([^"]*)"', match[2]), match[3]
+    arguments = re.sub(r'"\s*\n\s*"', "", match[2])  # neighbours are one string, as in C
+    return match[1].split()[0], re.findall(r'"([^"]*)"', arguments), match[3]
 
 
 class Kernel:
