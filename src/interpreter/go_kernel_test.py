@@ -4,7 +4,7 @@ import os
 import tempfile
 import unittest
 
-from kernel_driver import Kernel, KernelTest, main
+from kernel_case import Kernel, KernelTest, main
 
 
 class Go(KernelTest):
@@ -87,7 +87,7 @@ class Leaving(unittest.TestCase):
             kernel = Kernel("go", env={**os.environ, "TMPDIR": folder})
             self.assertEqual(kernel.run("1").text, "1")
             self.assertTrue(os.listdir(folder))
-            self.assertEqual(kernel.close(), 0)
+            self.assertEqual(kernel.leave(), 0)
             self.assertEqual(os.listdir(folder), [])
 
 

@@ -3,7 +3,7 @@
 import os
 import shutil
 
-from kernel_driver import KernelTest, main
+from kernel_case import KernelTest, main
 
 
 class Java(KernelTest):

@@ -5,7 +5,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from kernel_driver import Kernel, KernelTest, main
+from kernel_case import Kernel, KernelTest, main
 
 
 class JavaScript(KernelTest):
@@ -169,15 +169,14 @@ class TypeScript(KernelTest):
 class Leaving(unittest.TestCase):
     def test_exit_in_a_cell_ends_the_kernel(self):
         kernel = Kernel("javascript")
-        kernel.start("process.exit(3)")
         with self.assertRaises(EOFError):
-            kernel.finish()
-        self.assertEqual(kernel.close(), 3)
+            kernel.run("process.exit(3)")
+        self.assertEqual(kernel.leave(), 3)
 
     def test_a_timer_does_not_keep_it(self):
         kernel = Kernel("javascript")
         kernel.run("setInterval(() => {}, 1000); 0")
-        self.assertEqual(kernel.close(), 0)
+        self.assertEqual(kernel.leave(), 0)
 
 
 if __name__ == "__main__":

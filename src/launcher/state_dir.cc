@@ -6,6 +6,7 @@
 #include <linux/fs.h>
 #include <linux/magic.h>
 #include <sys/file.h>
+#include <sys/fsuid.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -76,6 +77,21 @@ Result<void> make_run_dir(const std::string& path, const std::string& name, gid_
   return make_dir(path, 0750, 0, gid);
 }
 
+// A directory above the state that the service's user may not pass would show only as a server that never
+// comes up.
+Result<void> check_reachable(const std::string& path, uid_t uid, gid_t gid) {
+  ::setfsgid(gid);
+  ::setfsuid(uid);
+  auto opened = open_at(AT_FDCWD, path, O_RDONLY | O_DIRECTORY);
+  ::setfsuid(0);
+  ::setfsgid(0);
+  if (opened) return {};
+  return fail(Code::permission_denied, "the service's user (uid " + std::to_string(uid) + ") cannot reach " +
+                                           path +
+                                           "; let others search every directory above it (chmod o+x), or set "
+                                           "native.state_dir to another place");
+}
+
 std::vector<std::string> names_in(int dir) {
   std::vector<std::string> names;
   int copy = ::openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -109,6 +125,7 @@ Result<StateDir> StateDir::open(const Settings& settings) {
   TRY(dir.ensure_lowers(kFirstLowers));
   TRY(make_run_dir(dir.path(state::kRun), cgroup_name(settings.state_dir), gid));
   TRY(make_dir(dir.path(state::kDatabase), 0700, uid, gid));
+  TRY(check_reachable(dir.path(state::kDatabase), uid, gid));
   dir.sandboxes_ = TRY(open_at(AT_FDCWD, dir.path(state::kSandboxes), O_RDONLY | O_DIRECTORY));
   spread_subdirectories(dir.sandboxes_.get());
   dir.trash_ = TRY(open_at(AT_FDCWD, dir.path(state::kTrash), O_RDONLY | O_DIRECTORY));
