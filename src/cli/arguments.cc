@@ -116,7 +116,10 @@ struct RawImages {
     app.require_subcommand(1, 1);
     import = app.add_subcommand("import", "make an image of a root directory or of an archive");
     store_options(*import, import_.store);
-    import->add_option("SOURCE", import_.source, "a directory, or a tar archive (plain, gzip, zstd or xz)")
+    import
+        ->add_option(
+            "SOURCE", import_.source,
+            "a directory, or an archive: tar, docker save, OCI; plain, gzip, zstd or xz; - is standard input")
         ->required();
     repeatable(import->add_option("-n,--name", import_.names, "name of the image; repeatable"));
     import->add_option("--image-config", import_.config_file,
