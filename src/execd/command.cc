@@ -180,18 +180,19 @@ void Command::drain(Output& output) {
 
 void Command::on_exit(ExitStatus status) {
   pid_ = -1;
+  use_ = status.use();
   if (interrupted_) interrupted_->leader_reaped();
   timeout_.cancel();
   for (auto* output : {&out_, &err_}) {
     if (*output) drain(**output);
   }
   std::string last;
+  wall_time_ = std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - started_);
   if (mode_ == Mode::foreground && events_.attached()) {
     flush_lines(last);
     int64_t now = epoch_ms();
     if (status.success()) {
-      auto took = std::chrono::steady_clock::now() - started_;
-      events::append_complete(last, std::chrono::duration_cast<milliseconds>(took).count(), now);
+      events::append_complete(last, wall_time_.count(), now);
     } else {
       events::append_error(last, events::kCommandError, std::to_string(status.api_code()), status.text(),
                            now);
