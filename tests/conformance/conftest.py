@@ -19,6 +19,9 @@ os.environ.pop("OPENSANDBOX_DISABLE_METRICS", None)
 for name in ("OPEN_SANDBOX_API_KEY", "OPEN_SANDBOX_DOMAIN"):
     os.environ.pop(name, None)
 
+# Suites of their own, in folders of their own.
+collect_ignore = ["execd", "javascript", "java"]
+
 SLEEPER = ["tail", "-f", "/dev/null"]
 
 
