@@ -21,6 +21,8 @@ void set(Variables& environment, std::string_view key, std::string value) {
 EntryProcess entry_process(const SandboxSpec& spec, const image::ImageConfig& image) {
   EntryProcess entry;
   entry.arguments = spec.entrypoint;
+  entry.cpu_millis = spec.limits.cpu_millis;
+  entry.memory_bytes = spec.limits.memory_bytes;
   entry.uid = image.uid;
   entry.gid = image.gid;
   if (!image.workdir.empty()) entry.directory = image.workdir;

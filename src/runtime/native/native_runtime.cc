@@ -174,26 +174,38 @@ Task<Result<std::vector<std::string>>> NativeRuntime::list() {
   }
 }
 
-Task<std::optional<End>> NativeRuntime::adopt(std::string id, std::string identity) {
+Task<std::expected<Adopted, End>> NativeRuntime::adopt(std::string id, std::string identity) {
+  auto ended = [](End end) { return std::expected<Adopted, End>(std::unexpect, std::move(end)); };
   auto words = split(identity, ' ');
   auto pid = words.size() == 3 ? parse_number<int64_t>(words[0]) : std::nullopt;
   auto ticks = words.size() == 3 ? parse_number<uint64_t>(words[1]) : std::nullopt;
-  if (!pid || !ticks) co_return End{End::Kind::lost, 0, "its record cannot be read"};
-  if (words[2] != boot_id_) co_return End{End::Kind::host_restarted, 0, "the host was restarted"};
+  if (!pid || !ticks) co_return ended({End::Kind::lost, 0, "its record cannot be read"});
+  if (words[2] != boot_id_) co_return ended({End::Kind::host_restarted, 0, "the host was restarted"});
   launcher::ByteWriter body;
   body.string(id);
   body.number(*pid);
   body.number(*ticks);
   auto answer = co_await launcher_.call(Verb::adopt, body.take());
-  if (!answer || answer->descriptors.empty()) co_return co_await explain_death(id, -1);
+  if (!answer || answer->descriptors.empty()) co_return ended(co_await explain_death(id, -1));
+  Adopted adopted{.paused = launcher::ByteReader(answer->body).number<uint8_t>() != 0};
   auto sandbox = std::make_shared<Sandbox>(id, executor_, std::move(answer->descriptors[0]));
   auto control = co_await io::with_deadline(kConnectDeadline, "execd",
                                             ControlConnection::open(socket_path(id, ".control")));
-  if (!control) co_return co_await explain_death(id, sandbox->pidfd.get());
+  if (!control) co_return ended(co_await explain_death(id, sandbox->pidfd.get()));
   sandbox->control = std::move(*control);
   sandboxes_[id] = sandbox;
   tasks_.spawn(watch(sandbox));
-  co_return std::nullopt;
+  co_return adopted;
+}
+
+Task<Result<void>> NativeRuntime::pause(std::string id) {
+  CO_TRY(co_await launcher_.call(Verb::freeze, std::move(id)));
+  co_return Result<void>{};
+}
+
+Task<Result<void>> NativeRuntime::resume(std::string id) {
+  CO_TRY(co_await launcher_.call(Verb::thaw, std::move(id)));
+  co_return Result<void>{};
 }
 
 Task<> NativeRuntime::watch(SandboxPtr sandbox) {

@@ -34,8 +34,10 @@ class NativeRuntime : public Runtime {
   Task<std::expected<std::string, CreateFailure>> create(SandboxSpec spec) override;
   Task<Result<void>> destroy(std::string id) override;
   Task<Result<std::vector<std::string>>> list() override;
-  Task<std::optional<End>> adopt(std::string id, std::string identity) override;
+  Task<std::expected<Adopted, End>> adopt(std::string id, std::string identity) override;
   Task<End> wait(std::string id) override;
+  Task<Result<void>> pause(std::string id) override;
+  Task<Result<void>> resume(std::string id) override;
   Task<Result<io::Socket>> connect(std::string id, uint16_t port) override;
 
  private:
