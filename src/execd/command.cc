@@ -9,6 +9,7 @@
 
 #include "base/ids.h"
 #include "execd/events.h"
+#include "io/running_time.h"
 #include "io/socket.h"
 
 namespace osb::execd {
@@ -77,11 +78,12 @@ void Command::attach_process(milliseconds timeout) {
     if (*output) core_.tasks.spawn(read_output(self, &**output));
   }
   if (timeout.count() <= 0) return;
-  timeout_.expires_after(timeout);
-  timeout_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
+  // The command's time does not run while the sandbox is paused.
+  auto expire = [weak = weak_from_this()](const boost::system::error_code& error) {
     auto command = weak.lock();
     if (!error && command && command->pid_ > 0) ::kill(-command->pid_, SIGKILL);
-  });
+  };
+  io::async_wait_running(timeout_, timeout, std::move(expire));
 }
 
 // Makes a pipe; the result is the end for the child.
@@ -178,18 +180,19 @@ void Command::drain(Output& output) {
 
 void Command::on_exit(ExitStatus status) {
   pid_ = -1;
+  use_ = status.use();
   if (interrupted_) interrupted_->leader_reaped();
   timeout_.cancel();
   for (auto* output : {&out_, &err_}) {
     if (*output) drain(**output);
   }
   std::string last;
+  wall_time_ = std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - started_);
   if (mode_ == Mode::foreground && events_.attached()) {
     flush_lines(last);
     int64_t now = epoch_ms();
     if (status.success()) {
-      auto took = std::chrono::steady_clock::now() - started_;
-      events::append_complete(last, std::chrono::duration_cast<milliseconds>(took).count(), now);
+      events::append_complete(last, wall_time_.count(), now);
     } else {
       events::append_error(last, events::kCommandError, std::to_string(status.api_code()), status.text(),
                            now);

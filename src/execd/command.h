@@ -51,7 +51,10 @@ class Command : public std::enable_shared_from_this<Command> {
   bool running() const { return !finished_at_; }
   WallTime started_at() const { return started_at_; }
   std::optional<WallTime> finished_at() const { return finished_at_; }
-  int exit_code() const { return exit_code_; }              // when finished
+  int exit_code() const { return exit_code_; }           // when finished
+  milliseconds wall_time() const { return wall_time_; }  // when finished
+  // When its process has ended; never of one that could not be started.
+  const std::optional<ProcessUse>& use() const { return use_; }
   const std::string& error_text() const { return error_; }  // "" after success
   EventStream& events() { return events_; }
   const OutputLog& log() const { return log_; }
@@ -88,6 +91,8 @@ class Command : public std::enable_shared_from_this<Command> {
   std::chrono::steady_clock::time_point started_;
   std::optional<WallTime> finished_at_;
   int exit_code_ = -1;
+  milliseconds wall_time_{0};
+  std::optional<ProcessUse> use_;
   std::string error_;
 
   bool started_process_ = false;

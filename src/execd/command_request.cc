@@ -81,7 +81,7 @@ void decode_program(const json::Field& root, CommandSpec& spec) {
 
 std::expected<CommandSpec, ApiError> decode_command(const boost::json::value& body, const Core& core) {
   json::Issues issues;
-  json::Field root = json::Field::root(body, issues, "body");
+  json::Field root = json::Field::root(body, issues, "body", json::Reading::exact);
   CommandSpec spec;
   decode_program(root, spec);
   spec.mode = root["background"].boolean().value_or(false) ? Mode::background : Mode::foreground;

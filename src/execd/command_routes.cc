@@ -21,6 +21,12 @@ std::string status_json(const Command& command) {
   }
   out += ",\"started_at\":\"" + format_time(command.started_at(), 6) + "\"";
   if (command.finished_at()) out += ",\"finished_at\":\"" + format_time(*command.finished_at(), 6) + "\"";
+  if (command.use()) {
+    auto cpu = std::chrono::duration_cast<milliseconds>(command.use()->cpu_time);
+    out += ",\"wall_time_ms\":" + std::to_string(command.wall_time().count());
+    out += ",\"cpu_time_ms\":" + std::to_string(cpu.count());
+    out += ",\"peak_memory_bytes\":" + std::to_string(command.use()->peak_memory_bytes);
+  }
   return out + "}";
 }
 
@@ -44,6 +50,11 @@ io::Task<> CommandRoutes::run(http::Request& request, http::ResponseWriter& resp
   if (!spec) co_return co_await reply_error(response, spec.error());
   if (core_.ended)
     co_return co_await reply_error(response, {500, codes::kRuntimeError, "the sandbox has ended"});
+  if (commands_.full()) {
+    co_return co_await reply_error(
+        response, {503, codes::kUnavailable,
+                   std::to_string(Commands::kMaxRunning) + " commands run already; wait for some to end"});
+  }
   auto command = commands_.start(std::move(*spec));
   co_await send_events(command->events(), response);
 }

@@ -1,5 +1,9 @@
 #include "execd/commands.h"
 
+#include <algorithm>
+
+#include "execd/retention.h"
+
 namespace osb::execd {
 
 std::shared_ptr<Command> Commands::start(CommandSpec spec) {
@@ -19,22 +23,24 @@ std::shared_ptr<Command> Commands::find(std::string_view id) const {
 }
 
 void Commands::sweep(WallTime now) {
-  size_t finished = 0, bytes = 0, files = 0;
-  // From the newest to the oldest, so that what exceeds a limit is what is oldest.
+  Retention retention;
   for (auto it = in_order_.end(); it != in_order_.begin();) {
     --it;
     const Command& command = **it;
     if (command.running()) continue;
-    ++finished;
-    bytes += command.memory_bytes();
-    files += command.log().in_file() ? 1 : 0;
-    if (finished <= kMaxFinished && bytes <= kMaxFinishedBytes && files <= kMaxLogFiles &&
-        now - *command.finished_at() < kRetention) {
+    if (retention.keeps({.age = now - *command.finished_at(),
+                         .memory_bytes = command.memory_bytes(),
+                         .log_file_bytes = command.log().in_file() ? command.log().size() : 0})) {
       continue;
     }
     by_id_.erase(command.id());
     it = in_order_.erase(it);
   }
+}
+
+size_t Commands::running() const {
+  return static_cast<size_t>(std::count_if(in_order_.begin(), in_order_.end(),
+                                           [](const auto& command) { return command->running(); }));
 }
 
 }  // namespace osb::execd

@@ -21,14 +21,13 @@ class Commands {
   std::shared_ptr<Command> find(std::string_view id) const;
   // Drops finished ones that are too old or too many. Called every few starts and every hour.
   void sweep(WallTime now);
-  size_t size() const { return by_id_.size(); }
-
-  static constexpr std::chrono::hours kRetention{24};
-  static constexpr size_t kMaxFinished = 4096;
-  static constexpr size_t kMaxFinishedBytes = 16 << 20;
-  static constexpr size_t kMaxLogFiles = 256;  // each holds a descriptor
+  // Each holds three descriptors and its share of memory.
+  bool full() const { return by_id_.size() >= kMaxRunning && running() >= kMaxRunning; }
+  static constexpr size_t kMaxRunning = 1024;
 
  private:
+  size_t running() const;
+
   Core& core_;
   size_t starts_ = 0;
   std::list<std::shared_ptr<Command>> in_order_;  // oldest start first

@@ -13,6 +13,11 @@
 
 namespace osb::execd {
 
+// What this sandbox may use, when whoever started it said so.
+struct SandboxLimits {
+  std::optional<int64_t> cpu_millis, memory_bytes;
+};
+
 struct Core {
   Core(io::Executor e, Reaper& r) : executor(e), reaper(r), tasks(e), ready(e) {}
 
@@ -27,6 +32,7 @@ struct Core {
   std::string env_file;   // EXECD_ENVS
   // Whom commands and file operations act as when a request does not say; nothing: execd's own user.
   std::optional<Credentials> identity;
+  SandboxLimits limits;
 
   // `env` and what the env file says right now.
   Environment command_env() const;

@@ -64,6 +64,11 @@ Result<EntryRequest> parse_entry(std::string_view frame) {
     if (id < 0 || id >= 0xFFFFFFFF) init[field].complain("value_error", "is no id");
     *target = static_cast<uint32_t>(id);
   }
+  for (auto [field, target] : {std::pair{"cpu_millis", &request.limits.cpu_millis},
+                               std::pair{"memory_bytes", &request.limits.memory_bytes}}) {
+    *target = init[field].integer();
+    if (*target && **target <= 0) init[field].complain("value_error", "must be positive");
+  }
   if (!issues.empty()) {
     const json::Issue& issue = issues.list().front();
     return fail(Code::invalid_argument, json::to_string(issue.path) + ": " + issue.message);
@@ -92,6 +97,7 @@ Result<void> Entry::start(EntryRequest request) {
   core_.env = request.env;
   core_.env_file = request.env.get("EXECD_ENVS");
   core_.cwd = request.cwd;
+  core_.limits = request.limits;
   if (request.uid != 0 || request.gid != 0) core_.identity = credentials_of(request.uid, request.gid);
   prepare_directories(core_);
 

@@ -21,6 +21,7 @@ struct EntryRequest {
   Environment env;
   std::string cwd = "/";
   uint32_t uid = 0, gid = 0;
+  SandboxLimits limits;
 };
 // The frame {"init":{...}}.
 Result<EntryRequest> parse_entry(std::string_view frame);

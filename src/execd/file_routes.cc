@@ -34,7 +34,7 @@ std::expected<std::vector<std::pair<std::string, Value>>, ApiError> decode_by_pa
     const boost::json::value& body, Decode decode) {
   Decoded decoded;
   std::vector<std::pair<std::string, Value>> out;
-  auto members = json::Field::root(body, decoded.issues, "body").object();
+  auto members = json::Field::root(body, decoded.issues, "body", json::Reading::exact).object();
   if (!members && decoded.issues.empty())
     return std::unexpected(bad_request("body: must be an object of paths"));
   if (members) {
@@ -120,7 +120,7 @@ io::Task<> FileRoutes::move(http::Request& request, http::ResponseWriter& respon
   if (!body) co_return co_await reply_error(response, body.error());
   Decoded decoded;
   std::vector<std::pair<std::string, std::string>> moves;
-  auto items = json::Field::root(*body, decoded.issues, "body").array();
+  auto items = json::Field::root(*body, decoded.issues, "body", json::Reading::exact).array();
   if (!items) co_return co_await reply_error(response, bad_request("body: must be an array of {src, dest}"));
   for (const json::Field& item : *items) {
     moves.emplace_back(item["src"].required_string(), item["dest"].required_string());

@@ -80,9 +80,13 @@ std::string number(double value) {
 
 }  // namespace
 
-Usage read_usage() {
+Usage read_usage(const SandboxLimits& limits) {
   CgroupUsage groups =
       read_cgroup_usage("/sys/fs/cgroup", read_file("/proc/self/cgroup", 64 * 1024).value_or(""));
+  if (!groups.cpu_limit && limits.cpu_millis)
+    groups.cpu_limit = static_cast<double>(*limits.cpu_millis) / 1000;
+  if (!groups.memory_limit_bytes && limits.memory_bytes)
+    groups.memory_limit_bytes = static_cast<uint64_t>(*limits.memory_bytes);
   HostMemory host = host_memory();
   ProcessSums processes;
   if (!groups.cpu_used_usec || !groups.memory_used_bytes) processes = sum_processes();
@@ -112,8 +116,8 @@ double CpuShare::update(double used_usec, int cpus, Clock::time_point now) {
   return percent_;
 }
 
-MetricsRoutes::MetricsRoutes(Core&, Workers& workers)
-    : workers_(workers), share_(0, CpuShare::Clock::now()) {}
+MetricsRoutes::MetricsRoutes(Core& core, Workers& workers)
+    : core_(core), workers_(workers), share_(0, CpuShare::Clock::now()) {}
 
 void MetricsRoutes::add_to(http::Router& router) {
   using http::Request;
@@ -123,7 +127,8 @@ void MetricsRoutes::add_to(http::Router& router) {
 }
 
 io::Task<Result<std::string>> MetricsRoutes::sample(CpuShare& share) {
-  Usage usage = CO_TRY(co_await workers_.run(std::nullopt, []() -> Result<Usage> { return read_usage(); }));
+  Usage usage = CO_TRY(co_await workers_.run(
+      std::nullopt, [limits = core_.limits]() -> Result<Usage> { return read_usage(limits); }));
   double percent = share.update(usage.cpu_used_usec, usage.cpu_count, CpuShare::Clock::now());
   co_return "{\"cpu_count\":" + std::to_string(usage.cpu_count) + ",\"cpu_used_pct\":" + number(percent) +
       ",\"mem_total_mib\":" + number(usage.memory_total_mib) +

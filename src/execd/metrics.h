@@ -17,7 +17,8 @@ struct Usage {
   double cpu_used_usec = 0;  // since some fixed moment
   double memory_total_mib = 0, memory_used_mib = 0;
 };
-Usage read_usage();
+// Limits that the control groups show come before `limits`.
+Usage read_usage(const SandboxLimits& limits);
 
 // The share of CPU time between two moments.
 class CpuShare {
@@ -43,6 +44,7 @@ class MetricsRoutes {
   io::Task<> watch(http::Request& request, http::ResponseWriter& response);
   io::Task<Result<std::string>> sample(CpuShare& share);
 
+  Core& core_;
   Workers& workers_;
   CpuShare share_;
 };

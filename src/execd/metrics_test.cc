@@ -18,11 +18,18 @@ TEST(CpuShare, between_two_questions) {
 }
 
 TEST(ReadUsage, is_plausible) {
-  Usage usage = read_usage();
+  Usage usage = read_usage({});
   EXPECT_GE(usage.cpu_count, 1);
   EXPECT_GT(usage.memory_total_mib, 0);
   EXPECT_GE(usage.memory_used_mib, 0);
   EXPECT_LE(usage.memory_used_mib, usage.memory_total_mib);
+}
+
+TEST(Usage, LimitsThatWereToldCountWhereTheControlGroupsShowNone) {
+  Usage usage = read_usage({.cpu_millis = 500, .memory_bytes = 64 << 20});
+  EXPECT_LE(usage.memory_total_mib, 64);
+  EXPECT_LE(usage.memory_used_mib, usage.memory_total_mib);
+  EXPECT_GE(usage.cpu_count, 1);
 }
 
 }  // namespace

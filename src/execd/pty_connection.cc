@@ -156,7 +156,7 @@ io::Task<bool> Connection::on_text(std::string_view text) {
   auto value = json::parse(text);
   if (!value || !value->is_object()) co_return true;
   json::Issues issues;
-  json::Field root = json::Field::root(*value, issues, "frame");
+  json::Field root = json::Field::root(*value, issues, "frame", json::Reading::exact);
   std::string type = root["type"].string().value_or("");
   if (type == "stdin") co_return co_await feed(root["data"].string().value_or(""));
   if (type == "resize") {

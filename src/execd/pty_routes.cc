@@ -26,7 +26,7 @@ io::Task<> PtyRoutes::create(http::Request& request, http::ResponseWriter& respo
   auto body = co_await read_json(request, EmptyBody::is_object, {"cwd", "command"});
   if (!body) co_return co_await reply_error(response, body.error());
   json::Issues issues;
-  json::Field root = json::Field::root(*body, issues, "body");
+  json::Field root = json::Field::root(*body, issues, "body", json::Reading::exact);
   auto wanted = root["cwd"].string().value_or(""), command = root["command"].string().value_or("");
   if (command.find('\0') != command.npos)
     root["command"].complain("value_error", "must not contain NUL bytes");

@@ -215,7 +215,8 @@ void PtySession::resize(TerminalSize size) {
 
 void PtySession::signal(int number) {
   if (!process_ || process_->pid <= 0) return;
-  if (process_->terminal && signal_foreground(process_->out[0].native_handle(), number)) return;
+  if (process_->terminal && signal_foreground(process_->out[0].native_handle(), process_->pid, number))
+    return;
   ::kill(-process_->pid, number);
 }
 

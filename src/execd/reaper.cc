@@ -1,6 +1,7 @@
 #include "execd/reaper.h"
 
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,6 +11,16 @@
 #include "io/socket.h"
 
 namespace osb::execd {
+namespace {
+
+ProcessUse process_use(const rusage& usage) {
+  auto time = [](const timeval& t) {
+    return std::chrono::seconds(t.tv_sec) + std::chrono::microseconds(t.tv_usec);
+  };
+  return {time(usage.ru_utime) + time(usage.ru_stime), static_cast<uint64_t>(usage.ru_maxrss) * 1024};
+}
+
+}  // namespace
 
 Result<std::unique_ptr<Reaper>> Reaper::create(io::Executor executor) {
   sigset_t chld;
@@ -43,14 +54,15 @@ io::Task<> Reaper::run() {
 
 void Reaper::reap_all() {
   int status = 0;
-  while (pid_t pid = ::waitpid(-1, &status, WNOHANG | __WALL)) {
+  rusage usage{};
+  while (pid_t pid = ::wait4(-1, &status, WNOHANG | __WALL, &usage)) {
     if (pid < 0 && errno == EINTR) continue;
     if (pid < 0) return;
     auto it = watched_.find(pid);
     if (it == watched_.end()) continue;
     Ended ended = std::move(it->second);
     watched_.erase(it);
-    ended(ExitStatus(status));
+    ended(ExitStatus(status, process_use(usage)));
   }
 }
 

@@ -27,7 +27,7 @@ io::Task<> SessionRoutes::create(http::Request& request, http::ResponseWriter& r
   auto body = co_await read_json(request, EmptyBody::is_object, {"cwd"});
   if (!body) co_return co_await reply_error(response, body.error());
   json::Issues issues;
-  auto wanted = json::Field::root(*body, issues, "body")["cwd"].string().value_or("");
+  auto wanted = json::Field::root(*body, issues, "body", json::Reading::exact)["cwd"].string().value_or("");
   if (!issues.empty()) co_return co_await reply_error(response, first_issue(issues));
   auto cwd = co_await ensure_cwd(core_, workers_, wanted);
   if (!cwd) co_return co_await reply_error(response, cwd.error());
@@ -47,7 +47,7 @@ io::Task<> SessionRoutes::run(http::Request& request, http::ResponseWriter& resp
   auto body = co_await read_json(request, EmptyBody::invalid, {"command", "cwd", "timeout"});
   if (!body) co_return co_await reply_error(response, body.error());
   json::Issues issues;
-  json::Field root = json::Field::root(*body, issues, "body");
+  json::Field root = json::Field::root(*body, issues, "body", json::Reading::exact);
   SessionRun wanted{root["command"].string().value_or(""), root["cwd"].string().value_or(""),
                     milliseconds(root["timeout"].integer().value_or(0))};
   if (wanted.code.empty()) root["command"].complain("missing", "must not be empty");

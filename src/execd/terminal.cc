@@ -1,6 +1,7 @@
 #include "execd/terminal.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/ioctl.h>
 #include <termios.h>
 
@@ -36,6 +37,16 @@ void resize_terminal(int master, TerminalSize size) {
   ::ioctl(master, TIOCSWINSZ, &window);
 }
 
-bool signal_foreground(int master, int signal) { return ::ioctl(master, TIOCSIG, signal) == 0; }
+bool signal_foreground(int master, pid_t session, int signal) {
+  // The kernel itself sends only what a keyboard can.
+  if (::ioctl(master, TIOCSIG, signal) == 0) return true;
+  pid_t group = 0;
+  if (::ioctl(master, TIOCGPGRP, &group) < 0 || group <= 1) return false;
+  // A terminal remembers the number of a group that has ended. If it was given away since, then to a process
+  // of another session, or to one that leads no group yet and cannot be hit.
+  pid_t owner = ::getsid(group);
+  if (owner >= 0 && owner != session) return false;
+  return ::kill(-group, signal) == 0;
+}
 
 }  // namespace osb::execd

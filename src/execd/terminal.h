@@ -20,7 +20,8 @@ struct TerminalSize {
 // Works without /dev/pts being visible where the kernel can open the other side by itself.
 Result<Terminal> open_terminal(TerminalSize size);
 void resize_terminal(int master, TerminalSize size);
-// To the group that is in the foreground: an interactive shell gives every job its own.
-bool signal_foreground(int master, int signal);
+// To the group that is in the foreground of the terminal of `session`: an interactive shell gives every job
+// its own.
+bool signal_foreground(int master, pid_t session, int signal);
 
 }  // namespace osb::execd

@@ -28,7 +28,7 @@ std::expected<Metadata, ApiError> parse_metadata(std::string_view text) {
   auto value = json::parse_first(text);
   if (!value) return invalid("metadata is no JSON: " + value.error().message);
   json::Issues issues;
-  json::Field root = json::Field::root(*value, issues, "metadata");
+  json::Field root = json::Field::root(*value, issues, "metadata", json::Reading::exact);
   Metadata metadata{root["path"].string().value_or(""), decode_permission(root)};
   if (!issues.empty()) return invalid(first_issue(issues).message);
   if (metadata.path.empty()) return invalid("metadata.path must not be empty");

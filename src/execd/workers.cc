@@ -1,5 +1,6 @@
 #include "execd/workers.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <sys/fsuid.h>
 #include <sys/syscall.h>
@@ -53,20 +54,43 @@ Workers::~Workers() {
   changed_.wait(lock, [this] { return threads_ == 0; });
 }
 
+bool Workers::start_thread(Workers& workers) {
+  // Signals are for the loop's thread.
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_t thread;
+  int failed = ::pthread_create(
+      &thread, nullptr,
+      [](void* self) -> void* {
+        auto* own = static_cast<Workers*>(self);
+        own->work(std::unique_lock(own->mu_));
+        return nullptr;
+      },
+      &workers);
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (failed == 0) ::pthread_detach(thread);
+  return failed == 0;
+}
+
 void Workers::submit(std::function<void()> job) {
-  std::lock_guard lock(mu_);
+  std::unique_lock lock(mu_);
   queue_.push_back(std::move(job));
   if (idle_ >= queue_.size() || threads_ >= kMaxThreads) {
     changed_.notify_one();
     return;
   }
-  ++threads_;
-  // Signals are for the loop's thread.
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread([this] { work(std::unique_lock(mu_)); }).detach();
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (start_(*this)) {
+    ++threads_;  // it waits for the lock
+    return;
+  }
+  // The sandbox has as many processes as it may have. The threads that are there will come to it; without any
+  // it is done here: that holds up others for a moment, but a full sandbox still answers.
+  if (threads_ > 0) return;
+  auto own = std::move(queue_.back());
+  queue_.pop_back();
+  lock.unlock();
+  own();
 }
 
 void Workers::work(std::unique_lock<std::mutex> lock) {

@@ -12,7 +12,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <thread>
 
 #include "execd/spawn.h"
 #include "io/task.h"
@@ -21,7 +20,12 @@ namespace osb::execd {
 
 class Workers {
  public:
-  explicit Workers(io::Executor executor) : executor_(std::move(executor)) {}
+  // Starts a thread that enters `work`; false when there is no room for another one. A parameter for tests.
+  using StartThread = bool (*)(Workers& workers);
+  static bool start_thread(Workers& workers);
+
+  explicit Workers(io::Executor executor, StartThread start = start_thread)
+      : executor_(std::move(executor)), start_(start) {}
   ~Workers();  // waits for the jobs that run
 
   static constexpr size_t kMaxThreads = 4;
@@ -79,6 +83,7 @@ class Workers {
   void work(std::unique_lock<std::mutex> lock);
 
   io::Executor executor_;
+  StartThread start_;
   std::mutex mu_;
   std::condition_variable changed_;
   std::deque<std::function<void()>> queue_;

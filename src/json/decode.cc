@@ -106,8 +106,9 @@ void Issues::add(Issue issue) {
   if (list_.size() < kMax) list_.push_back(std::move(issue));
 }
 
-Field Field::root(const bj::value& value, Issues& issues, std::string_view name) {
+Field Field::root(const bj::value& value, Issues& issues, std::string_view name, Reading reading) {
   Field field;
+  field.reading_ = reading;
   field.issues_ = &issues;
   field.value_ = value.is_null() ? nullptr : &value;
   if (!name.empty()) field.path_.emplace_back(std::string(name));
@@ -129,12 +130,21 @@ const bj::object* Field::members() const {
 
 Field Field::operator[](std::string_view name) const { return any_of({name}); }
 
+const bj::value* Field::find_member(const bj::object& object, std::string_view name) const {
+  const bj::value* found = object.if_contains(name);
+  if (found != nullptr || reading_ == Reading::lenient) return found;
+  for (const auto& member : object) {
+    if (iequals(member.key(), name)) found = &member.value();  // as with equal names, the last one counts
+  }
+  return found;
+}
+
 Field Field::any_of(std::initializer_list<std::string_view> names) const {
   const bj::object* object = members();
   const bj::value* found = nullptr;
   for (std::string_view name : names) {
     if (object == nullptr || (found != nullptr && !found->is_null())) break;
-    found = object->if_contains(name);
+    found = find_member(*object, name);
   }
   Field field = child(std::string(*names.begin()), found);
   // The mistake is that this is no object; that it also lacks members is no second one.
@@ -152,7 +162,9 @@ std::optional<std::string> Field::string() const {
 std::optional<int64_t> Field::integer() const {
   if (!present()) return std::nullopt;
   int64_t number = 0;
-  if (const bj::string* text = value_->if_string()) {
+  if (reading_ == Reading::exact && (value_->is_string() || value_->is_double())) {
+    complain("int_type", "must be an integer");
+  } else if (const bj::string* text = value_->if_string()) {
     switch (from_text(*text, number)) {
       case Whole::yes:
         return number;
@@ -183,7 +195,9 @@ std::optional<int64_t> Field::integer() const {
 std::optional<bool> Field::boolean() const {
   if (!present()) return std::nullopt;
   if (const bool* value = value_->if_bool()) return *value;
-  if (const bj::string* text = value_->if_string()) {
+  if (reading_ == Reading::exact) {
+    complain("bool_type", "must be true or false");
+  } else if (const bj::string* text = value_->if_string()) {
     if (auto value = boolean_word(*text)) return value;
     complain("bool_parsing", "must be true or false");
   } else if (value_->is_number()) {

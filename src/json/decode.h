@@ -65,10 +65,16 @@ class Issues {
   size_t count_ = 0;
 };
 
+// What counts as the type that was asked for. Lenient, as the lifecycle API reads: "300" and 300.0 are
+// integers, "yes" is a boolean. Exact, as the execution API does: a number is a number, true is true, and the
+// names of members match in any case.
+enum class Reading { lenient, exact };
+
 // A value, or the place where one could have been. Cheap to copy; borrows the document and the Issues.
 class Field {
  public:
-  static Field root(const bj::value& value, Issues& issues, std::string_view name);
+  static Field root(const bj::value& value, Issues& issues, std::string_view name,
+                    Reading reading = Reading::lenient);
 
   bool present() const { return value_ != nullptr; }  // false for null
   const bj::value* raw() const { return value_; }
@@ -82,8 +88,9 @@ class Field {
 
   // Absent gives nothing and no issue; a wrong type gives nothing and an issue.
   std::optional<std::string> string() const;
-  std::optional<int64_t> integer() const;  // numbers, integral floats, decimal strings
-  std::optional<bool> boolean() const;     // booleans, 0/1, true/false/yes/no/on/off/t/f/y/n in any case
+  // Lenient: also integral floats, decimal strings; 0/1, true/false/yes/no/on/off/t/f/y/n in any case.
+  std::optional<int64_t> integer() const;
+  std::optional<bool> boolean() const;
   std::optional<std::vector<Field>> array() const;
   std::optional<std::map<std::string, Field>> object() const;
   std::optional<std::map<std::string, std::string>> string_map() const;  // null values are issues
@@ -98,11 +105,13 @@ class Field {
  private:
   Field child(PathStep step, const bj::value* value) const;
   const bj::object* members() const;
+  const bj::value* find_member(const bj::object& object, std::string_view name) const;
   std::optional<std::string> element_string() const;
 
   const bj::value* value_ = nullptr;
   Issues* issues_ = nullptr;  // null below a value whose type is already an issue
   Path path_;
+  Reading reading_ = Reading::lenient;
 };
 
 }  // namespace osb::json

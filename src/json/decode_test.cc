@@ -338,5 +338,35 @@ TEST(Issues, AreBoundedAndNotRepeated) {
   EXPECT_FALSE(issues.empty());
 }
 
+TEST(Field, ExactReadingTakesNothingForSomethingElse) {
+  Issues issues;
+  bj::value value = parse(R"({"Name":"x","COUNT":3,"on":true,"text":"5","float":5.0,"yes":"yes","one":1,
+                              "none":null,"deep":{"Inner":7},"list":[{"ITEM":1}]})")
+                        .value();
+  Field body = Field::root(value, issues, "body", Reading::exact);
+  EXPECT_EQ(body["name"].string(), "x");
+  EXPECT_EQ(body["count"].integer(), 3);
+  EXPECT_EQ(body["ON"].boolean(), true);
+  EXPECT_EQ(body["deep"]["inner"].integer(), 7);
+  EXPECT_EQ((*body["list"].array())[0]["item"].integer(), 1);
+  EXPECT_FALSE(body["none"].integer());
+  EXPECT_TRUE(issues.empty());
+  EXPECT_FALSE(body["text"].integer());
+  EXPECT_FALSE(body["float"].integer());
+  EXPECT_FALSE(body["yes"].boolean());
+  EXPECT_FALSE(body["one"].boolean());
+  EXPECT_EQ(issues.list().size(), 4u);
+}
+
+TEST(Field, AnExactNameComesBeforeOneInAnotherCase) {
+  Issues issues;
+  bj::value value = parse(R"({"A":1,"a":2,"B":3,"b ":4})").value();
+  Field body = Field::root(value, issues, "body", Reading::exact);
+  EXPECT_EQ(body["a"].integer(), 2);
+  EXPECT_EQ(body["A"].integer(), 1);
+  EXPECT_EQ(body["b"].integer(), 3);
+  EXPECT_FALSE(Field::root(value, issues, "body")["b"].present());
+}
+
 }  // namespace
 }  // namespace osb::json

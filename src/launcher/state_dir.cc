@@ -15,13 +15,14 @@
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 
 #include "base/ids.h"
-#include "launcher/remove_tree.h"
+#include "sys/remove_tree.h"
 
 namespace osb::launcher {
 namespace {
@@ -29,6 +30,7 @@ namespace {
 constexpr size_t kFirstLowers = 8;  // what most images need; more are made when a plan has more
 constexpr int kBacklog = 512;
 constexpr size_t kPatientTrash = 2048;
+constexpr char kImageAttribute[] = "trusted.opensandbox.image";
 
 Result<void> make_dir(const std::string& path, mode_t mode, uid_t uid, gid_t gid) {
   if (::mkdir(path.c_str(), mode) < 0 && errno != EEXIST) return fail_errno("make " + path);
@@ -125,6 +127,7 @@ Result<StateDir> StateDir::open(const Settings& settings) {
   TRY(dir.ensure_lowers(kFirstLowers));
   TRY(make_run_dir(dir.path(state::kRun), cgroup_name(settings.state_dir), gid));
   TRY(make_dir(dir.path(state::kDatabase), 0700, uid, gid));
+  TRY(make_dir(dir.path(state::kCatalog), 0750, 0, gid));
   TRY(check_reachable(dir.path(state::kDatabase), uid, gid));
   dir.sandboxes_ = TRY(open_at(AT_FDCWD, dir.path(state::kSandboxes), O_RDONLY | O_DIRECTORY));
   spread_subdirectories(dir.sandboxes_.get());
@@ -147,10 +150,13 @@ std::string StateDir::work(const std::string& id, const std::string& layer) cons
   return std::string(state::kSandboxes) + "/" + id + "/" + layer + ".work";
 }
 
-Result<void> StateDir::create_sandbox(const std::string& id, uint32_t first_id,
+Result<void> StateDir::create_sandbox(const std::string& id, uint32_t first_id, const std::string& image,
                                       const std::vector<std::string>& layers) const {
   if (::mkdirat(sandboxes_.get(), id.c_str(), 0700) < 0) return fail_errno("make the sandbox's directory");
   Fd dir = TRY(open_beneath(sandboxes_.get(), id, O_RDONLY | O_DIRECTORY));
+  // Before anybody opens a layer of it: who removes images looks here (image/store.h).
+  if (!image.empty() && ::fsetxattr(dir.get(), kImageAttribute, image.data(), image.size(), 0) < 0)
+    return fail_errno("note the sandbox's image");
   for (const std::string& layer : layers) {
     for (const char* part : {".upper", ".work"}) {
       std::string name = layer + part;
@@ -230,7 +236,7 @@ void StateDir::run_trash_worker() const {
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   // One round: the next worker looks at the backlog anew.
   bool progress = false;
-  for (const std::string& name : names) progress |= remove_from_trash(trash_.get(), name).has_value();
+  for (const std::string& name : names) progress |= sys::remove_from_trash(trash_.get(), name).has_value();
   ::_exit(progress ? 0 : 1);
 }
 

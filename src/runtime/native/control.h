@@ -3,6 +3,7 @@
 // execd's control connection: what its entry process is doing. Frames are a 4-byte big-endian length and
 // JSON.
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +29,8 @@ struct EntryProcess {
   std::vector<std::pair<std::string, std::string>> environment;
   std::string directory = "/";
   uint32_t uid = 0, gid = 0;
+  // What the sandbox may use, for the numbers it shows inside; its control groups cannot be seen from there.
+  std::optional<int64_t> cpu_millis, memory_bytes;
 };
 
 Result<ControlState> parse_control_state(std::string_view json);
