@@ -86,6 +86,15 @@ class Service:
             raise BenchError(f"{method} {path}: {response.status} {text[:300].decode(errors='replace')}")
         return text.decode(errors="replace")
 
+    def stream(self, path, body):
+        """The whole text of an event stream."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
+            return connection.getresponse().read().decode()
+        finally:
+            connection.close()
+
     def connect(self):
         """Points the client at the service; learns from a real sandbox how its endpoints look."""
         self.prefix, self.suffix = "/v1/sandboxes/", "/proxy/44772"

@@ -10,6 +10,8 @@
 //   create                       -> us id
 //   delete ID                    -> us
 //   run ID COMMAND               -> us until the whole answer is there
+//   code ID LANGUAGE CODE        -> us until the whole answer of a cell in the default context is there
+//   context ID LANGUAGE CODE     -> us id: a new context and its first cell
 //   ping ID                      -> us
 //   pause ID, resume ID          -> us
 //   health                       -> us
@@ -59,6 +61,8 @@ class CoProcess {
     if (verb == "resume" && words.size() == 2) return timed(service_.resume(words[1]), 202);
     if (verb == "health") return timed(service_.health(), 200);
     if (verb == "run" && words.size() == 3) return run(words[1], words[2]);
+    if (verb == "code" && words.size() == 4) return code(words[1], words[2], words[3]);
+    if (verb == "context" && words.size() == 4) return new_context(words[1], words[2], words[3]);
     if (verb == "first") return first();
     if (verb == "program" && words.size() > 2) {
       auto took = time_program({words.begin() + 2, words.end()},
@@ -183,6 +187,29 @@ class CoProcess {
       return "";
     }
     return number(took);
+  }
+
+  bool run_cell(const std::string& request) {
+    Response response;
+    if (!exchange(request, response) || !expect(response, 200)) return false;
+    if (response.body().find(kCompleteEvent) != std::string::npos) return true;
+    problem_ = "the cell did not complete: " + response.body().substr(0, 300);
+    return false;
+  }
+
+  std::string code(const std::string& id, const std::string& language, const std::string& code) {
+    double start = now_us();
+    if (!run_cell(service_.code(id, "", language, code))) return "";
+    return number(now_us() - start);
+  }
+
+  std::string new_context(const std::string& id, const std::string& language, const std::string& code) {
+    Response response;
+    double start = now_us();
+    if (!exchange(service_.context(id, language), response) || !expect(response, 200)) return "";
+    std::string context = find_id(response.body());
+    if (!run_cell(service_.code(id, context, language, code))) return "";
+    return number(now_us() - start) + "\t" + context;
   }
 
   std::string first() {

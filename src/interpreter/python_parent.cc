@@ -91,7 +91,6 @@ void PythonParent::on_message(const KernelMessage& message) {
   switch (message.op) {
     case KernelMessage::Op::ready:
       state_ = State::ready;
-      send_orders();
       if (changed_) changed_(*this, "");
       return;
     case KernelMessage::Op::stale:
@@ -126,8 +125,9 @@ pid_t PythonParent::own_child(int64_t pid) const {
 
 void PythonParent::fork(std::string cwd, KernelEnds theirs, Forked forked) {
   if (state_ == State::ended || retired_) return forked(std::unexpected(std::move(theirs)));
+  // Sent even before the parent is ready: it reads one when it can, and nobody has to wake up in between.
   orders_.push_back({std::move(cwd), std::move(theirs), std::move(forked)});
-  if (state_ == State::ready) send_orders();
+  send_orders();
 }
 
 void PythonParent::send_orders() {

@@ -293,7 +293,10 @@ def test_every_language(interpreter, has, api, language):
         return stream
 
     try:
-        assert "execution_complete" in run(sets)
+        first = run(sets)
+        if "apt-get install" in first:
+            pytest.skip(f"the image cannot run {language}: {first.split('evalue')[1][3:200]}")
+        assert "execution_complete" in first, first
         shown = run(gives)
         assert '"text":"42"' in shown or '"text":"42\\n"' in shown, shown
         failed = run(fails)

@@ -111,8 +111,7 @@ def be_parent():
         os._exit(0)
     _signal.signal(_signal.SIGCHLD, _signal.SIG_IGN)  # execd watches the kernels
     send("ready", language="python", version="%d.%d.%d" % sys.version_info[:3])
-    gc.collect()
-    gc.freeze()
+    tidy = False
     while True:
         request, fds = receive_fork(control)
         if request is None:
@@ -131,3 +130,7 @@ def be_parent():
         for fd in fds:
             os.close(fd)
         send("forked", pid=pid)
+        if not tidy:  # after the first one, which somebody waits for; later ones then share more
+            tidy = True
+            gc.collect()
+            gc.freeze()
