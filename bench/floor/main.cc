@@ -1,12 +1,13 @@
 // floor: the bare kernel work behind a sandbox, timed.
 //
-//   floor serve DIR            reads `f1`, `f2` or `quit` per line, answers each with microseconds
+//   floor serve DIR            reads `f1`, `f2`, `freeze`, `thaw` or `quit` per line, answers each with
+//                              microseconds
 //   floor f1|f2 DIR [N]        N samples (100), one JSON line
 //   floor f3 DIR [--workers N] [--seconds S]   sustained create + run + delete, one JSON line
 //
 // F1: all namespaces but the user's, an overlay, proc and a new root; then join it and run `bash -c 'echo
 // x'`, until the first byte. F2: join a running one and run `bash -c true`, until it was reaped. F3: F1 to
-// its end and removal, over and over.
+// its end and removal, over and over. freeze, thaw: all processes of a cgroup, until the kernel says so.
 // --lower PATH chooses the root below the overlay (default: /).
 
 #include <signal.h>
@@ -20,8 +21,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <memory>
 #include <vector>
 
+#include "freezer.h"
 #include "sandbox.h"
 
 namespace {
@@ -74,8 +77,16 @@ int measure(const Place& place, const char* id, int count) {
   return 0;
 }
 
+double timed(Freezer& freezer, void (Freezer::*change)()) {
+  double start = now_us();
+  (freezer.*change)();
+  return now_us() - start;
+}
+
 int serve(const Place& place) {
   Sandbox running = create(place);
+  Sandbox stoppable = create(place);
+  std::unique_ptr<Freezer> freezer;  // only where it is asked for
   char line[64];
   while (fgets(line, sizeof line, stdin) != nullptr) {
     line[strcspn(line, "\r\n")] = 0;
@@ -83,13 +94,18 @@ int serve(const Place& place) {
       printf("%.1f\n", f1(place));
     } else if (strcmp(line, "f2") == 0) {
       printf("%.1f\n", f2(running));
+    } else if (strcmp(line, "freeze") == 0 || strcmp(line, "thaw") == 0) {
+      if (!freezer) freezer = std::make_unique<Freezer>(stoppable.pid);
+      printf("%.1f\n", timed(*freezer, line[0] == 'f' ? &Freezer::freeze : &Freezer::thaw));
     } else if (strcmp(line, "quit") == 0) {
       break;
     } else {
-      printf("error: unknown command '%s'; use f1, f2 or quit\n", line);
+      printf("error: unknown command '%s'; use f1, f2, freeze, thaw or quit\n", line);
     }
     fflush(stdout);
   }
+  freezer.reset();
+  destroy(stoppable);
   destroy(running);
   return 0;
 }

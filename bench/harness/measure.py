@@ -84,6 +84,23 @@ class Measurement:
         for name, values in s.items():
             self.results.add_round(name, values)
 
+    def pause(self, samples):
+        """Pause and resume beside the bare freeze and thaw; their yardstick is that and one GET /health of the same service."""
+        if not self.wants("pause", "resume"):
+            return
+        s = {name: [] for name in ("pause", "pause.floor", "resume", "resume.floor", "freeze", "thaw", "health")}
+        sandbox = self.load.ask("create")[1]
+        for _ in range(samples):
+            for ours, bare in (("pause", "freeze"), ("resume", "thaw")):
+                kernel, health = self.floor.sample(bare), self.load.ask("health")[0]
+                s[bare].append(kernel)
+                s["health"].append(health)
+                s[ours + ".floor"].append(kernel + health)
+                s[ours].append(self.load.ask(ours, sandbox)[0])
+        self.load.ask("delete", sandbox)
+        for name, values in s.items():
+            self.results.add_round(name, values)
+
     def throughput(self, clients, seconds):
         ours, bare = f"throughput.{clients}", f"f3.{clients}"
         if not self.wants(ours, bare):

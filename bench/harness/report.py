@@ -6,6 +6,8 @@ TITLES = [
     ("delete.call", "  DELETE of it", None, None),
     ("command.round_trip", "command round trip (`true`)", "f2", "exec"),
     ("ping.round_trip", "GET /ping of execd through the server", None, None),
+    ("pause", "pause (until every process is stopped)", "pause.floor", None),
+    ("resume", "resume", "resume.floor", None),
     ("throughput.1", "create+run+delete, 1 client", "f3.1", "throughput.1"),
     ("throughput.4", "create+run+delete, 4 clients", "f3.4", "throughput.4"),
     ("throughput.16", "create+run+delete, 16 clients", "f3.16", "throughput.16"),

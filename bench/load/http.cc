@@ -176,6 +176,16 @@ std::string Service::remove(std::string_view id) const {
   return make_request("DELETE", "/v1/sandboxes/" + std::string(id), port);
 }
 
+std::string Service::pause(std::string_view id) const {
+  return make_request("POST", "/v1/sandboxes/" + std::string(id) + "/pause", port);
+}
+
+std::string Service::resume(std::string_view id) const {
+  return make_request("POST", "/v1/sandboxes/" + std::string(id) + "/resume", port);
+}
+
+std::string Service::health() const { return make_request("GET", "/health", port); }
+
 std::string find_id(std::string_view body) {
   constexpr std::string_view kMember = "\"id\":\"";
   size_t start = body.find(kMember);

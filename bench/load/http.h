@@ -53,6 +53,9 @@ struct Service {
   std::string run(std::string_view id, std::string_view command) const;
   std::string ping(std::string_view id) const;
   std::string remove(std::string_view id) const;
+  std::string pause(std::string_view id) const;
+  std::string resume(std::string_view id) const;
+  std::string health() const;
 };
 
 // The value of the first "id" member; empty when there is none.

@@ -11,6 +11,8 @@
 //   delete ID                    -> us
 //   run ID COMMAND               -> us until the whole answer is there
 //   ping ID                      -> us
+//   pause ID, resume ID          -> us
+//   health                       -> us
 //   first                        -> us_total us_create us_delete: create, `echo x`, until its output; then
 //                                delete
 //   program first|exit ARGV...   -> us
@@ -53,6 +55,9 @@ class CoProcess {
     if (verb == "create") return create();
     if (verb == "delete" && words.size() == 2) return timed(service_.remove(words[1]), 204);
     if (verb == "ping" && words.size() == 2) return timed(service_.ping(words[1]), 200);
+    if (verb == "pause" && words.size() == 2) return timed(service_.pause(words[1]), 202);
+    if (verb == "resume" && words.size() == 2) return timed(service_.resume(words[1]), 202);
+    if (verb == "health") return timed(service_.health(), 200);
     if (verb == "run" && words.size() == 3) return run(words[1], words[2]);
     if (verb == "first") return first();
     if (verb == "program" && words.size() > 2) {

@@ -239,6 +239,37 @@ ApiError not_running(std::string_view id, std::string_view state, std::string_vi
           .message = fmt::format("Sandbox {} is {}, not Running: {}", shown(id), state, message)};
 }
 
+ApiError not_paused(std::string_view id, std::string_view state) {
+  return {
+      .status = 409,
+      .code = "SANDBOX::NOT_PAUSED",
+      .message = fmt::format("Sandbox {} is {}; only a Paused sandbox can be resumed.", shown(id), state)};
+}
+
+ApiError paused(std::string_view id, std::string_view state) {
+  return {.status = 409,
+          .code = "SANDBOX::PAUSED",
+          .message =
+              fmt::format("Sandbox {} is {}: nothing in it runs, so nothing can answer.", shown(id), state),
+          .remedy = fmt::format("resume it first: POST /v1/sandboxes/{}/resume", shown(id))};
+}
+
+ApiError pause_failed(const Error& error) {
+  return {.status = 500,
+          .code = "SANDBOX::PAUSE_FAILED",
+          .message = fmt::format("The sandbox could not be paused and goes on: {}", error.message),
+          .cause = error.message,
+          .remedy = "try again; a process in an uninterruptible wait of the kernel cannot be stopped"};
+}
+
+ApiError resume_failed(const Error& error) {
+  return {.status = 500,
+          .code = "SANDBOX::RESUME_FAILED",
+          .message = fmt::format("The sandbox could not be resumed and stays paused: {}", error.message),
+          .cause = error.message,
+          .remedy = "try again, or delete the sandbox"};
+}
+
 ApiError delete_failed(const Error& error) {
   return {.status = 500,
           .code = "SANDBOX::DELETE_FAILED",

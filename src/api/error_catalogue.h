@@ -42,6 +42,10 @@ ApiError expiration_in_the_past();
 ApiError no_expiration(std::string_view id);
 ApiError invalid_port(std::string_view port);
 ApiError not_running(std::string_view id, std::string_view state, std::string_view message);
+ApiError not_paused(std::string_view id, std::string_view state);
+ApiError paused(std::string_view id, std::string_view state);  // to whoever wants to talk to it
+ApiError pause_failed(const Error& error);
+ApiError resume_failed(const Error& error);
 ApiError delete_failed(const Error& error);
 
 // Behind the proxy.

@@ -90,6 +90,77 @@ struct RawRun {
   }
 };
 
+void store_options(CLI::App& app, ImageStore& store) {
+  app.add_option("--config", store.config,
+                 "the service's configuration file (default: $SANDBOX_CONFIG_PATH, else ~/.sandbox.toml)");
+  app.add_option("--state-dir", store.state_dir,
+                 "where the service keeps its files (default: as configured)");
+}
+
+// One word each time the option is given.
+CLI::Option* repeatable(CLI::Option* option) {
+  return option->take_all()->expected(1)->allow_extra_args(false);
+}
+
+struct RawImages {
+  ImportImageOptions import_;
+  LsImagesOptions ls_;
+  RmImagesOptions rm_;
+  std::string max_size, user, workdir;
+  std::vector<std::string> env, labels;
+  uint64_t max_entries = 0;
+  CLI::App *import = nullptr, *ls = nullptr, *rm = nullptr;
+  CLI::Option *user_option = nullptr, *workdir_option = nullptr;
+
+  void options(CLI::App& app) {
+    app.require_subcommand(1, 1);
+    import = app.add_subcommand("import", "make an image of a root directory or of an archive");
+    store_options(*import, import_.store);
+    import->add_option("SOURCE", import_.source, "a directory, or a tar archive (plain, gzip, zstd or xz)")
+        ->required();
+    repeatable(import->add_option("-n,--name", import_.names, "name of the image; repeatable"));
+    import->add_option("--image-config", import_.config_file,
+                       "JSON file with an OCI image configuration for a plain root");
+    repeatable(import->add_option("-e,--env", env, "NAME=value for processes in the image; repeatable"));
+    user_option = import->add_option("-u,--user", user, "who processes run as: a name or number, and :group");
+    workdir_option = import->add_option("-w,--workdir", workdir, "where processes start");
+    repeatable(import->add_option("--entrypoint", import_.entrypoint,
+                                  "a word of the image's entrypoint; repeatable"));
+    repeatable(import->add_option("--label", labels, "NAME=value; repeatable"));
+    import->add_option("--max-size", max_size, "refuse images whose files are larger (default: 32Gi)");
+    import->add_option("--max-entries", max_entries, "refuse images with more files (default: 1000000)");
+    import->add_flag("-q,--quiet", import_.quiet, "print the image's id only");
+    import->footer(
+        "As root on the service's host. The running service sees the image at once. An import that is "
+        "interrupted\n"
+        "leaves nothing behind. Exit status: 0 done, 1 refused or failed, 2 wrong usage, 130 interrupted.");
+    ls = app.add_subcommand("ls", "list the imported images");
+    store_options(*ls, ls_.store);
+    ls->add_flag("--json", ls_.json, "print the records as JSON");
+    rm = app.add_subcommand("rm", "remove images by name");
+    store_options(*rm, rm_.store);
+    rm->add_option("NAME", rm_.names, "names as `osb images ls` prints them")->required();
+    rm->add_flag("-f,--force", rm_.force,
+                 "also when sandboxes use it: its files go when the last of them is gone");
+  }
+
+  Result<Command> read() {
+    if (ls->parsed()) return ls_;
+    if (rm->parsed()) return rm_;
+    for (const auto& text : env) import_.env.push_back(TRY(in_context("--env", parse_variable(text))));
+    for (const auto& text : labels)
+      import_.labels.push_back(TRY(in_context("--label", parse_variable(text))));
+    if (!max_size.empty()) import_.max_bytes = TRY(in_context("--max-size", parse_bytes(max_size)));
+    if (max_entries != 0) import_.max_entries = max_entries;
+    if (user_option->count() > 0) import_.user = user;
+    if (workdir_option->count() > 0) import_.workdir = workdir;
+    if (import_.workdir && !import_.workdir->starts_with('/')) {
+      return fail(Code::invalid_argument, "--workdir must be an absolute path");
+    }
+    return import_;
+  }
+};
+
 }  // namespace
 
 Command parse_osb_arguments(int argc, const char* const* argv) {
@@ -127,6 +198,10 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
   doctor->add_option("--state-dir", state_dir, "where the server keeps its files")->capture_default_str();
   doctor->add_flag("--attack", attack, "try to break out of a throw-away sandbox of the running server");
 
+  CLI::App* images = app.add_subcommand("images", "import, list and remove images");
+  RawImages raw_images;
+  raw_images.options(*images);
+
   CLI::App* role = app.add_subcommand("server", "internal: the server process, started by the launcher");
   role->group("");  // not for people
   ServerRoleOptions role_options;
@@ -140,7 +215,10 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
     return stopped(app, e, "osb");
   } catch (const CLI::ParseError& e) {
     std::string see = "osb";
-    for (const CLI::App* sub : app.get_subcommands()) see += " " + sub->get_name();
+    for (const CLI::App* sub : app.get_subcommands()) {
+      see += " " + sub->get_name();
+      for (const CLI::App* below : sub->get_subcommands()) see += " " + below->get_name();
+    }
     return stopped(app, e, see);
   }
 
@@ -153,6 +231,10 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
     if (!theirs || theirs->empty())
       return usage("no command; it comes after --: osb run IMAGE -- COMMAND...", "osb run");
     return finish(raw_run.read(std::move(*theirs)), "osb run");
+  }
+  if (images->parsed()) {
+    auto command = raw_images.read();
+    return command ? std::move(*command) : Command(usage(command.error().message, "osb images"));
   }
   if (role->parsed()) return role_options;
   if (app.get_subcommands().empty()) return PrintAndExit{.out = app.help(), .err = "", .status = 0};

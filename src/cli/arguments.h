@@ -44,6 +44,35 @@ struct DoctorOptions {
   bool attack = false;
 };
 
+// Which service's images: its configuration file names the state directory.
+struct ImageStore {
+  std::string config;     // "" means the default places
+  std::string state_dir;  // "" means the configuration's
+};
+
+struct ImportImageOptions {
+  ImageStore store;
+  std::string source;              // a directory or an archive
+  std::vector<std::string> names;  // none: the archive's own, else made from the source
+  std::string config_file;         // JSON; "" means none
+  std::vector<Variable> env, labels;
+  std::optional<std::string> user, workdir;
+  std::vector<std::string> entrypoint;
+  std::optional<uint64_t> max_bytes, max_entries;
+  bool quiet = false;
+};
+
+struct LsImagesOptions {
+  ImageStore store;
+  bool json = false;
+};
+
+struct RmImagesOptions {
+  ImageStore store;
+  std::vector<std::string> names;
+  bool force = false;
+};
+
 // `osb server`, started by the launcher; everything else is inherited
 struct ServerRoleOptions {
   std::string host_image;  // version of the image `host` that was prepared for it
@@ -66,8 +95,9 @@ struct PrintAndExit {
   int status = 0;
 };
 
-using Command = std::variant<PrintAndExit, RunOptions, LsOptions, RmOptions, DoctorOptions, ServerRoleOptions,
-                             ServeOptions, InitConfigOptions>;
+using Command =
+    std::variant<PrintAndExit, RunOptions, LsOptions, RmOptions, DoctorOptions, ImportImageOptions,
+                 LsImagesOptions, RmImagesOptions, ServerRoleOptions, ServeOptions, InitConfigOptions>;
 
 Command parse_osb_arguments(int argc, const char* const* argv);
 Command parse_server_arguments(int argc, const char* const* argv);

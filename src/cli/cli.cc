@@ -6,6 +6,7 @@
 #include "cli/attack.h"
 #include "cli/block_on.h"
 #include "cli/doctor.h"
+#include "cli/images.h"
 #include "cli/init_config.h"
 #include "cli/run.h"
 #include "cli/sandboxes.h"
@@ -30,6 +31,9 @@ struct Execute {
     if (!options.attack) return examine_machine(options);
     return block_on(attack_sandbox(std::move(options), embedded.probe));
   }
+  int operator()(ImportImageOptions& options) const { return import_image(options); }
+  int operator()(LsImagesOptions& options) const { return list_images(options); }
+  int operator()(RmImagesOptions& options) const { return remove_images(options); }
   int operator()(ServerRoleOptions& options) const { return run_server_role(options); }
   int operator()(ServeOptions& options) const { return become_service(options, embedded); }
   int operator()(InitConfigOptions& options) const { return write_initial_config(options); }

@@ -76,7 +76,8 @@ runtime::ImageSettings image_settings(const server::NativeSection& native) {
   return {.state_dir = native.state_dir,
           .host_version = "",
           .directories = native.images,
-          .host_paths = native.host_paths};
+          .host_paths = native.host_paths,
+          .aliases = native.image_aliases};
 }
 
 Result<void> hand_over(const ServeOptions& options, const Embedded& embedded) {

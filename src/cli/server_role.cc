@@ -48,7 +48,8 @@ runtime::NativeSettings native_settings(const server::NativeSection& native, std
   return {.images = {.state_dir = native.state_dir,
                      .host_version = std::move(host_version),
                      .directories = native.images,
-                     .host_paths = native.host_paths},
+                     .host_paths = native.host_paths,
+          .aliases = native.image_aliases},
           .pids_limit = native.pids_limit,
           .cgroups = std::move(cgroups)};
 }

@@ -64,6 +64,37 @@ std::string print_duration(milliseconds duration) {
   return out;
 }
 
+Result<uint64_t> parse_bytes(std::string_view text) {
+  size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  auto number = parse_number<uint64_t>(text.substr(0, digits));
+  std::string_view unit = text.substr(digits);
+  uint64_t factor = 0;
+  if (unit.empty()) factor = 1;
+  constexpr std::string_view kUnits = "kMGT";
+  size_t power = unit.empty() ? kUnits.npos : kUnits.find(unit[0] == 'K' ? 'k' : unit[0]);
+  if (power != kUnits.npos && (unit.size() == 1 || unit.substr(1) == "i")) {
+    factor = 1;
+    for (size_t i = 0; i <= power; ++i) factor *= unit.size() == 1 ? 1000 : 1024;
+  }
+  if (!number || *number == 0 || factor == 0 || *number > INT64_MAX / factor) {
+    return fail(Code::invalid_argument,
+                fmt::format("\"{}\" is not a number of bytes; write for example 512Mi or 8G", text));
+  }
+  return *number * factor;
+}
+
+std::string print_bytes(uint64_t bytes) {
+  if (bytes < 1000) return fmt::format("{} B", bytes);
+  double value = static_cast<double>(bytes);
+  const char* unit = "";
+  for (const char* next : {"kB", "MB", "GB", "TB"}) {
+    if (value < 999.95) break;
+    value /= 1000;
+    unit = next;
+  }
+  return fmt::format("{:.1f} {}", value, unit);
+}
+
 Result<Variable> parse_variable(std::string_view text) {
   size_t equals = text.find('=');
   std::string name(text.substr(0, equals));

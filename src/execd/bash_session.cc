@@ -10,6 +10,7 @@
 #include "execd/events.h"
 #include "execd/proc_stat.h"
 #include "execd/shell_script.h"
+#include "io/running_time.h"
 #include "io/socket.h"
 
 namespace osb::execd {
@@ -144,10 +145,11 @@ io::Task<> BashSession::execute(std::shared_ptr<Run> run, SessionRun request) {
 // Returns when the shell has answered or ended, or when the run is to be stopped.
 io::Task<> BashSession::wait_for_end(std::shared_ptr<Run> run, std::shared_ptr<Shell::Request> request,
                                      milliseconds timeout) {
-  io::asio::steady_timer timer(core_.executor, timeout);
-  timer.async_wait([run](const boost::system::error_code& error) {
+  io::asio::steady_timer timer(core_.executor);
+  auto expire = [run](const boost::system::error_code& error) {
     if (!error) run->stop(Run::Stop::timeout);
-  });
+  };
+  io::async_wait_running(timer, timeout, std::move(expire));
   if (!request->changed.is_set()) co_await io::race(request->changed.wait(), run->wake.wait());
 }
 

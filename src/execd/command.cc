@@ -9,6 +9,7 @@
 
 #include "base/ids.h"
 #include "execd/events.h"
+#include "io/running_time.h"
 #include "io/socket.h"
 
 namespace osb::execd {
@@ -77,11 +78,12 @@ void Command::attach_process(milliseconds timeout) {
     if (*output) core_.tasks.spawn(read_output(self, &**output));
   }
   if (timeout.count() <= 0) return;
-  timeout_.expires_after(timeout);
-  timeout_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
+  // The command's time does not run while the sandbox is paused.
+  auto expire = [weak = weak_from_this()](const boost::system::error_code& error) {
     auto command = weak.lock();
     if (!error && command && command->pid_ > 0) ::kill(-command->pid_, SIGKILL);
-  });
+  };
+  io::async_wait_running(timeout_, timeout, std::move(expire));
 }
 
 // Makes a pipe; the result is the end for the child.

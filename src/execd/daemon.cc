@@ -79,7 +79,7 @@ class Daemon {
   }
 
   Core& core() { return core_; }
-  Api& api() { return api_; }
+  Parts& parts() { return parts_; }
   io::Task<int> run();
 
  private:
@@ -105,6 +105,7 @@ class Daemon {
   PtyRoutes pty_routes_;
   Housekeeping housekeeping_;
   http::Server server_;
+  Parts parts_{core_, api_, commands_, command_routes_, workers_, options_};
 };
 
 Result<Fd> Daemon::listen() {
@@ -170,7 +171,7 @@ int run_daemon(const Options& options, Environment env, const Extend& extend) {
     if (::getcwd(cwd, sizeof cwd)) core.cwd = cwd;
     core.ready.set();
   }
-  if (extend) extend(core, daemon.api());
+  if (extend) extend(daemon.parts());
   int code = 1;
   io::asio::co_spawn(context, daemon.run(), [&](const std::exception_ptr& thrown, int result) {
     code = thrown ? 1 : result;

@@ -11,6 +11,7 @@
 #include "base/strings.h"
 #include "execd/proc_stat.h"
 #include "execd/shell_script.h"
+#include "io/running_time.h"
 #include "io/socket.h"
 
 namespace osb::execd {
@@ -295,10 +296,10 @@ io::Task<> Shell::wait_for_keeper() {
 }
 
 io::Task<std::optional<std::string>> Shell::recover() {
-  co_await io::race(wait_for_keeper(), io::sleep_for(kKeeperDeadline));
+  co_await io::race(wait_for_keeper(), io::sleep_running(kKeeperDeadline));
   // One line would do, but an older keeper that is being killed may still take one of them on its way.
   if (keeper_ <= 0 || ::write(wake_.get(), kWake.data(), kWake.size()) < 0) co_return std::nullopt;
-  co_await io::race(recovered_.wait(), io::sleep_for(kRecoverDeadline));
+  co_await io::race(recovered_.wait(), io::sleep_running(kRecoverDeadline));
   kill_keeper();
   co_return std::move(state_);
 }

@@ -39,6 +39,9 @@ ClientConnection& ClientConnection::operator=(ClientConnection&&) noexcept = def
 
 io::Socket& ClientConnection::socket() { return impl_->wire.socket(); }
 BodyReader& ClientConnection::body() { return impl_->body; }
+void ClientConnection::set_stopped_time(io::StoppedTime stopped) {
+  impl_->wire.set_stopped_time(std::move(stopped));
+}
 bool ClientConnection::touched() const { return impl_->touched; }
 size_t ClientConnection::buffered() const { return impl_->wire.in().size(); }
 

@@ -10,6 +10,7 @@
 
 #include "http/message.h"
 #include "http/server.h"
+#include "io/stopped_time.h"
 
 namespace osb::http {
 
@@ -34,6 +35,8 @@ class ClientConnection {
   bool touched() const;     // bytes of the current request may have reached the other side
   size_t buffered() const;  // bytes that body() can give without waiting, framing included
   io::Socket& socket();
+  // The other side may be stopped; the limit on writes does not run meanwhile.
+  void set_stopped_time(io::StoppedTime stopped);
   std::string take_buffered();  // after a 101: bytes that came behind the head
 
  private:

@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "http/tunnel.h"
 #include "http/websocket.h"
+#include "io/running_time.h"
 
 namespace osb::http {
 namespace {
@@ -26,19 +27,16 @@ constexpr uint64_t kSmallBody = 16 * 1024;
 // when this is destroyed.
 class HeadTimer {
  public:
-  HeadTimer(const io::Executor& executor, io::Socket& upstream) : timer_(executor) {
+  HeadTimer(const io::Executor& executor, io::Socket& upstream, const io::StoppedTime& stopped)
+      : timer_(executor) {
     state_->upstream = &upstream;
+    state_->stopped = stopped ? &stopped : nullptr;
   }
   ~HeadTimer() { disarm(); }
   void arm(io::Duration limit) {
     if (!state_->upstream) return;  // the head has come
-    timer_.expires_after(limit);
-    timer_.async_wait([state = state_](const boost::system::error_code& error) {
-      if (error || !state->upstream) return;
-      state->expired = true;
-      boost::system::error_code ignored;
-      state->upstream->cancel(ignored);
-    });
+    if (state_->stopped) state_->stopped_before = (*state_->stopped)();
+    wait(limit);
   }
   void disarm() {
     state_->upstream = nullptr;
@@ -49,8 +47,31 @@ class HeadTimer {
  private:
   struct State {
     io::Socket* upstream = nullptr;
+    const io::StoppedTime* stopped = nullptr;
+    io::Duration stopped_before{};
     bool expired = false;
+
+    // What the upstream could not use of the time that is over.
+    io::Duration take_stopped() {
+      if (!stopped) return {};
+      io::Duration now = (*stopped)();
+      return now - std::exchange(stopped_before, now);
+    }
   };
+
+  void wait(io::Duration limit) {
+    // While the upstream is stopped this looks again and again, but not all the time.
+    io::Duration least = std::min(limit, io::kSlice);
+    timer_.expires_after(limit);
+    timer_.async_wait([this, least, state = state_](const boost::system::error_code& error) {
+      if (error || !state->upstream) return;
+      if (auto more = state->take_stopped(); more > io::Duration::zero()) return wait(std::max(more, least));
+      state->expired = true;
+      boost::system::error_code ignored;
+      state->upstream->cancel(ignored);
+    });
+  }
+
   io::asio::steady_timer timer_;
   std::shared_ptr<State> state_ = std::make_shared<State>();
 };
@@ -65,10 +86,14 @@ class Exchange {
         what_(what),
         upgrade_(wants_websocket(request.head) && request.head.method == "GET" &&
                  request.body->length() == 0),
-        head_timer_(executor, upstream.socket()) {
+        head_timer_(executor, upstream.socket(), what.stopped) {
+    if (what.stopped) upstream_.set_stopped_time(what.stopped);
     response_.when_closed([this] { client_has_gone(); });
   }
-  ~Exchange() { response_.when_closed(nullptr); }
+  ~Exchange() {
+    response_.when_closed(nullptr);
+    upstream_.set_stopped_time({});
+  }
   Exchange(const Exchange&) = delete;
 
   Task<RelayResult> run();
@@ -213,7 +238,7 @@ Task<Result<void>> Exchange::switch_protocols() {
   CO_TRY(co_await response_.finish());
   response_.when_closed(nullptr);  // from here on the tunnel sees for itself
   auto [client, received] = response_.take_over();
-  co_await tunnel(*client, std::move(received), upstream_.socket(), upstream_.take_buffered());
+  co_await tunnel(*client, std::move(received), upstream_.socket(), upstream_.take_buffered(), what_.stopped);
   co_return Result<void>{};
 }
 

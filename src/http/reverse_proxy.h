@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "http/client.h"
+#include "io/stopped_time.h"
 
 namespace osb::http {
 
@@ -20,6 +21,7 @@ struct Forward {
   std::function<void(ResponseHead&)> edit_response{};  // optional
   // From the end of the request body to the answer's head.
   io::Duration head_timeout = std::chrono::seconds(180);
+  io::StoppedTime stopped{};  // optional: how long the upstream was stopped; no limit runs meanwhile
 };
 
 enum class Relay {

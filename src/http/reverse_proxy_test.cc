@@ -32,6 +32,7 @@ struct Proxy {
     Forward what;
     what.head = request.head;
     what.head_timeout = head_timeout;
+    if (stopped) what.stopped = [this] { return *stopped; };
     what.edit_response = [](ResponseHead& head) { head.headers.set("X-Edited", "yes"); };
     last = co_await forward(request, response, *connection, std::move(what));
     reusable = connection->reusable();
@@ -51,6 +52,7 @@ struct Proxy {
   std::optional<ClientConnection> connection;
   std::optional<RawPeer> upstream;
   io::Duration head_timeout = 10s;
+  std::optional<io::Duration> stopped;
   RelayResult last;
   bool reusable = false;
   bool drop = false;  // the upstream connection, after the exchange
@@ -351,6 +353,32 @@ Task<> late_head(Proxy& proxy, RawPeer client) {
   EXPECT_FALSE(proxy.reusable);
 }
 TEST(ReverseProxy, HeadTimeout) { with_proxy(late_head); }
+
+// The upstream is stopped for longer than the limit, goes on, and answers.
+Task<> stopped_upstream(Proxy& proxy, RawPeer client) {
+  proxy.head_timeout = 20ms;
+  proxy.stopped = 0s;
+  co_await client.send(get("/"));
+  co_await proxy.upstream->read_until("\r\n\r\n");
+  for (int i = 0; i < 20; ++i) {
+    *proxy.stopped += 5ms;
+    co_await io::sleep_for(5ms);
+  }
+  EXPECT_EQ(proxy.answered, 0);
+  co_await proxy.upstream->send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+  auto [head, body] = co_await client.read_answer();
+  EXPECT_THAT(head, StartsWith("HTTP/1.1 200 "));
+}
+TEST(ReverseProxy, NoTimeoutWhileTheUpstreamIsStopped) { with_proxy(stopped_upstream); }
+
+Task<> stopped_too_short(Proxy& proxy, RawPeer client) {
+  proxy.head_timeout = 20ms;
+  proxy.stopped = 5s;  // all of it before the request
+  co_await client.send(get("/"));
+  auto [head, body] = co_await client.read_answer();
+  EXPECT_EQ(proxy.last.error.code, Code::timeout);
+}
+TEST(ReverseProxy, EarlierStopsProlongNothing) { with_proxy(stopped_too_short); }
 
 Task<> slow_stream(Proxy& proxy, RawPeer client) {
   proxy.head_timeout = 20ms;  // does not count once the head is here

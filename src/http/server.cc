@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "http/connection.h"
+#include "io/running_time.h"
 
 namespace osb::http {
 
@@ -59,6 +60,7 @@ struct Server::Impl {
   Handler handler;
   ServerLimits limits;
   Ticks ticks;
+  io::Duration frozen{};  // what `ticks` is behind the clock
   io::TaskGroup tasks;
   std::list<Connection*> connections;
   std::list<io::Acceptor*> acceptors;
@@ -108,8 +110,12 @@ Task<> Server::Impl::serve_connection(Impl* self, io::Socket socket) {
 // The only timer of a server, and only while it has connections: an idle process sleeps.
 Task<> Server::Impl::sweep(Impl* self) {
   while (!self->connections.empty()) {
+    auto from = std::chrono::steady_clock::now();
     co_await io::sleep_for(self->ticks.interval);
-    self->ticks.now = std::chrono::steady_clock::now();
+    auto now = std::chrono::steady_clock::now();
+    // Much too late: this process was frozen. Whoever talks to it must not pay for that.
+    if (now - from > self->ticks.interval + io::kLateBySlice) self->frozen += now - from;
+    self->ticks.now = now - self->frozen;
     for (Connection* connection : self->connections) {
       connection->sweep(self->ticks.now);
     }
@@ -118,7 +124,7 @@ Task<> Server::Impl::sweep(Impl* self) {
 }
 
 void Server::adopt(io::Socket socket) {
-  impl_->ticks.now = std::chrono::steady_clock::now();
+  impl_->ticks.now = std::chrono::steady_clock::now() - impl_->frozen;
   impl_->tasks.spawn(Impl::serve_connection(impl_.get(), std::move(socket)));
   if (impl_->sweeping) return;
   impl_->sweeping = true;

@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "io/running_time.h"
+
 namespace osb::http {
 
 void InputBuffer::consume(size_t count) {
@@ -95,6 +97,9 @@ Task<Result<void>> Wire::write_rest(io::Pieces pieces, size_t sent) {
     write_deadline_ = deadline_after(write_limit_);
     written = co_await io::write_all(socket_, pieces, sent);
     write_deadline_ = TimePoint::max();
+  } else if (stopped_) {
+    written =
+        co_await io::with_deadline_for(write_limit_, "write", stopped_, io::write_all(socket_, pieces, sent));
   } else {
     written = co_await io::with_deadline(write_limit_, "write", io::write_all(socket_, pieces, sent));
   }

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "io/socket.h"
+#include "io/stopped_time.h"
 
 namespace osb::http {
 
@@ -61,6 +62,7 @@ class Wire {
   Task<Result<void>> write_rest(io::Pieces pieces, size_t sent);
   bool must_yield() const { return streak_ >= kMaxStreak; }
   void set_write_limit(io::Duration limit) { write_limit_ = limit; }
+  void set_stopped_time(io::StoppedTime stopped) { stopped_ = std::move(stopped); }
 
   // Ends what has waited beyond its deadline with Code::timeout.
   void sweep(TimePoint now);
@@ -83,6 +85,7 @@ class Wire {
   TimePoint read_deadline_ = TimePoint::max();
   TimePoint write_deadline_ = TimePoint::max();
   io::Duration write_limit_ = std::chrono::seconds(300);
+  io::StoppedTime stopped_;
   int streak_ = 0;
   bool ended_ = false;
   bool read_expired_ = false;

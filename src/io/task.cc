@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "io/running_time.h"
 
 namespace osb::io {
 namespace {
@@ -129,11 +130,11 @@ namespace detail {
 
 Task<bool> run_until(Duration limit, Task<> task) {
   auto executor = co_await asio::this_coro::executor;
-  asio::steady_timer timer(executor, limit);
-  auto [order, thrown, timer_error] =
-      co_await asio::experimental::make_parallel_group(
-          asio::co_spawn(executor, std::move(task), asio::deferred), timer.async_wait(asio::deferred))
-          .async_wait(asio::experimental::wait_for_one(), asio::deferred);
+  asio::steady_timer timer(executor);
+  auto [order, thrown, timer_error] = co_await asio::experimental::make_parallel_group(
+                                          asio::co_spawn(executor, std::move(task), asio::deferred),
+                                          async_wait_running(timer, limit, asio::deferred))
+                                          .async_wait(asio::experimental::wait_for_one(), asio::deferred);
   rethrow_unless_cancellation(thrown);
   co_return order[0] == 1 && !timer_error;
 }

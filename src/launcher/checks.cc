@@ -31,6 +31,12 @@ bool is_name(std::string_view name) {
   });
 }
 
+bool is_digest(std::string_view text) {
+  return text.size() == 64 && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'f') || (c >= '0' && c <= '9');
+  });
+}
+
 Result<void> refuse(const Step& step, const char* why) {
   return fail(Code::permission_denied, "refused: " + to_text(step) + ": " + why);
 }
@@ -68,6 +74,9 @@ Result<void> check_id(std::string_view id) {
 
 Result<void> check(const Plan& plan) {
   TRY(check_id(plan.id));
+  if (!plan.image.empty() && !is_digest(plan.image)) {
+    return fail(Code::permission_denied, "refused: the image is not a digest");
+  }
   auto in_range = [](const std::optional<int64_t>& value, int64_t low, int64_t high) {
     return !value || (*value >= low && *value <= high);
   };

@@ -31,7 +31,8 @@ constexpr auto kServerGrace = std::chrono::seconds(8);
 constexpr auto kRestartFirst = std::chrono::milliseconds(50);
 constexpr auto kRestartMost = std::chrono::seconds(5);
 constexpr auto kHealthyAfter = std::chrono::seconds(10);
-constexpr int kRetryMs = 1;
+constexpr auto kRetryFirst = std::chrono::microseconds(20);
+constexpr auto kRetryMost = std::chrono::milliseconds(1);
 constexpr auto kTrashDelay = std::chrono::milliseconds(200);
 constexpr auto kFreezeLimit = std::chrono::seconds(10);
 
@@ -66,14 +67,17 @@ class Loop {
   void end_when_empty(Waiting waiting);
   bool finish_end(const Waiting& waiting);
   void freeze_sandbox(uint64_t tag, const std::string& id);
-  bool finish_freeze(uint64_t tag, const std::string& id, Clock::time_point give_up);
+  struct Freezing;
+  bool finish_freeze(const Freezing& freezing);
   void answer(Answer answer);
   void answer_error(uint64_t tag, const Error& error);
   void start_server();
   void reap();
   void empty_trash_soon();
   void empty_trash();
-  int timeout_ms() const;
+  Clock::duration timeout() const;
+  int wait(struct epoll_event* events, int count);
+  void retry();
 
   Settings& settings_;
   StateDir& state_;
@@ -82,6 +86,7 @@ class Loop {
   std::map<int, Waiting> waiting_;
   // What the kernel finishes in its own time; each returns true when it is done.
   std::vector<std::function<bool()>> retries_;
+  Clock::duration retry_after_ = kRetryFirst;
   ServerProcess server_;
   Clock::time_point server_started_{}, restart_at_{};
   Clock::duration restart_delay_ = kRestartFirst;
@@ -183,6 +188,7 @@ void Loop::end_sandbox(uint64_t tag, const std::string& id, bool keep_files) {
 void Loop::end_when_empty(Waiting w) {
   if (finish_end(w)) return;
   auto kept = std::make_shared<Waiting>(std::move(w));
+  retry_after_ = kRetryFirst;
   retries_.push_back([this, kept] { return finish_end(*kept); });
 }
 
@@ -200,25 +206,38 @@ bool Loop::finish_end(const Waiting& w) {
   return true;
 }
 
+struct Loop::Freezing {
+  uint64_t tag = 0;
+  std::string id;
+  pid_t server = -1;  // who asked
+  Clock::time_point give_up;
+  Fd events;
+};
+
 void Loop::freeze_sandbox(uint64_t tag, const std::string& id) {
   auto asked = sandboxes_.freeze(id, true);
   if (!asked) return answer_error(tag, asked.error());
-  auto give_up = Clock::now() + kFreezeLimit;
-  if (!finish_freeze(tag, id, give_up)) {
-    retries_.push_back([this, tag, id, give_up] { return finish_freeze(tag, id, give_up); });
-  }
+  auto freezing = std::make_shared<Freezing>(tag, id, server_.pid, Clock::now() + kFreezeLimit, Fd());
+  if (auto events = sandboxes_.open_events(id)) freezing->events = std::move(*events);
+  if (finish_freeze(*freezing)) return;
+  // Not by waiting for an event of cgroup.events: the kernel sends at most one in ten milliseconds.
+  retry_after_ = kRetryFirst;
+  retries_.push_back([this, freezing] { return finish_freeze(*freezing); });
 }
 
-bool Loop::finish_freeze(uint64_t tag, const std::string& id, Clock::time_point give_up) {
-  auto frozen = sandboxes_.frozen(id);
-  if (frozen && !*frozen && Clock::now() < give_up) return false;
+bool Loop::finish_freeze(const Freezing& freezing) {
+  // A new server has taken the sandbox over as paused: it stays so.
+  if (freezing.server != server_.pid) return true;
+  auto frozen = sandboxes_.frozen(freezing.events.get());
+  if (frozen && !*frozen && Clock::now() < freezing.give_up) return false;
   if (frozen && *frozen) {
-    answer({.tag = tag, .message = {}, .body = {}, .descriptors = {}});
+    answer({.tag = freezing.tag, .message = {}, .body = {}, .descriptors = {}});
     return true;
   }
-  (void)sandboxes_.freeze(id, false);
-  answer_error(tag, frozen ? Error{Code::timeout, ETIMEDOUT, "a process of the sandbox does not stop"}
-                           : frozen.error());
+  (void)sandboxes_.freeze(freezing.id, false);
+  answer_error(freezing.tag, frozen
+                                 ? Error{Code::timeout, ETIMEDOUT, "a process of the sandbox does not stop"}
+                                 : frozen.error());
   return true;
 }
 
@@ -260,6 +279,11 @@ void Loop::handle(const Request& request) {
       auto ticks = in.number<uint64_t>();
       auto pidfd = sandboxes_.adopt(id, static_cast<pid_t>(pid), ticks);
       if (!pidfd) return answer_error(request.tag, pidfd.error());
+      auto frozen = sandboxes_.is_to_freeze(id);
+      if (!frozen) return answer_error(request.tag, frozen.error());
+      ByteWriter out;
+      out.number(static_cast<uint8_t>(*frozen));
+      a.body = out.take();
       a.descriptors.push_back(std::move(*pidfd));
       return answer(std::move(a));
     }
@@ -374,16 +398,32 @@ void Loop::dispatch(int fd) {
   }
 }
 
-int Loop::timeout_ms() const {
-  if (!retries_.empty()) return kRetryMs;
+Clock::duration Loop::timeout() const {
+  if (!retries_.empty()) return retry_after_;
   auto until = [](Clock::time_point t) {
-    auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(t - Clock::now()).count();
-    return static_cast<int>(std::max<int64_t>(0, ms + 1));
+    return std::max<Clock::duration>(Clock::duration{}, t - Clock::now());
   };
   if (stopping_) return until(stop_by_);
   if (server_.pid < 0) return until(restart_at_);
-  if (spares_wanted_) return 0;
-  return trash_at_ && trash_worker_ < 0 ? until(*trash_at_) : -1;
+  if (spares_wanted_) return {};
+  return trash_at_ && trash_worker_ < 0 ? until(*trash_at_) : Clock::duration::max();
+}
+
+int Loop::wait(struct epoll_event* events, int count) {
+  Clock::duration limit = timeout();
+  if (limit == Clock::duration::max()) return ::epoll_wait(epoll_.get(), events, count, -1);
+  auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(limit).count();
+  struct timespec time{ns / 1'000'000'000, ns % 1'000'000'000};
+  return ::epoll_pwait2(epoll_.get(), events, count, &time, nullptr);
+}
+
+void Loop::retry() {
+  if (retries_.empty()) return;
+  auto pending = std::exchange(retries_, {});
+  for (auto& again : pending) {
+    if (!again()) retries_.push_back(std::move(again));
+  }
+  retry_after_ = std::min<Clock::duration>(retry_after_ * 2, kRetryMost);
 }
 
 int Loop::run() {
@@ -403,12 +443,9 @@ int Loop::run() {
 
   while (!(stopping_ && server_.pid < 0)) {
     struct epoll_event events[64];
-    int count = ::epoll_wait(epoll_.get(), events, 64, timeout_ms());
+    int count = wait(events, 64);
     for (int i = 0; i < count; ++i) dispatch(events[i].data.fd);
-    auto pending = std::exchange(retries_, {});
-    for (auto& retry : pending) {
-      if (!retry()) retries_.push_back(std::move(retry));
-    }
+    retry();
     if (trash_at_ && trash_worker_ < 0 && Clock::now() >= *trash_at_) empty_trash();
     if (count > 0) continue;
     // Nothing to answer: time for restarts, and for things made ahead of need.

@@ -61,6 +61,7 @@ std::string to_text(const Plan& plan) {
 std::string encode(const Plan& plan) {
   ByteWriter out;
   out.string(plan.id);
+  out.string(plan.image);
   put(out, plan.limits.cpu_millis);
   put(out, plan.limits.memory_bytes);
   put(out, plan.limits.pids);
@@ -80,6 +81,7 @@ Result<Plan> decode_plan(std::string_view bytes) {
   ByteReader in(bytes);
   Plan plan;
   plan.id = in.string();
+  plan.image = in.string();
   plan.limits.cpu_millis = optional_number(in);
   plan.limits.memory_bytes = optional_number(in);
   plan.limits.pids = optional_number(in);

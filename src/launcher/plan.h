@@ -37,6 +37,7 @@ struct Step {
 
 struct Plan {
   std::string id;
+  std::string image;  // digest of the imported image that the layers belong to; "" for others
   sys::CgroupLimits limits;
   std::vector<Step> steps;
 };

@@ -22,7 +22,8 @@ enum class Verb : uint8_t {
   stop,       // body: id                  -> nothing; all processes are gone, the files stay
   destroy,    // body: id                  -> nothing; everything is gone
   list,     // body: last id seen or ""  -> Listed: at most kListPage ids in order, those behind the given one
-  adopt,    // body: id, pid, ticks      -> descriptor: pidfd; not_found when it is not that process any more
+  adopt,    // body: id, pid, ticks      -> descriptor: pidfd, a byte: 1 when frozen; not_found when it is not
+            //                              that process any more
   sockets,  // body: id, count           -> descriptors: unconnected TCP sockets inside the sandbox
   ooms,     // body: id                  -> a number: processes killed for memory
   freeze,   // body: id                  -> nothing; no process of it runs any more

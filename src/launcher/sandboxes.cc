@@ -157,9 +157,9 @@ Result<Sandboxes::Starting> Sandboxes::start(const Plan& plan) {
     lowers += step.lowers.size();
   }
   TRY(state_->ensure_lowers(lowers));
-  Prepared ready = TRY(prepare_steps(plan, *settings_, *state_));
-  TRY(state_->create_sandbox(plan.id, range, layers));
+  TRY(state_->create_sandbox(plan.id, range, plan.image, layers));
   undo.push([&] { (void)state_->discard(plan.id); });
+  Prepared ready = TRY(prepare_steps(plan, *settings_, *state_));
   sys::CgroupHandles cgroup = TRY(cgroups_.create(plan.id, plan.limits));
   undo.push([&] { (void)cgroups_.remove(plan.id); });
   Fd api = TRY(state_->listen(plan.id, ".api"));

@@ -45,7 +45,10 @@ class Sandboxes {
   Result<int64_t> oom_kills(const std::string& id) const;
   // Stops or continues every process. A freeze is complete when frozen() says so.
   Result<void> freeze(const std::string& id, bool frozen) const;
-  Result<bool> frozen(const std::string& id) const { return cgroups_.frozen(id); }
+  Result<Fd> open_events(const std::string& id) const { return cgroups_.open_events(id); }
+  static Result<bool> frozen(int events) { return sys::CgroupTree::frozen(events); }
+  // Whether a freeze was asked for and not taken back, complete or not.
+  Result<bool> is_to_freeze(const std::string& id) const { return cgroups_.is_to_freeze(id); }
   Result<std::vector<std::string>> list(const std::string& after) const;
 
   // At the end: takes empty groups of ours away.

@@ -46,6 +46,7 @@ inline constexpr char kMount[] =
     "mount";  // where a sandbox being made sees its new root; always empty on the host
 inline constexpr char kLowers[] = "lowers";  // likewise for its layers: directories 0, 1, 2, ...
 inline constexpr char kDatabase[] = "db";    // the server's own
+inline constexpr char kCatalog[] = "catalog";  // which images there are; root writes, the service group reads
 }  // namespace state
 
 // The name of our cgroup: one per state directory, so that two services on one host do not meet.

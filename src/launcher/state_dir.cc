@@ -6,6 +6,7 @@
 #include <linux/fs.h>
 #include <linux/magic.h>
 #include <sys/file.h>
+#include <sys/fsuid.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -14,13 +15,14 @@
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
 
 #include "base/ids.h"
-#include "launcher/remove_tree.h"
+#include "sys/remove_tree.h"
 
 namespace osb::launcher {
 namespace {
@@ -28,6 +30,7 @@ namespace {
 constexpr size_t kFirstLowers = 8;  // what most images need; more are made when a plan has more
 constexpr int kBacklog = 512;
 constexpr size_t kPatientTrash = 2048;
+constexpr char kImageAttribute[] = "trusted.opensandbox.image";
 
 Result<void> make_dir(const std::string& path, mode_t mode, uid_t uid, gid_t gid) {
   if (::mkdir(path.c_str(), mode) < 0 && errno != EEXIST) return fail_errno("make " + path);
@@ -76,6 +79,21 @@ Result<void> make_run_dir(const std::string& path, const std::string& name, gid_
   return make_dir(path, 0750, 0, gid);
 }
 
+// A directory above the state that the service's user may not pass would show only as a server that never
+// comes up.
+Result<void> check_reachable(const std::string& path, uid_t uid, gid_t gid) {
+  ::setfsgid(gid);
+  ::setfsuid(uid);
+  auto opened = open_at(AT_FDCWD, path, O_RDONLY | O_DIRECTORY);
+  ::setfsuid(0);
+  ::setfsgid(0);
+  if (opened) return {};
+  return fail(Code::permission_denied, "the service's user (uid " + std::to_string(uid) + ") cannot reach " +
+                                           path +
+                                           "; let others search every directory above it (chmod o+x), or set "
+                                           "native.state_dir to another place");
+}
+
 std::vector<std::string> names_in(int dir) {
   std::vector<std::string> names;
   int copy = ::openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -109,6 +127,8 @@ Result<StateDir> StateDir::open(const Settings& settings) {
   TRY(dir.ensure_lowers(kFirstLowers));
   TRY(make_run_dir(dir.path(state::kRun), cgroup_name(settings.state_dir), gid));
   TRY(make_dir(dir.path(state::kDatabase), 0700, uid, gid));
+  TRY(make_dir(dir.path(state::kCatalog), 0750, 0, gid));
+  TRY(check_reachable(dir.path(state::kDatabase), uid, gid));
   dir.sandboxes_ = TRY(open_at(AT_FDCWD, dir.path(state::kSandboxes), O_RDONLY | O_DIRECTORY));
   spread_subdirectories(dir.sandboxes_.get());
   dir.trash_ = TRY(open_at(AT_FDCWD, dir.path(state::kTrash), O_RDONLY | O_DIRECTORY));
@@ -130,10 +150,13 @@ std::string StateDir::work(const std::string& id, const std::string& layer) cons
   return std::string(state::kSandboxes) + "/" + id + "/" + layer + ".work";
 }
 
-Result<void> StateDir::create_sandbox(const std::string& id, uint32_t first_id,
+Result<void> StateDir::create_sandbox(const std::string& id, uint32_t first_id, const std::string& image,
                                       const std::vector<std::string>& layers) const {
   if (::mkdirat(sandboxes_.get(), id.c_str(), 0700) < 0) return fail_errno("make the sandbox's directory");
   Fd dir = TRY(open_beneath(sandboxes_.get(), id, O_RDONLY | O_DIRECTORY));
+  // Before anybody opens a layer of it: who removes images looks here (image/store.h).
+  if (!image.empty() && ::fsetxattr(dir.get(), kImageAttribute, image.data(), image.size(), 0) < 0)
+    return fail_errno("note the sandbox's image");
   for (const std::string& layer : layers) {
     for (const char* part : {".upper", ".work"}) {
       std::string name = layer + part;
@@ -213,7 +236,7 @@ void StateDir::run_trash_worker() const {
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   // One round: the next worker looks at the backlog anew.
   bool progress = false;
-  for (const std::string& name : names) progress |= remove_from_trash(trash_.get(), name).has_value();
+  for (const std::string& name : names) progress |= sys::remove_from_trash(trash_.get(), name).has_value();
   ::_exit(progress ? 0 : 1);
 }
 

@@ -19,9 +19,9 @@ class StateDir {
   // Empty directories that a sandbox being made covers with its layers, in its own mount namespace.
   Result<void> ensure_lowers(size_t count);
 
-  // Directories <layer>.upper and <layer>.work for each layer, owned by the sandbox's root.
-  // Code::already_exists.
-  Result<void> create_sandbox(const std::string& id, uint32_t first_id,
+  // Directories <layer>.upper and <layer>.work for each layer, owned by the sandbox's root, and a note of the image
+  // that its lower layers belong to. Code::already_exists.
+  Result<void> create_sandbox(const std::string& id, uint32_t first_id, const std::string& image,
                               const std::vector<std::string>& layers) const;
   // Relative to the state directory.
   std::string upper(const std::string& id, const std::string& layer) const;

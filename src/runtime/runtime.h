@@ -1,11 +1,11 @@
 #pragma once
 
-// What a runtime is: something that makes isolated Linux sandboxes with an execd in each, and lets the server reach them.
-// Values in, typed results out; no route knows which runtime runs.
+// What a runtime is: something that makes isolated Linux sandboxes with an execd in each, and lets the server
+// reach them. Values in, typed results out; no route knows which runtime runs.
 //
-// A sandbox outlives the server. `identity` is what a runtime needs to recognise a sandbox again after a restart (an opaque
-// text for the store): recovery calls list(), then adopt() for each stored sandbox and destroy() for everything else.
-// All calls belong to the server's loop.
+// A sandbox outlives the server. `identity` is what a runtime needs to recognise a sandbox again after a
+// restart (an opaque text for the store): recovery calls list(), then adopt() for each stored sandbox and
+// destroy() for everything else. All calls belong to the server's loop.
 
 #include <map>
 #include <optional>
@@ -23,9 +23,9 @@ inline constexpr uint16_t kExecdPort = 44772;
 inline constexpr uint16_t kEgressPort = 18080;
 
 struct Limits {
-  std::optional<int64_t> cpu_millis;    // 1000 = one core
+  std::optional<int64_t> cpu_millis;  // 1000 = one core
   std::optional<int64_t> memory_bytes;
-  std::optional<int64_t> pids;          // absent: the runtime's default
+  std::optional<int64_t> pids;  // absent: the runtime's default
 };
 
 struct SandboxSpec {
@@ -52,8 +52,13 @@ struct CreateFailure {
 struct End {
   enum class Kind { exited, signalled, out_of_memory, host_restarted, lost };
   Kind kind = Kind::lost;
-  int number = 0;       // exit code or signal
-  std::string detail;   // a sentence for people
+  int number = 0;      // exit code or signal
+  std::string detail;  // a sentence for people
+};
+
+// What adopt() took over.
+struct Adopted {
+  bool paused = false;
 };
 
 class Runtime {
@@ -69,12 +74,18 @@ class Runtime {
   virtual Task<Result<void>> destroy(std::string id) = 0;
   // Ids of everything of ours on this host, whatever its condition.
   virtual Task<Result<std::vector<std::string>>> list() = 0;
-  // Takes a sandbox over from an earlier server. An End when its processes are gone.
-  virtual Task<std::optional<End>> adopt(std::string id, std::string identity) = 0;
-  // Until the entry process has ended. Afterwards no process of the sandbox runs; its files stay until destroy().
+  // Takes a sandbox over from an earlier server. An End when its processes are gone. Whether it is paused is
+  // what the host says, not what was last recorded.
+  virtual Task<std::expected<Adopted, End>> adopt(std::string id, std::string identity) = 0;
+  // Until the entry process has ended. Afterwards no process of the sandbox runs; its files stay until
+  // destroy().
   virtual Task<End> wait(std::string id) = 0;
-  // A new connection to a port inside; kExecdPort is execd's API. Code::not_found for an unknown id, Code::unavailable when
-  // nothing listens.
+  // Stops every process; returns when none runs any more. Both are idempotent. Code::not_found when the
+  // sandbox has no processes, Code::timeout when one does not stop: then none is stopped.
+  virtual Task<Result<void>> pause(std::string id) = 0;
+  virtual Task<Result<void>> resume(std::string id) = 0;
+  // A new connection to a port inside; kExecdPort is execd's API. Code::not_found for an unknown id,
+  // Code::unavailable when nothing listens.
   virtual Task<Result<io::Socket>> connect(std::string id, uint16_t port) = 0;
 };
 

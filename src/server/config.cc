@@ -74,7 +74,7 @@ class Section {
     for (const auto& [name, entry] : *table) {
       auto value = entry.value_exact<std::string>();
       std::string where = fmt::format("{}.{}", path(key), name.str());
-      if (!value) return wrong(where, "must be a string", "write the name, '=' and a quoted path");
+      if (!value) return wrong(where, "must be a string", "write the name, '=' and a quoted text");
       out.insert_or_assign(std::string(name.str()), *value);
     }
   }
@@ -156,6 +156,12 @@ void read_native(Section in, NativeSection& out) {
   for (const std::string& path : out.host_paths) require_absolute(in, "host_paths", path);
   in.text_map("images", out.images);
   for (const auto& [name, path] : out.images) require_absolute(in, "images." + name, path);
+  in.text_map("image_aliases", out.image_aliases);
+  for (const auto& [name, target] : out.image_aliases) {
+    if (target.empty() || target.find('*') != target.npos) {
+      in.wrong(in.path("image_aliases." + name), "must name one image", "write the name of a local image");
+    }
+  }
 }
 
 std::string expand_home(std::string path, const Environment& environment) {

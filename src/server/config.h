@@ -45,6 +45,7 @@ struct NativeSection {
   int64_t pids_limit = 4096;
   std::vector<std::string> host_paths;
   std::map<std::string, std::string> images;
+  std::map<std::string, std::string> image_aliases;  // a name, or a pattern with '*' -> a local name
 };
 
 struct Config {

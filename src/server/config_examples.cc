@@ -34,6 +34,11 @@ host_paths = []
 [native.images]
 # The image "host" always exists: this host's /usr, and nothing else of it. More images are unpacked root directories:
 # python = "/srv/images/python"
+# or come from `osb images import`, which needs no entry here and no restart.
+
+[native.image_aliases]
+# What clients ask for, '*' allowed, and the local image that serves it:
+# "python:*" = "python"
 )toml";
 
 constexpr std::string_view kDocker =

@@ -26,12 +26,18 @@ class FakeRuntime : public runtime::Runtime {
     std::string identity;
     io::Event ended;
     End end;
+    bool paused = false;
   };
 
   FakeRuntime(io::Executor executor, http::Handler inside)
-      : executor_(executor), hold(executor), destroy_hold(executor), inside_(executor, std::move(inside)) {
+      : executor_(executor),
+        hold(executor),
+        destroy_hold(executor),
+        pause_hold(executor),
+        inside_(executor, std::move(inside)) {
     hold.set();
     destroy_hold.set();
+    pause_hold.set();
   }
 
   std::string_view name() const override { return "fake"; }
@@ -72,13 +78,25 @@ class FakeRuntime : public runtime::Runtime {
     co_return ids;
   }
 
-  io::Task<std::optional<End>> adopt(std::string id, std::string identity) override {
+  io::Task<std::expected<runtime::Adopted, End>> adopt(std::string id, std::string identity) override {
     auto found = sandboxes.find(id);
     if (found == sandboxes.end() || found->second->identity != identity)
-      co_return End{End::Kind::lost, 0, ""};
+      co_return std::unexpected(End{End::Kind::lost, 0, ""});
     adopted.insert(id);
-    if (found->second->ended.is_set()) co_return found->second->end;
-    co_return std::nullopt;
+    if (found->second->ended.is_set()) co_return std::unexpected(found->second->end);
+    co_return runtime::Adopted{.paused = found->second->paused};
+  }
+
+  io::Task<Result<void>> pause(std::string id) override { return set_paused(std::move(id), true); }
+  io::Task<Result<void>> resume(std::string id) override { return set_paused(std::move(id), false); }
+
+  io::Task<Result<void>> set_paused(std::string id, bool paused) {
+    co_await pause_hold.wait();
+    if (fail_pause) co_return fail(Code::timeout, "a process does not stop");
+    auto found = sandboxes.find(id);
+    if (found == sandboxes.end() || found->second->ended.is_set()) co_return fail(Code::not_found, "gone");
+    found->second->paused = paused;
+    co_return Result<void>();
   }
 
   io::Task<End> wait(std::string id) override {
@@ -120,7 +138,9 @@ class FakeRuntime : public runtime::Runtime {
   std::optional<Failure> next_failure;
   io::Event hold;          // creations wait for it
   io::Event destroy_hold;  // removals wait for it
+  io::Event pause_hold;    // pause and resume wait for it
   bool fail_destroy = false;
+  bool fail_pause = false;
   int creates = 0, destroys = 0, connects = 0;
 
  private:

@@ -4,6 +4,7 @@
 #include "api/sandbox_json.h"
 #include "base/ids.h"
 #include "base/log.h"
+#include "server/lifecycle_job.h"
 #include "server/runtime_calls.h"
 
 namespace osb::server {
@@ -20,13 +21,6 @@ std::unexpected<api::ApiError> store_failed(std::string_view what, const Error& 
 }
 
 }  // namespace
-
-// Work that outlives the request which asked for it. The request waits for `done`.
-struct Lifecycle::Job {
-  explicit Job(const io::Executor& executor) : done(executor) {}
-  io::Event done;
-  ApiResult<store::Sandbox> result = refuse({});
-};
 
 Lifecycle::Lifecycle(io::Executor executor, store::Store& store, runtime::Runtime& runtime,
                      const Clock& clock)
@@ -112,10 +106,20 @@ Task<> Lifecycle::watch(std::string id) {
     log::error("cannot store the end of a sandbox", {{"id", id}, {"error", stored.error().message}});
 }
 
+// Nothing of it runs any more.
+void Lifecycle::forget(const std::string& id) {
+  stops_.erase(id);
+  on_end_(id);
+}
+
 Result<void> Lifecycle::store_end(const std::string& id, const runtime::End& end) {
   auto row = TRY(store_.sandboxes().find(id));
-  if (!row || row->status.state != State::running) return {};  // removed, or its removal ended it
-  on_end_(id);
+  // Removed, its removal ended it, or its end is known.
+  if (!row || row->status.state == State::stopping || row->status.state == State::terminated ||
+      row->status.state == State::failed) {
+    return {};
+  }
+  forget(id);
   store::Status status = status_of(end, clock_.now());
   auto transaction = TRY(store_.begin());
   TRY(store_.sandboxes().set_status(id, status));
@@ -164,7 +168,7 @@ Task<Result<void>> Lifecycle::remove_locked(std::string id, std::string_view rea
   auto row = CO_TRY(store_.sandboxes().find(id));
   if (!row) co_return Result<void>();
   if (row->status.state != State::stopping) {
-    on_end_(id);
+    forget(id);
     auto noted = store_.sandboxes().set_status(
         id, {State::stopping, std::string(reason), "The sandbox is being removed.", clock_.now()});
     // It may be this very sandbox that has filled the disk: nothing can be noted before it is gone.
@@ -173,17 +177,17 @@ Task<Result<void>> Lifecycle::remove_locked(std::string id, std::string_view rea
     reason = row->status.reason;  // an unfinished removal keeps its cause
   }
   CO_TRY(co_await destroy_in_time(runtime_, id));
-  auto forgotten = forget(id, reason);
+  auto removed = remove_row(id, reason);
   // Its files go after it, and with them the disk gets room again.
-  for (int tries = 0; !forgotten && forgotten.error().code == Code::exhausted && tries < 100; ++tries) {
+  for (int tries = 0; !removed && removed.error().code == Code::exhausted && tries < 100; ++tries) {
     co_await io::sleep_for(milliseconds(50));
-    forgotten = forget(id, reason);
+    removed = remove_row(id, reason);
   }
-  if (forgotten) log::info("sandbox removed", {{"id", id}, {"reason", reason}});
-  co_return forgotten;
+  if (removed) log::info("sandbox removed", {{"id", id}, {"reason", reason}});
+  co_return removed;
 }
 
-Result<void> Lifecycle::forget(const std::string& id, std::string_view reason) {
+Result<void> Lifecycle::remove_row(const std::string& id, std::string_view reason) {
   auto transaction = TRY(store_.begin());
   TRY(store_.sandboxes().remove(id));
   bool expired = reason == "EXPIRED";

@@ -1,6 +1,6 @@
 #pragma once
 
-// The life of sandboxes: create, end, delete, expire, and recovery after a restart.
+// The life of sandboxes: create, pause, resume, end, delete, expire, and recovery after a restart.
 //
 // The truth is in the store and in the runtime; nothing here has to survive. A row is written before the
 // runtime makes anything and goes after the runtime has removed everything; a row in state Stopping is one
@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <set>
+#include <unordered_map>
 
 #include "api/changes.h"
 #include "api/create_rules.h"
@@ -44,6 +45,11 @@ class Lifecycle {
   api::ApiResult<store::SandboxPtr> get(std::string_view id);
   // Success also for a caller who came while another one's removal was under way.
   Task<api::ApiResult<>> remove(std::string id);
+  // Both are done when they return. Expiry goes on meanwhile; limits on what the sandbox's programs do not.
+  Task<api::ApiResult<>> pause(std::string id);
+  Task<api::ApiResult<>> resume(std::string id);
+  // How long the sandbox has been paused since this server knows it.
+  io::Duration stopped_time(const std::string& id) const;
   api::ApiResult<store::Sandbox> patch_metadata(const std::string& id, const api::MetadataPatch& patch);
   api::ApiResult<WallTime> renew(const std::string& id, WallTime expires);
 
@@ -58,9 +64,18 @@ class Lifecycle {
 
   Task<> create_job(std::shared_ptr<Job> job, api::CreatePlan plan);
   Task<api::ApiResult<store::Sandbox>> create_locked(store::Sandbox row, api::CreatePlan plan);
+  Task<> pause_job(std::shared_ptr<Job> job, std::string id);
+  Task<> resume_job(std::shared_ptr<Job> job, std::string id);
+  Task<api::ApiResult<>> pause_locked(std::string id);
+  Task<api::ApiResult<>> resume_locked(std::string id);
+  Task<> note_slow(std::string id, store::Status status, std::shared_ptr<bool> done);
+  void mark_paused(const std::string& id);
+  void mark_resumed(const std::string& id);
+  Result<void> store_change(const std::string& id, store::Status status, std::string_view event);
+  void forget(const std::string& id);
   Task<> remove_job(std::shared_ptr<Job> job, std::string id);
   Task<Result<void>> remove_locked(std::string id, std::string_view reason);
-  Result<void> forget(const std::string& id, std::string_view reason);  // its row; its events stay
+  Result<void> remove_row(const std::string& id, std::string_view reason);  // its row; its events stay
   Task<> abandon(std::string id);
   Task<> watch(std::string id);
   Result<void> store_running(const store::Sandbox& row);
@@ -73,6 +88,7 @@ class Lifecycle {
 
   Task<> recover_some(std::shared_ptr<Recovery> recovery);
   Task<Result<void>> recover_row(store::Sandbox row);
+  Result<void> reconcile_pause(const store::Sandbox& row, bool paused);
 
   io::Executor executor_;
   store::Store& store_;
@@ -81,6 +97,12 @@ class Lifecycle {
   std::function<void(const std::string&)> on_end_ = [](const std::string&) {};
   KeyedLock locks_;
   std::set<std::string> expiring_;
+  // Of sandboxes that were paused at least once.
+  struct Stops {
+    io::Duration before{};
+    std::optional<std::chrono::steady_clock::time_point> since{};
+  };
+  std::unordered_map<std::string, Stops> stops_;
   io::asio::steady_timer expiry_timer_;
   WallTime next_round_ = WallTime::max();
   WallTime next_prune_ = WallTime::min();

@@ -69,13 +69,12 @@ Task<Result<void>> Lifecycle::recover_row(store::Sandbox row) {
     CO_TRY(store_.sandboxes().set_expiry(row.id, clock_.now()));  // the expiry timer finishes it
     co_return Result<void>();
   }
-  auto end = co_await runtime_.adopt(row.id, row.identity);
-  if (!end) {
-    tasks_.spawn(watch(row.id));
-    log::info("sandbox adopted", {{"id", row.id}});
-    co_return Result<void>();
-  }
-  co_return store_end(row.id, *end);
+  auto adopted = co_await runtime_.adopt(row.id, row.identity);
+  if (!adopted) co_return store_end(row.id, adopted.error());
+  CO_TRY(reconcile_pause(row, adopted->paused));
+  tasks_.spawn(watch(row.id));
+  log::info("sandbox adopted", {{"id", row.id}});
+  co_return Result<void>();
 }
 
 }  // namespace osb::server

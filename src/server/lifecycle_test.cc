@@ -413,5 +413,101 @@ TEST_F(LifecycleTest, TheTimerFindsAnExpiryByItself) {
   EXPECT_EQ(state(id), "SANDBOX::NOT_FOUND");
 }
 
+TEST_F(LifecycleTest, PauseAndResumeAreStatesWithEvents) {
+  std::string id = create();
+  EXPECT_EQ(loop_.await(lifecycle_->resume(id)).error().code, "SANDBOX::NOT_PAUSED");
+  runtime_.pause_hold.reset();
+  auto pausing = loop_.begin(lifecycle_->pause(id));
+  while (state(id) == "Running/RUNNING") loop_.settle();
+  EXPECT_EQ(state(id), "Pausing/PAUSING");
+  runtime_.pause_hold.set();
+  EXPECT_TRUE(loop_.finish(pausing));
+  EXPECT_EQ(state(id), "Paused/PAUSED");
+  EXPECT_EQ(loop_.await(lifecycle_->pause(id)).error().code, "SANDBOX::NOT_RUNNING");
+  runtime_.pause_hold.reset();
+  auto resuming = loop_.begin(lifecycle_->resume(id));
+  while (state(id) == "Paused/PAUSED") loop_.settle();
+  EXPECT_EQ(state(id), "Resuming/RESUMING");
+  runtime_.pause_hold.set();
+  EXPECT_TRUE(loop_.finish(resuming));
+  EXPECT_EQ(state(id), "Running/RUNNING");
+  EXPECT_THAT(events(id), ElementsAre("Created", "Running", "Paused", "Resumed"));
+}
+
+TEST_F(LifecycleTest, StoppedTimeGrowsOnlyWhilePaused) {
+  std::string id = create();
+  EXPECT_EQ(lifecycle_->stopped_time(id), io::Duration::zero());
+  ASSERT_TRUE(loop_.await(lifecycle_->pause(id)));
+  auto first = lifecycle_->stopped_time(id);
+  while (lifecycle_->stopped_time(id) == first) loop_.settle();
+  ASSERT_TRUE(loop_.await(lifecycle_->resume(id)));
+  auto total = lifecycle_->stopped_time(id);
+  EXPECT_GT(total, first);
+  loop_.settle();
+  EXPECT_EQ(lifecycle_->stopped_time(id), total);
+}
+
+TEST_F(LifecycleTest, APauseThatFailsLeavesTheSandboxRunning) {
+  std::string id = create();
+  runtime_.fail_pause = true;
+  auto failed = loop_.await(lifecycle_->pause(id));
+  EXPECT_EQ(failed.error().status, 500);
+  EXPECT_EQ(failed.error().code, "SANDBOX::PAUSE_FAILED");
+  EXPECT_EQ(state(id), "Running/RUNNING");
+  runtime_.fail_pause = false;
+  ASSERT_TRUE(loop_.await(lifecycle_->pause(id)));
+  runtime_.fail_pause = true;
+  EXPECT_EQ(loop_.await(lifecycle_->resume(id)).error().code, "SANDBOX::RESUME_FAILED");
+  EXPECT_EQ(state(id), "Paused/PAUSED");
+}
+
+TEST_F(LifecycleTest, APausedSandboxExpiresEndsAndIsDeleted) {
+  std::string a = create(), b = create(), c = create();
+  for (const auto& id : {a, b, c}) ASSERT_TRUE(loop_.await(lifecycle_->pause(id)));
+  EXPECT_TRUE(loop_.await(lifecycle_->remove(a)));
+  EXPECT_EQ(state(a), "SANDBOX::NOT_FOUND");
+  runtime_.end_of(b, {End::Kind::signalled, 9, ""});
+  loop_.settle();
+  EXPECT_EQ(state(b), "Failed/KILLED_BY_SIGNAL");
+  EXPECT_EQ(loop_.await(lifecycle_->resume(b)).error().code, "SANDBOX::NOT_PAUSED");
+  clock_.advance(seconds(61));
+  round();
+  EXPECT_EQ(state(c), "SANDBOX::NOT_FOUND");
+  EXPECT_THAT(events(c), ElementsAre("Created", "Running", "Paused", "Expired"));
+}
+
+TEST_F(LifecycleTest, APauseThatLosesTheRaceAgainstADeleteFindsNothing) {
+  std::string id = create();
+  runtime_.destroy_hold.reset();
+  auto removing = loop_.begin(lifecycle_->remove(id));
+  auto pausing = loop_.begin(lifecycle_->pause(id));
+  loop_.settle();
+  runtime_.destroy_hold.set();
+  EXPECT_TRUE(loop_.finish(removing));
+  EXPECT_EQ(loop_.finish(pausing).error().code, "SANDBOX::NOT_FOUND");
+}
+
+TEST_F(LifecycleTest, TheHostSaysAfterARestartWhichSandboxIsPaused) {
+  struct Case {
+    State recorded;
+    bool paused;
+    const char* state;
+  };
+  for (const Case& c : {Case{State::pausing, true, "Paused/PAUSED"},
+                        {State::pausing, false, "Running/RUNNING"},
+                        {State::resuming, true, "Paused/PAUSED"},
+                        {State::resuming, false, "Running/RUNNING"},
+                        {State::paused, true, "Paused/X"},
+                        {State::running, false, "Running/X"},
+                        {State::paused, false, "Running/RUNNING"}}) {
+    std::string id = create();
+    runtime_.sandboxes.at(id)->paused = c.paused;
+    ASSERT_TRUE(store_->sandboxes().set_status(id, {c.recorded, "X", "x", clock_.now()}));
+    boot();
+    EXPECT_EQ(state(id), c.state);
+    ASSERT_TRUE(loop_.await(lifecycle_->remove(id)));
+  }
+}
+
 }  // namespace
 }  // namespace osb::server

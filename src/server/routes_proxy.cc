@@ -20,7 +20,11 @@ struct Upstream {
 
 ApiResult<> check_reachable(Service& service, const std::string& id) {
   store::SandboxPtr row = TRY(service.lifecycle.get(id));
-  if (row->status.state == store::State::running) return {};
+  using store::State;
+  State state = row->status.state;
+  if (state == State::running) return {};
+  if (state == State::pausing || state == State::paused || state == State::resuming)
+    return api::refuse(api::paused(id, to_string(state)));
   return api::refuse(api::not_running(id, to_string(row->status.state), row->status.message));
 }
 
@@ -78,7 +82,8 @@ Task<> proxy(Service& service, Request& request, ResponseWriter& response) {
     if (!upstream) co_return co_await answer_error(request, response, std::move(upstream.error()));
     http::Forward what{
         .head = upstream_head(request, target),
-        .edit_response = [&visible](http::ResponseHead& head) { edit_upstream_response(head, visible); }};
+        .edit_response = [&visible](http::ResponseHead& head) { edit_upstream_response(head, visible); },
+        .stopped = [&service, &id] { return service.lifecycle.stopped_time(id); }};
     result = co_await http::forward(request, response, upstream->connection, std::move(what));
     if (result.outcome == http::Relay::complete && *port == runtime::kExecdPort &&
         upstream->connection.reusable()) {

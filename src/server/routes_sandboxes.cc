@@ -85,14 +85,15 @@ Task<ApiResult<Answer>> renew_expiration(Service& service, Request& request) {
   co_return Answer{.body = "{\"expiresAt\":\"" + format_api_time(expires) + "\"}"};
 }
 
-ApiResult<Answer> pause_or_resume(Service& service, Request& request) {
-  TRY(service.lifecycle.get(id_of(request)));
-  std::string_view path = request.head.path();
-  while (path.ends_with('/')) path.remove_suffix(1);
-  std::string_view verb = path.substr(path.rfind('/') + 1);
-  return api::refuse({.status = 400,
-                      .code = "SANDBOX::UNSUPPORTED",
-                      .message = std::string(verb) + ": this server cannot pause sandboxes yet"});
+// A body is ignored: none is defined, and clients send what they like.
+Task<ApiResult<Answer>> pause_sandbox(Service& service, Request& request) {
+  CO_TRY(co_await service.lifecycle.pause(id_of(request)));
+  co_return Answer{.status = 202, .body = ""};
+}
+
+Task<ApiResult<Answer>> resume_sandbox(Service& service, Request& request) {
+  CO_TRY(co_await service.lifecycle.resume(id_of(request)));
+  co_return Answer{.status = 202, .body = ""};
 }
 
 ApiResult<Answer> snapshots(Service&, Request&) {
@@ -118,8 +119,8 @@ void add_sandbox_routes(http::Router& router, Service& service) {
   mount(router, service, "DELETE", "/sandboxes/{id}", delete_sandbox);
   mount(router, service, "PATCH", "/sandboxes/{id}/metadata", patch_metadata);
   mount(router, service, "POST", "/sandboxes/{id}/renew-expiration", renew_expiration);
-  mount(router, service, "POST", "/sandboxes/{id}/pause", pause_or_resume);
-  mount(router, service, "POST", "/sandboxes/{id}/resume", pause_or_resume);
+  mount(router, service, "POST", "/sandboxes/{id}/pause", pause_sandbox);
+  mount(router, service, "POST", "/sandboxes/{id}/resume", resume_sandbox);
 
   mount(router, service, "POST", "/sandboxes/{id}/snapshots", snapshots);
   mount(router, service, "GET", "/snapshots", snapshots);

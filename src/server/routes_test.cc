@@ -203,16 +203,39 @@ TEST(Routes, MetricsEvents) {
   EXPECT_EQ(server.call("POST", "/metrics/events", event).status, 404);
 }
 
+TEST(Routes, PauseAndResume) {
+  TestServer server;
+  std::string base = "/v1/sandboxes/" + server.create();
+  auto state = [&] {
+    return std::string(server.call("GET", base).json().at("status").at("state").as_string());
+  };
+  EXPECT_EQ(server.call("POST", base + "/resume").code(), "SANDBOX::NOT_PAUSED");
+  Reply paused = server.call("POST", base + "/pause", R"({"ignored":[1]})");
+  EXPECT_EQ(paused.status, 202);
+  EXPECT_EQ(paused.headers.get("Content-Length"), "0");
+  EXPECT_EQ(paused.body, "");
+  EXPECT_EQ(state(), "Paused");
+  Reply again = server.call("POST", base + "/pause");
+  EXPECT_EQ(again.status, 409);
+  EXPECT_EQ(again.code(), "SANDBOX::NOT_RUNNING");
+  Reply proxied = server.call("GET", base + "/proxy/44772/ping");
+  EXPECT_EQ(proxied.status, 409);
+  EXPECT_EQ(proxied.code(), "SANDBOX::PAUSED");
+  EXPECT_THAT(proxied.text("remedy"), testing::HasSubstr("/resume"));
+  EXPECT_EQ(server.runtime.connects, 0);
+  EXPECT_EQ(server.call("GET", base + "/endpoints/44772").status, 200);
+  EXPECT_EQ(server.call("POST", base + "/resume").status, 202);
+  EXPECT_EQ(state(), "Running");
+  EXPECT_EQ(server.call("GET", base + "/proxy/44772/ping").status, 200);
+  for (const char* verb : {"pause", "resume"})
+    EXPECT_EQ(server.call("POST", std::string("/v1/sandboxes/nope/") + verb).code(), "SANDBOX::NOT_FOUND");
+  EXPECT_EQ(server.call("POST", base + "/pause").status, 202);
+  EXPECT_EQ(server.call("DELETE", base).status, 204);
+}
+
 TEST(Routes, WhatIsNotBuiltSaysSo) {
   TestServer server;
   std::string id = server.create();
-  for (const char* verb : {"pause", "resume"}) {
-    Reply reply = server.call("POST", "/v1/sandboxes/" + id + "/" + verb);
-    EXPECT_EQ(reply.status, 400);
-    EXPECT_EQ(reply.code(), "SANDBOX::UNSUPPORTED");
-    EXPECT_THAT(reply.text("message"), StartsWith(verb));
-    EXPECT_EQ(server.call("POST", std::string("/v1/sandboxes/nope/") + verb).status, 404);
-  }
   const std::pair<const char*, const char*> routes[] = {
       {"GET", "/v1/snapshots"},   {"GET", "/snapshots/x"},  {"DELETE", "/snapshots/x"},
       {"POST", "/v1/templates"},  {"GET", "/v1/templates"}, {"GET", "/templates/x"},

@@ -195,9 +195,16 @@ Result<void> CgroupTree::freeze(const std::string& id, bool frozen) const {
   return write_file(path(layout_.v2, id) + "/cgroup.freeze", frozen ? "1" : "0");
 }
 
-Result<bool> CgroupTree::frozen(const std::string& id) const {
-  std::string text = TRY(read_file(path(layout_.v2, id) + "/cgroup.events"));
-  return text.find("frozen 1") != text.npos;
+Result<bool> CgroupTree::is_to_freeze(const std::string& id) const {
+  return trim(TRY(read_file(path(layout_.v2, id) + "/cgroup.freeze"))) == "1";
+}
+
+Result<bool> CgroupTree::frozen(int events) {
+  char text[256];
+  ssize_t n = ::pread(events, text, sizeof text, 0);
+  if (n < 0 && errno == ENODEV) return fail(Code::not_found, "the cgroup is gone");
+  if (n < 0) return fail_errno("read cgroup.events");
+  return std::string_view(text, static_cast<size_t>(n)).find("frozen 1") != std::string_view::npos;
 }
 
 Result<Fd> CgroupTree::open_events(const std::string& id) const {

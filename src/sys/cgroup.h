@@ -68,9 +68,10 @@ class CgroupTree {
   Result<void> kill(const std::string& id) const;
   // Asks for it; frozen() tells when every process has stopped.
   Result<void> freeze(const std::string& id, bool frozen) const;
-  Result<bool> frozen(const std::string& id) const;
-  // Readable-with-priority (EPOLLPRI) when the group becomes empty.
+  Result<bool> is_to_freeze(const std::string& id) const;
+  // cgroup.events, to look at it again and again.
   Result<Fd> open_events(const std::string& id) const;
+  static Result<bool> frozen(int events);
   Result<bool> populated(const std::string& id) const;  // false also when the group is gone
   Result<std::vector<pid_t>> processes(const std::string& id) const;
   // How often the kernel killed for memory in this group.

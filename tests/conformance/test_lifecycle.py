@@ -55,6 +55,25 @@ def test_metadata_patch(sdk):
     assert info.metadata == {"keep": "1", "new": "3"}
 
 
+def test_pause_resume_and_connect_again(sdk):
+    sandbox = sdk.create()
+    sdk.run(sandbox, "echo kept > /tmp/x")
+    sdk.go(sandbox.pause())
+    assert sdk.go(sandbox.get_info()).status.state == "Paused"
+    with pytest.raises(SandboxException):
+        sdk.go(sandbox.pause())
+    again = sdk.go(sdk.Sandbox.resume(sandbox.id, connection_config=sdk.config()))
+    assert sdk.go(again.get_info()).status.state == "Running"
+    assert sdk.run(again, "cat /tmp/x").logs.stdout[0].text == "kept"
+    other = sdk.go(sdk.Sandbox.connect(sandbox.id, connection_config=sdk.config()))
+    assert sdk.run(other, "cat /tmp/x").logs.stdout[0].text == "kept"
+    assert sdk.run(sandbox, "cat /tmp/x").logs.stdout[0].text == "kept", "the first object works on"
+    with pytest.raises(SandboxException):
+        sdk.go(sdk.Sandbox.resume(sandbox.id, connection_config=sdk.config()))
+    sdk.go(again.close())
+    sdk.go(other.close())
+
+
 def test_endpoint(sdk, service):
     sandbox = sdk.create()
     endpoint = sdk.go(sandbox.get_endpoint(8080))

@@ -86,6 +86,12 @@ class TestConfiguration:
         assert found.startswith("sandboxes.example/base") and found.endswith(f"/sandboxes/{made['id']}/proxy/8080")
         api.delete(made["id"])
 
+    def test_state_that_the_server_cannot_reach(self, new_service):
+        service = new_service(start=False)
+        service.directory.chmod(0o700)
+        assert ends_with(service) == 1
+        assert "state_dir" in service.log_tail() and "chmod" in service.log_tail()
+
     def test_taken_port(self, new_service):
         service = new_service(start=False)
         with socket.socket() as other:

@@ -3,10 +3,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "image/reference.h"
+
 namespace osb::runtime {
 namespace {
 
-constexpr char kHost[] = "host";
+constexpr size_t kShownNames = 20;
 
 // "/bin" on hosts where it is a directory of its own and not a link into /usr.
 bool is_own_directory(const std::string& path) {
@@ -18,11 +20,11 @@ constexpr const char* kSystemDirectories[] = {"/bin", "/sbin", "/lib", "/lib32",
 
 }  // namespace
 
-Result<ImageRoot> Images::find(const std::string& name) const {
+std::optional<ImageRoot> Images::find_local(const std::string& name, const image::Index& imported) const {
   std::string ours = settings_.state_dir + "/images/" + settings_.host_version;
   ImageRoot root;
   root.lowers.push_back(ours + "/common");
-  if (name == kHost) {
+  if (name == image::kHostImage) {
     root.lowers.push_back(ours + "/root");
     root.trees["/usr"] = "/usr";
     for (const char* dir : kSystemDirectories) {
@@ -31,15 +33,35 @@ Result<ImageRoot> Images::find(const std::string& name) const {
     for (const std::string& path : settings_.host_paths) root.views[path] = path;
     return root;
   }
-  auto found = settings_.directories.find(name);
-  if (found != settings_.directories.end()) {
+  if (auto found = settings_.directories.find(name); found != settings_.directories.end()) {
     root.lowers.push_back(found->second);
     return root;
   }
-  std::string known = kHost;
+  const image::Image* found = imported.find(name);
+  if (!found) return std::nullopt;
+  for (auto layer = found->layers.rbegin(); layer != found->layers.rend(); ++layer) {
+    root.lowers.push_back(settings_.state_dir + "/images/store/layers/" + *layer);
+  }
+  root.id = found->id;
+  root.config = found->config;
+  return root;
+}
+
+Result<ImageRoot> Images::find(const std::string& asked) {
+  auto imported = TRY(imported_.current());
+  for (const std::string& name : image::candidates(asked, settings_.aliases)) {
+    if (auto root = find_local(name, *imported)) return std::move(*root);
+  }
+  std::string known = image::kHostImage;
   for (const auto& [other, path] : settings_.directories) known += ", " + other;
-  return fail(Code::not_found, "image " + name + " is not on this host; use one of: " + known +
-                                   ", or add it to [native.images] in the configuration");
+  size_t shown = 0;
+  for (const auto& [other, id] : imported->names) {
+    known += ++shown > kShownNames ? ", ..." : ", " + other;
+    if (shown > kShownNames) break;
+  }
+  return fail(Code::not_found,
+              "image " + asked.substr(0, 300) + " is not on this host; use one of: " + known +
+                  "; or bring it here with: osb images import ARCHIVE --name " + asked.substr(0, 300));
 }
 
 std::vector<std::string> Images::sources() const {

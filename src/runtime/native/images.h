@@ -3,13 +3,16 @@
 // Image names and the directories behind them.
 //
 // `host` is the zero-download image: the host's /usr and a curated /etc, never the host's /. Other names come
-// from the configuration (an unpacked root directory each).
+// from the configuration (an unpacked root directory each) and from what was imported (osb images), which may
+// change while the server runs.
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "image/index.h"
 
 namespace osb::runtime {
 
@@ -20,6 +23,8 @@ struct ImageRoot {
   std::map<std::string, std::string> trees;
   // Read-only views: mount point -> path of the host.
   std::map<std::string, std::string> views;
+  std::string id;             // digest of an imported image; "" for others
+  image::ImageConfig config;  // what the image says about its processes
 };
 
 struct ImageSettings {
@@ -27,19 +32,23 @@ struct ImageSettings {
   std::string host_version;                        // what write_host_image() returned
   std::map<std::string, std::string> directories;  // name -> root directory
   std::vector<std::string> host_paths;             // shown read-only in `host`
+  std::map<std::string, std::string> aliases;      // name or pattern -> local name
 };
 
 class Images {
  public:
-  explicit Images(ImageSettings settings) : settings_(std::move(settings)) {}
+  explicit Images(ImageSettings settings) : settings_(std::move(settings)), imported_(settings_.state_dir) {}
 
-  // Code::not_found, with the names that exist as the remedy.
-  Result<ImageRoot> find(const std::string& name) const;
+  // Code::not_found, with the names that exist and the remedy.
+  Result<ImageRoot> find(const std::string& asked);
   // Every directory of the host that a plan may name, for the launcher's settings.
   std::vector<std::string> sources() const;
 
  private:
+  std::optional<ImageRoot> find_local(const std::string& name, const image::Index& imported) const;
+
   ImageSettings settings_;
+  image::IndexReader imported_;
 };
 
 // Writes the parts of the host image that are ours, unless the host has not changed since: empty private

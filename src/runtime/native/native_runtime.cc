@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "launcher/bytes.h"
+#include "runtime/native/entry_process.h"
 #include "runtime/native/exit_status.h"
 #include "runtime/native/plan.h"
 #include "sys/process.h"
@@ -24,36 +25,18 @@ std::unexpected<CreateFailure> failed(CreateFailure::Kind kind, Error error) {
   return std::unexpected(CreateFailure{kind, std::move(error)});
 }
 
+// An index that cannot be read says nothing about which images there are.
+std::unexpected<CreateFailure> no_image(Error error) {
+  using Kind = CreateFailure::Kind;
+  return failed(error.code == Code::not_found ? Kind::image_not_found : Kind::step_failed, std::move(error));
+}
+
 // For messages: a program name may be as long as a request.
 std::string shorten(std::string text) {
   constexpr size_t kMost = 4200;  // a path of the longest kind, and some words
   if (text.size() <= kMost) return text;
   text.resize(kMost);
   return text + "...";
-}
-
-bool has(const std::vector<std::pair<std::string, std::string>>& environment, std::string_view key) {
-  for (const auto& [name, value] : environment) {
-    if (name == key) return true;
-  }
-  return false;
-}
-
-EntryProcess entry_process(const SandboxSpec& spec) {
-  EntryProcess entry;
-  entry.arguments = spec.entrypoint;
-  entry.environment = spec.env;
-  entry.cpu_millis = spec.limits.cpu_millis;
-  entry.memory_bytes = spec.limits.memory_bytes;
-  auto& env = entry.environment;
-  std::erase_if(env, [](const auto& pair) { return pair.first == "OPENSANDBOX_ID"; });
-  env.emplace_back("OPENSANDBOX_ID", spec.id);
-  if (!has(env, "EXECD_ENVS")) env.emplace_back("EXECD_ENVS", "/opt/opensandbox/.env");
-  if (!has(env, "PATH"))
-    env.emplace_back("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
-  if (!has(env, "HOME")) env.emplace_back("HOME", "/root");
-  if (!has(env, "USER")) env.emplace_back("USER", "root");
-  return entry;
 }
 
 // pid, start time and boot: together they name one process for ever.
@@ -96,8 +79,7 @@ std::string NativeRuntime::socket_path(const std::string& id, const char* suffix
 
 std::expected<void, CreateFailure> NativeRuntime::check(const SandboxSpec& spec) const {
   using Kind = CreateFailure::Kind;
-  if (auto image = images_.find(spec.image); !image)
-    return failed(Kind::image_not_found, std::move(image).error());
+  if (auto image = images_.find(spec.image); !image) return no_image(std::move(image).error());
   auto limitable = [](const sys::Controller& c) { return c.version != sys::Controller::Version::none; };
   auto refuse = [](const char* what) {
     return failed(Kind::bad_limit, Error{Code::unsupported, 0,
@@ -124,12 +106,11 @@ Task<Result<std::pair<NativeRuntime::SandboxPtr, std::string>>> NativeRuntime::s
   co_return std::pair(sandbox, identity_of(started, boot_id_));
 }
 
-Task<std::expected<void, CreateFailure>> NativeRuntime::start_entry(SandboxPtr sandbox,
-                                                                    const SandboxSpec& spec) {
+Task<std::expected<void, CreateFailure>> NativeRuntime::start_entry(SandboxPtr sandbox, EntryProcess entry) {
   using Kind = CreateFailure::Kind;
   ControlConnection& control = *sandbox->control;
   // execd says "waiting" first; the entry process may be sent before that arrives.
-  auto sent = co_await control.start(entry_process(spec));
+  auto sent = co_await control.start(std::move(entry));
   if (!sent) co_return failed(Kind::step_failed, std::move(sent).error().in("start execd"));
   while (true) {
     auto state = co_await io::with_deadline(kStartDeadline, "execd", control.next());
@@ -152,7 +133,8 @@ Task<std::expected<void, CreateFailure>> NativeRuntime::start_entry(SandboxPtr s
 Task<std::expected<std::string, CreateFailure>> NativeRuntime::create(SandboxSpec spec) {
   using Kind = CreateFailure::Kind;
   auto image = images_.find(spec.image);
-  if (!image) co_return failed(Kind::image_not_found, std::move(image).error());
+  if (!image) co_return no_image(std::move(image).error());
+  EntryProcess process = entry_process(spec, image->config);
   auto started = co_await start_processes(spec, std::move(*image));
   if (!started) {
     (void)co_await destroy(spec.id);
@@ -160,7 +142,7 @@ Task<std::expected<std::string, CreateFailure>> NativeRuntime::create(SandboxSpe
     co_return failed(kind, std::move(started).error());
   }
   auto [sandbox, identity] = std::move(*started);
-  auto entry = co_await start_entry(sandbox, spec);
+  auto entry = co_await start_entry(sandbox, std::move(process));
   if (!entry) {
     (void)co_await destroy(spec.id);
     co_return std::unexpected(std::move(entry).error());
@@ -192,26 +174,38 @@ Task<Result<std::vector<std::string>>> NativeRuntime::list() {
   }
 }
 
-Task<std::optional<End>> NativeRuntime::adopt(std::string id, std::string identity) {
+Task<std::expected<Adopted, End>> NativeRuntime::adopt(std::string id, std::string identity) {
+  auto ended = [](End end) { return std::expected<Adopted, End>(std::unexpect, std::move(end)); };
   auto words = split(identity, ' ');
   auto pid = words.size() == 3 ? parse_number<int64_t>(words[0]) : std::nullopt;
   auto ticks = words.size() == 3 ? parse_number<uint64_t>(words[1]) : std::nullopt;
-  if (!pid || !ticks) co_return End{End::Kind::lost, 0, "its record cannot be read"};
-  if (words[2] != boot_id_) co_return End{End::Kind::host_restarted, 0, "the host was restarted"};
+  if (!pid || !ticks) co_return ended({End::Kind::lost, 0, "its record cannot be read"});
+  if (words[2] != boot_id_) co_return ended({End::Kind::host_restarted, 0, "the host was restarted"});
   launcher::ByteWriter body;
   body.string(id);
   body.number(*pid);
   body.number(*ticks);
   auto answer = co_await launcher_.call(Verb::adopt, body.take());
-  if (!answer || answer->descriptors.empty()) co_return co_await explain_death(id, -1);
+  if (!answer || answer->descriptors.empty()) co_return ended(co_await explain_death(id, -1));
+  Adopted adopted{.paused = launcher::ByteReader(answer->body).number<uint8_t>() != 0};
   auto sandbox = std::make_shared<Sandbox>(id, executor_, std::move(answer->descriptors[0]));
   auto control = co_await io::with_deadline(kConnectDeadline, "execd",
                                             ControlConnection::open(socket_path(id, ".control")));
-  if (!control) co_return co_await explain_death(id, sandbox->pidfd.get());
+  if (!control) co_return ended(co_await explain_death(id, sandbox->pidfd.get()));
   sandbox->control = std::move(*control);
   sandboxes_[id] = sandbox;
   tasks_.spawn(watch(sandbox));
-  co_return std::nullopt;
+  co_return adopted;
+}
+
+Task<Result<void>> NativeRuntime::pause(std::string id) {
+  CO_TRY(co_await launcher_.call(Verb::freeze, std::move(id)));
+  co_return Result<void>{};
+}
+
+Task<Result<void>> NativeRuntime::resume(std::string id) {
+  CO_TRY(co_await launcher_.call(Verb::thaw, std::move(id)));
+  co_return Result<void>{};
 }
 
 Task<> NativeRuntime::watch(SandboxPtr sandbox) {

@@ -34,8 +34,10 @@ class NativeRuntime : public Runtime {
   Task<std::expected<std::string, CreateFailure>> create(SandboxSpec spec) override;
   Task<Result<void>> destroy(std::string id) override;
   Task<Result<std::vector<std::string>>> list() override;
-  Task<std::optional<End>> adopt(std::string id, std::string identity) override;
+  Task<std::expected<Adopted, End>> adopt(std::string id, std::string identity) override;
   Task<End> wait(std::string id) override;
+  Task<Result<void>> pause(std::string id) override;
+  Task<Result<void>> resume(std::string id) override;
   Task<Result<io::Socket>> connect(std::string id, uint16_t port) override;
 
  private:
@@ -45,7 +47,7 @@ class NativeRuntime : public Runtime {
   std::string socket_path(const std::string& id, const char* suffix) const;
   // The two halves of create(): processes, then the entry process.
   Task<Result<std::pair<SandboxPtr, std::string>>> start_processes(const SandboxSpec& spec, ImageRoot image);
-  Task<std::expected<void, CreateFailure>> start_entry(SandboxPtr sandbox, const SandboxSpec& spec);
+  Task<std::expected<void, CreateFailure>> start_entry(SandboxPtr sandbox, EntryProcess entry);
   // Until the entry process has ended; ends everything else of the sandbox then.
   Task<> watch(SandboxPtr sandbox);
   Task<End> explain(SandboxPtr sandbox, Result<ControlState> last);
@@ -54,7 +56,7 @@ class NativeRuntime : public Runtime {
 
   io::Executor executor_;
   NativeSettings settings_;
-  Images images_;
+  mutable Images images_;  // reads the index again when it changed
   LauncherClient launcher_;
   io::TaskGroup tasks_;
   std::map<std::string, SandboxPtr> sandboxes_;

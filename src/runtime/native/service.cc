@@ -29,11 +29,9 @@ Result<void> exec_launcher(ServiceOptions options) {
   }
   launcher::Settings settings;
   settings.state_dir = options.images.state_dir;
-  settings.service_uid = settings.service_gid = kUnnamedServiceId;
-  if (struct passwd* account = ::getpwnam(options.user.c_str()); account && account->pw_uid != 0) {
-    settings.service_uid = account->pw_uid;
-    settings.service_gid = account->pw_gid;
-  }
+  ServiceAccount account = service_account(options.user);
+  settings.service_uid = account.uid;
+  settings.service_gid = account.gid;
   options.images.host_version = TRY(write_host_image(options.images.state_dir));
   settings.sources = Images(options.images).sources();
   settings.server = std::move(options.server);
@@ -56,6 +54,12 @@ Result<void> exec_launcher(ServiceOptions options) {
 }
 
 }  // namespace
+
+ServiceAccount service_account(const std::string& user) {
+  struct passwd* account = ::getpwnam(user.c_str());
+  if (account && account->pw_uid != 0) return {account->pw_uid, account->pw_gid};
+  return {kUnnamedServiceId, kUnnamedServiceId};
+}
 
 Error become_service(ServiceOptions options) {
   return std::move(exec_launcher(std::move(options)).error()).in("start the service");

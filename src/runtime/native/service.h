@@ -3,6 +3,8 @@
 // The hand-over from opensandbox-server, started as root, to the launcher: prepares the state directory and
 // the host image, puts launcher and execd into sealed memory, and becomes the launcher.
 
+#include <sys/types.h>
+
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +13,13 @@
 #include "runtime/native/images.h"
 
 namespace osb::runtime {
+
+// Who the server runs as: the named account, else numbers that nobody has.
+struct ServiceAccount {
+  uid_t uid = 0;
+  gid_t gid = 0;
+};
+ServiceAccount service_account(const std::string& user);
 
 struct ServiceOptions {
   ImageSettings images;             // host_version is filled in here

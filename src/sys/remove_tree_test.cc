@@ -1,4 +1,4 @@
-#include "launcher/remove_tree.h"
+#include "sys/remove_tree.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 
 #include "base/fd.h"
 
-namespace osb::launcher {
+namespace osb::sys {
 namespace {
 
 class RemoveTree : public testing::Test {
@@ -67,4 +67,4 @@ TEST_F(RemoveTree, VeryDeepTreesNeedNoDepth) {
 }
 
 }  // namespace
-}  // namespace osb::launcher
+}  // namespace osb::sys

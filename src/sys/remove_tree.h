@@ -4,14 +4,18 @@
 // stack.
 
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 
-namespace osb::launcher {
+namespace osb::sys {
 
 // Removes `name`, whatever it is, from directory `trash`. Directories that lie deeper than a bound are moved
 // up into `trash` under fresh names instead: call again until `trash` is empty. Success when there is nothing
 // to remove.
 Result<void> remove_from_trash(int trash, const std::string& name);
 
-}  // namespace osb::launcher
+// What is in a directory, without "." and "..", in no order.
+Result<std::vector<std::string>> names_in(int dir);
+
+}  // namespace osb::sys

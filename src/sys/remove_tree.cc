@@ -1,4 +1,4 @@
-#include "launcher/remove_tree.h"
+#include "sys/remove_tree.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -7,7 +7,7 @@
 #include "base/fd.h"
 #include "base/ids.h"
 
-namespace osb::launcher {
+namespace osb::sys {
 namespace {
 
 constexpr int kMaxDepth = 32;
@@ -56,4 +56,19 @@ Result<void> remove_from_trash(int trash, const std::string& name) {
   return remove_entry(trash, trash, name.c_str(), 0);
 }
 
-}  // namespace osb::launcher
+Result<std::vector<std::string>> names_in(int dir) {
+  // A description of its own: a directory's position is part of it.
+  Fd own = TRY(open_at(dir, ".", O_RDONLY | O_DIRECTORY));
+  DIR* stream = ::fdopendir(own.get());
+  if (!stream) return fail_errno("read a directory");
+  (void)own.release();
+  std::vector<std::string> names;
+  while (struct dirent* entry = ::readdir(stream)) {
+    std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  ::closedir(stream);
+  return names;
+}
+
+}  // namespace osb::sys

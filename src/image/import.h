@@ -1,0 +1,50 @@
+#pragma once
+
+// What `osb images import` does: a directory or an archive becomes an image of this host.
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "image/store.h"
+#include "image/unpack.h"
+
+namespace osb::image {
+
+// What the operator says about an image, over what the image says itself.
+struct ConfigChanges {
+  std::vector<std::pair<std::string, std::string>> env;  // added, or in place of those of the same name
+  std::optional<std::string> user, workdir;
+  std::optional<std::vector<std::string>> entrypoint;
+  std::map<std::string, std::string> labels;
+};
+void apply(const ConfigChanges& changes, ImageConfig& config);
+
+struct ImportOptions {
+  std::string source;              // path of a directory or an archive
+  std::vector<std::string> names;  // none: those that the archive has, else one made from the path
+  ImageConfig config;              // for a source that has none of its own
+  ConfigChanges changes;
+  uint64_t max_bytes = kDefaultMaxBytes;  // of the whole image
+  uint64_t max_entries = kDefaultMaxEntries;
+};
+
+struct ImportWatch {
+  // Layer `number` of `count`; so many bytes and entries of it are unpacked.
+  std::function<void(size_t number, size_t count, uint64_t bytes, uint64_t entries)> progress;
+  int cancel_fd = -1;  // readable: give up, leaving nothing behind
+};
+
+struct Imported {
+  std::string id;
+  std::vector<std::string> names;
+  uint64_t bytes = 0, entries = 0;
+  size_t layers = 0, layers_known = 0;
+  uint64_t devices = 0, xattrs = 0;  // left out
+};
+
+// As root, with one thread. load_libraries() comes first.
+Result<Imported> import_image(Store& store, const ImportOptions& options, const ImportWatch& watch);
+
+}  // namespace osb::image

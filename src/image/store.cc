@@ -1,0 +1,240 @@
+#include "image/store.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <set>
+
+#include "base/ids.h"
+#include "image/digest.h"
+#include "sys/remove_tree.h"
+
+namespace osb::image {
+namespace {
+
+constexpr char kLayers[] = "layers", kStaging[] = "staging", kTrash[] = "trash";
+
+Result<void> make_dir(const std::string& path, mode_t mode, gid_t gid = 0) {
+  if (::mkdir(path.c_str(), mode) == 0) {
+    if (::chown(path.c_str(), 0, gid) < 0 || ::chmod(path.c_str(), mode) < 0)
+      return fail_errno("own " + path);
+    return {};
+  }
+  if (errno != EEXIST) return fail_errno("make " + path);
+  return {};
+}
+
+std::set<std::string> layers_of(const Index& index) {
+  std::set<std::string> layers;
+  for (const auto& [id, image] : index.images) layers.insert(image.layers.begin(), image.layers.end());
+  return layers;
+}
+
+bool has_name(const Index& index, const std::string& id) {
+  for (const auto& [name, named] : index.names) {
+    if (named == id) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string Store::path(const std::string& below) const {
+  return options_.state_dir + "/images/store/" + below;
+}
+std::string Store::layer_path(const std::string& digest) const {
+  return path(std::string(kLayers) + "/" + digest);
+}
+
+Result<void> Store::make_directories() {
+  TRY(make_dir(options_.state_dir, 0711));
+  TRY(make_dir(options_.state_dir + "/images", 0700));
+  TRY(make_dir(options_.state_dir + "/images/store", 0700));
+  for (const char* name : {kLayers, kStaging, kTrash}) TRY(make_dir(path(name), 0700));
+  TRY(make_dir(options_.state_dir + "/" + kCatalogDirectory, 0750, options_.service_gid));
+  layers_ = TRY(open_at(AT_FDCWD, path(kLayers), O_RDONLY | O_DIRECTORY));
+  staging_ = TRY(open_at(AT_FDCWD, path(kStaging), O_RDONLY | O_DIRECTORY));
+  trash_ = TRY(open_at(AT_FDCWD, path(kTrash), O_RDONLY | O_DIRECTORY));
+  return {};
+}
+
+Result<Store> Store::open(Options options) {
+  if (::geteuid() != 0) {
+    return fail(
+        Code::permission_denied,
+        "images are kept with the owners of their files, which only root may set\n  remedy: use sudo");
+  }
+  Store store(std::move(options));
+  TRY(store.make_directories());
+  store.lock_ = TRY(open_at(AT_FDCWD, store.path("lock"), O_RDWR | O_CREAT, 0600));
+  if (::flock(store.lock_.get(), LOCK_EX | LOCK_NB) < 0) {
+    if (errno != EWOULDBLOCK) return fail_errno("lock the image store");
+    if (store.options_.waiting) store.options_.waiting();
+    if (::flock(store.lock_.get(), LOCK_EX) < 0) {
+      if (errno == EINTR) return fail(Code::cancelled, "interrupted");
+      return fail_errno("lock the image store");
+    }
+  }
+  store.index_ = TRY(load_index(store.options_.state_dir));
+  TRY(in_context("sweep the image store", store.sweep()));
+  return store;
+}
+
+// Nobody else writes now: what lies in staging is half-made and what lies in the trash was on its way out.
+Result<void> Store::sweep() {
+  for (const std::string& name : TRY(sys::names_in(staging_.get()))) discard(name);
+  std::set<std::string> wanted = layers_of(index_);
+  for (const std::string& name : TRY(sys::names_in(trash_.get()))) {
+    // A writer was killed between moving a layer away and looking whether somebody uses it.
+    if (is_hex_digest(name) && wanted.contains(name) && !has_layer(name) &&
+        ::renameat(trash_.get(), name.c_str(), layers_.get(), name.c_str()) < 0) {
+      return fail_errno("put layer " + name + " back");
+    }
+  }
+  return empty_trash();
+}
+
+Result<void> Store::empty_trash() {
+  while (true) {
+    auto names = TRY(sys::names_in(trash_.get()));
+    if (names.empty()) return {};
+    for (const std::string& name : names) TRY(sys::remove_from_trash(trash_.get(), name));
+  }
+}
+
+bool Store::has_layer(const std::string& digest) const {
+  struct stat info{};
+  return is_hex_digest(digest) && ::fstatat(layers_.get(), digest.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+Result<std::string> Store::stage() {
+  std::string name = new_hex_id();
+  if (::mkdirat(staging_.get(), name.c_str(), 0755) < 0) return fail_errno("make a staging directory");
+  if (::fchmodat(staging_.get(), name.c_str(), 0755, 0) < 0) return fail_errno("open a staging directory");
+  return path(std::string(kStaging) + "/" + name);
+}
+
+void Store::discard(const std::string& staged) {
+  std::string name = staged.substr(staged.rfind('/') + 1);
+  if (::renameat(staging_.get(), name.c_str(), trash_.get(), new_uuid4().c_str()) == 0) (void)empty_trash();
+}
+
+Result<void> Store::commit_layer(const std::string& staged, const std::string& digest) {
+  if (!is_hex_digest(digest)) return fail(Code::internal, "a layer without a digest");
+  std::string name = staged.substr(staged.rfind('/') + 1);
+  if (has_layer(digest)) {
+    discard(staged);
+    return {};
+  }
+  if (::renameat(staging_.get(), name.c_str(), layers_.get(), digest.c_str()) < 0)
+    return fail_errno("place a layer");
+  return {};
+}
+
+Result<void> Store::write_index(const Index& index) {
+  std::string final_path = index_path(options_.state_dir), fresh = final_path + ".new";
+  {
+    Fd file = TRY(open_at(AT_FDCWD, fresh, O_WRONLY | O_CREAT | O_TRUNC, 0644));
+    // The directory keeps strangers out; the service only has its group.
+    if (::fchmod(file.get(), 0644) < 0) return fail_errno("open the index to the service");
+    TRY(write_all(file.get(), encode(index)));
+    if (::fsync(file.get()) < 0) return fail_errno("write the index of images");
+  }
+  if (::rename(fresh.c_str(), final_path.c_str()) < 0) return fail_errno("replace the index of images");
+  Fd dir = TRY(open_at(AT_FDCWD, options_.state_dir + "/" + kCatalogDirectory, O_RDONLY | O_DIRECTORY));
+  if (::fsync(dir.get()) < 0) return fail_errno("write the index of images");
+  return {};
+}
+
+Result<void> Store::add(Image image, const std::vector<std::string>& names) {
+  Index next = index_;
+  for (const std::string& layer : image.layers) {
+    if (!has_layer(layer)) return fail(Code::internal, "layer " + layer + " is not in the store");
+  }
+  std::string id = image.id;
+  next.images.insert_or_assign(id, std::move(image));
+  for (const std::string& name : names) next.names.insert_or_assign(name, id);
+  TRY(write_index(next));
+  index_ = std::move(next);
+  return {};
+}
+
+Result<std::multimap<std::string, std::string>> Store::users() const {
+  std::multimap<std::string, std::string> found;
+  auto sandboxes = open_at(AT_FDCWD, options_.state_dir + "/sandboxes", O_RDONLY | O_DIRECTORY);
+  if (!sandboxes && sandboxes.error().code == Code::not_found) return found;  // no service has run yet
+  if (!sandboxes) return std::unexpected(std::move(sandboxes.error()));
+  for (const std::string& id : TRY(sys::names_in(sandboxes->get()))) {
+    char value[128];
+    std::string directory = options_.state_dir + "/sandboxes/" + id;
+    ssize_t n = ::lgetxattr(directory.c_str(), kImageAttribute, value, sizeof value);
+    if (n > 0) found.emplace(std::string(value, static_cast<size_t>(n)), id);
+    if (n < 0 && errno != ENODATA && errno != ENOENT) return fail_errno("look at the image of sandbox " + id);
+  }
+  return found;
+}
+
+Result<std::vector<std::string>> Store::users_of(const std::string& image_id) const {
+  auto all = TRY(users());
+  std::vector<std::string> ids;
+  for (auto [it, end] = all.equal_range(image_id); it != end; ++it) ids.push_back(it->second);
+  return ids;
+}
+
+Result<void> Store::remove(const std::string& name, InUse in_use) {
+  const Image* image = index_.find(name);
+  if (!image) return fail(Code::not_found, "there is no image named " + name + "\n  remedy: osb images ls");
+  Index next = index_;
+  next.names.erase(name);
+  if (!has_name(next, image->id) && in_use == InUse::refuse) {
+    auto ids = TRY(users_of(image->id));
+    if (!ids.empty()) {
+      std::string list;
+      for (const std::string& id : ids) list += (list.empty() ? "" : ", ") + id;
+      return fail(Code::wrong_state,
+                  "sandboxes use the image " + name + ": " + list +
+                      "\n  remedy: osb rm them, or give --force to drop the name now and the "
+                      "files when the last of them is gone");
+    }
+  }
+  TRY(write_index(next));
+  index_ = std::move(next);
+  return collect();
+}
+
+Result<void> Store::collect() {
+  auto used = TRY(users());
+  Index next = index_;
+  std::map<std::string, Image> dropped;
+  for (const auto& [id, image] : index_.images) {
+    if (!has_name(index_, id) && !used.contains(id)) dropped.insert(next.images.extract(id));
+  }
+  if (!dropped.empty()) TRY(write_index(next));
+  index_ = next;
+  std::set<std::string> wanted = layers_of(index_);
+  for (const std::string& layer : TRY(sys::names_in(layers_.get()))) {
+    if (!wanted.contains(layer) &&
+        ::renameat(layers_.get(), layer.c_str(), trash_.get(), layer.c_str()) < 0) {
+      return fail_errno("move layer " + layer + " away");
+    }
+  }
+  // Moving a layer does not disturb who has it mounted. Whoever opened one before it moved is known by now.
+  used = TRY(users());
+  for (auto& [id, image] : dropped) {
+    if (!used.contains(id)) continue;
+    next.images.emplace(id, std::move(image));
+  }
+  if (next.images.size() != index_.images.size()) {
+    TRY(write_index(next));
+    index_ = std::move(next);
+    for (const std::string& layer : layers_of(index_)) {
+      if (!has_layer(layer)) (void)::renameat(trash_.get(), layer.c_str(), layers_.get(), layer.c_str());
+    }
+  }
+  return empty_trash();
+}
+
+}  // namespace osb::image

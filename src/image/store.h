@@ -1,0 +1,76 @@
+#pragma once
+
+// The content-addressed store: every layer once, unpacked, named by the digest of its tar stream; owners as
+// in the image, mapped per sandbox when it is mounted.
+//
+//   images/store/layers/<digest>/   the files of a layer
+//   images/store/staging/           layers being unpacked
+//   images/store/trash/             on the way out
+//   catalog/index.json              names and images; see index.h
+//
+// Whatever has its final name is complete: it got it by a rename. There is no recovery: opening the store
+// sweeps what an ended writer left. One writer at a time; readers need no lock.
+
+#include <sys/types.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "image/index.h"
+
+namespace osb::image {
+
+// Attribute of a sandbox's directory below the state directory: the id of its image. The launcher sets it
+// before it opens the layers, so whoever moves a layer away and then finds no such attribute knows that
+// nobody uses it.
+inline constexpr char kImageAttribute[] = "trusted.opensandbox.image";
+
+class Store {
+ public:
+  struct Options {
+    std::string state_dir;
+    gid_t service_gid = 0;          // who may read the index
+    std::function<void()> waiting;  // called once when another writer is at work
+  };
+  // As root. Waits for other writers.
+  static Result<Store> open(Options options);
+
+  const Index& index() const { return index_; }
+
+  bool has_layer(const std::string& digest) const;
+  std::string layer_path(const std::string& digest) const;
+
+  // The path of a fresh directory to unpack into.
+  Result<std::string> stage();
+  void discard(const std::string& staged);
+  // Gives a staged directory its name. Fine when the layer is there already.
+  Result<void> commit_layer(const std::string& staged, const std::string& digest);
+
+  // Makes the image known under the names, which others lose. Its layers are there.
+  Result<void> add(Image image, const std::vector<std::string>& names);
+  // Code::not_found; Code::wrong_state with the sandboxes' ids when it is the last name of an image in use.
+  enum class InUse { refuse, keep_until_unused };
+  Result<void> remove(const std::string& name, InUse in_use);
+  // Removes images without a name that no sandbox uses, and layers without an image.
+  Result<void> collect();
+
+  // Ids of the sandboxes made from an image.
+  Result<std::vector<std::string>> users_of(const std::string& image_id) const;
+
+ private:
+  explicit Store(Options options) : options_(std::move(options)) {}
+  Result<void> make_directories();
+  Result<void> sweep();
+  Result<void> write_index(const Index& index);
+  Result<void> empty_trash();
+  Result<std::multimap<std::string, std::string>> users() const;  // image id -> sandbox id
+  std::string path(const std::string& below) const;
+
+  Options options_;
+  Fd lock_, layers_, staging_, trash_;
+  Index index_;
+};
+
+}  // namespace osb::image

@@ -1,0 +1,24 @@
+#pragma once
+
+// Newer clients believe in an interpreter when something listens on 127.0.0.1:44771 (or $JUPYTER_PORT) inside
+// the sandbox. Where no notebook server is configured, this is it.
+
+#include "execd/core.h"
+#include "http/server.h"
+
+namespace osb::interpreter {
+
+class JupyterPort {
+ public:
+  explicit JupyterPort(execd::Core& core);
+  // Listens as soon as the sandbox's environment is known. A port that somebody else has is left to them.
+  io::Task<> run();
+
+ private:
+  static io::Task<> answer(http::Request& request, http::ResponseWriter& response);
+
+  execd::Core& core_;
+  http::Server server_;
+};
+
+}  // namespace osb::interpreter

@@ -1,0 +1,241 @@
+#include "interpreter/process_kernel.h"
+
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/strings.h"
+
+namespace osb::interpreter {
+namespace {
+
+constexpr size_t kReadSize = 64 * 1024;
+constexpr size_t kMaxLastWords = 2048;
+constexpr auto kIdlePause = std::chrono::milliseconds(5);
+constexpr unsigned kToProcessGroup = 1u << 2;  // PIDFD_SIGNAL_PROCESS_GROUP
+
+// Shared by all readers: nothing suspends between reading into it and using it.
+char* read_buffer() {
+  static std::unique_ptr<char[]> buffer(new char[kReadSize]);
+  return buffer.get();
+}
+
+Result<void> assign(io::asio::posix::stream_descriptor& pipe, Fd fd) {
+  boost::system::error_code error;
+  pipe.assign(fd.get(), error);
+  if (error) return std::unexpected(io::to_error("pipe", error));
+  fd.release();
+  return {};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<ProcessKernel>> ProcessKernel::adopt(execd::Core& core, KernelEnds ours) {
+  auto socket = TRY(io::adopt(core.executor, std::move(ours.socket)));
+  std::shared_ptr<ProcessKernel> self(new ProcessKernel(core, std::move(socket)));
+  TRY(assign(self->out_, std::move(ours.out)));
+  TRY(assign(self->err_, std::move(ours.err)));
+  for (Stream stream : {Stream::out, Stream::err}) core.tasks.spawn(read_output(self, stream));
+  core.tasks.spawn(read_frames(self));
+  return self;
+}
+
+Result<std::shared_ptr<ProcessKernel>> ProcessKernel::start(execd::Core& core, const KernelStart& start) {
+  int source = TRY(kernel_source_file(*start.language));
+  KernelChannel channel = TRY(KernelChannel::create());
+  execd::SpawnRequest request;
+  request.program = start.program;
+  request.argv = {std::string(split(start.language->interpreters, ' ').front())};
+  request.argv.insert(request.argv.end(), start.language->arguments.begin(), start.language->arguments.end());
+  request.env = start.env.block();
+  request.cwd = start.cwd;
+  request.out = channel.theirs.out.get();
+  request.err = channel.theirs.err.get();
+  request.more = {{channel.theirs.socket.get(), 3}, {source, 4}};
+  request.credentials = core.identity;
+  auto pid = execd::spawn(request);
+  if (!pid) return osb::fail(code_from_errno(pid.error().code), pid.error().message);
+  auto self = TRY(adopt(core, std::move(channel.ours)));
+  self->pid_ = *pid;
+  core.reaper.watch(*pid, [self](execd::ExitStatus status) {
+    self->pid_ = -1;
+    self->on_exit(status.text());
+  });
+  return self;
+}
+
+void ProcessKernel::set_process(pid_t pid) {
+  pid_ = pid;
+  pidfd_ = Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+}
+
+void ProcessKernel::listen(std::weak_ptr<KernelListener> listener) {
+  listener_ = std::move(listener);
+  auto present = listener_.lock();
+  if (!present) return;
+  if (ended_) {
+    present->on_end(*ended_);
+  } else if (ready_) {
+    present->on_ready();
+  }
+}
+
+void ProcessKernel::run(std::string_view id, std::string_view code) {
+  // What background processes said while nobody listened belongs to no cell.
+  auto listener = std::exchange(listener_, {});
+  drain(Stream::out);
+  drain(Stream::err);
+  listener_ = std::move(listener);
+  busy_ = true;
+  core_.tasks.spawn(write_frame(shared_from_this(), encode_frame(encode_run(id, code))));
+}
+
+io::Task<> ProcessKernel::write_frame(std::shared_ptr<ProcessKernel> self, std::string frame) {
+  // No deadline: a kernel that does not read is one whose process can be interrupted or ended.
+  auto written = co_await io::write_all(self->socket_, std::string_view(frame));
+  if (!written) self->end("it does not take cells any more: " + written.error().message);
+}
+
+io::Task<> ProcessKernel::read_frames(std::shared_ptr<ProcessKernel> self) {
+  while (!self->ended_) {
+    char piece[4096];
+    auto n = co_await io::read_some(self->socket_, piece);
+    if (!n || *n == 0) break;
+    if (!self->on_bytes({piece, *n})) break;
+    // A large frame arrives in large pieces.
+    while (!self->ended_) {
+      boost::system::error_code error;
+      char* buffer = read_buffer();
+      size_t more = self->socket_.available(error);
+      if (error || more < sizeof piece) break;
+      ssize_t got = ::read(self->socket_.native_handle(), buffer, std::min(more, kReadSize));
+      if (got <= 0 || !self->on_bytes({buffer, static_cast<size_t>(got)})) break;
+    }
+  }
+  // Its process usually ends at the same moment, and how it ended is the better reason.
+  co_await io::sleep_for(std::chrono::milliseconds(self->pidfd_.valid() ? 0 : 200));
+  self->on_exit("it closed its channel");
+}
+
+bool ProcessKernel::on_bytes(std::string_view bytes) {
+  frames_.feed(bytes);
+  while (!ended_) {
+    auto frame = frames_.next();
+    if (!frame) {
+      end("its channel makes no sense: " + frame.error().message);
+      signal(SIGKILL);
+      return false;
+    }
+    if (!*frame) return true;
+    on_frame(**frame);
+  }
+  return false;
+}
+
+void ProcessKernel::on_frame(std::string_view text) {
+  auto message = parse_message(text);
+  if (!message) {
+    end("its channel makes no sense: " + message.error().message);
+    signal(SIGKILL);
+    return;
+  }
+  // What was written before the frame comes before it.
+  drain(Stream::out);
+  drain(Stream::err);
+  if (message->op == KernelMessage::Op::done) busy_ = false;
+  bool first = message->op == KernelMessage::Op::ready && !ready_;
+  ready_ = ready_ || first;
+  auto listener = listener_.lock();
+  if (!listener) return;
+  if (first) {
+    last_words_ = {};
+    listener->on_ready();
+  } else {
+    listener->on_message(*message);
+  }
+}
+
+io::Task<> ProcessKernel::read_output(std::shared_ptr<ProcessKernel> self, Stream stream) {
+  Pipe& pipe = self->pipe(stream);
+  while (co_await io::wait_readable(pipe)) {
+    if (!self->read_once(stream, kReadSize)) break;
+    // Nobody listens: what runs in the background may wait.
+    if (!self->busy_ && self->ready_) co_await io::sleep_for(kIdlePause);
+  }
+  boost::system::error_code ignored;
+  pipe.close(ignored);
+}
+
+// False at the end of the output.
+bool ProcessKernel::read_once(Stream stream, size_t limit) {
+  char* buffer = read_buffer();
+  ssize_t n = ::read(pipe(stream).native_handle(), buffer, std::min(limit, kReadSize));
+  if (n < 0) return errno == EAGAIN || errno == EINTR;
+  if (n > 0) consume(stream, {buffer, static_cast<size_t>(n)});
+  return n > 0;
+}
+
+// Reads what is in the pipe now and no more: somebody else may keep filling it for ever.
+void ProcessKernel::drain(Stream stream) {
+  int waiting = 0;
+  if (!pipe(stream).is_open() || ::ioctl(pipe(stream).native_handle(), FIONREAD, &waiting) < 0) return;
+  while (waiting > 0) {
+    char* buffer = read_buffer();
+    ssize_t n = ::read(pipe(stream).native_handle(), buffer,
+                       std::min<size_t>(kReadSize, static_cast<size_t>(waiting)));
+    if (n <= 0) return;
+    consume(stream, {buffer, static_cast<size_t>(n)});
+    waiting -= static_cast<int>(n);
+  }
+}
+
+void ProcessKernel::consume(Stream stream, std::string_view bytes) {
+  if (!ready_ && stream == Stream::err) {
+    last_words_.append(bytes);
+    if (last_words_.size() > kMaxLastWords) last_words_.erase(0, last_words_.size() - kMaxLastWords);
+  }
+  if (!busy_) return;
+  if (auto listener = listener_.lock()) listener->on_output(stream, bytes);
+}
+
+void ProcessKernel::on_exit(std::string how) {
+  if (ended_) return;
+  drain(Stream::out);
+  drain(Stream::err);
+  std::string said = std::string(trim(last_words_));
+  if (!ready_ && !said.empty()) how += "; it said: " + said;
+  end((ready_ ? "the kernel process has ended: " : "the kernel could not start: ") + how);
+}
+
+void ProcessKernel::end(std::string reason) {
+  if (ended_) return;
+  ended_ = std::move(reason);
+  busy_ = false;
+  auto self = shared_from_this();
+  boost::system::error_code ignored;
+  socket_.shutdown(io::Socket::shutdown_both, ignored);  // wakes the reader
+  if (auto listener = listener_.lock()) listener->on_end(*ended_);
+}
+
+void ProcessKernel::signal(int number) {
+  if (pid_ <= 1) return;
+  if (pidfd_.valid()) {
+    long sent = ::syscall(SYS_pidfd_send_signal, pidfd_.get(), number, nullptr, kToProcessGroup);
+    if (sent == 0 || errno == ESRCH) return;
+    if (::syscall(SYS_pidfd_send_signal, pidfd_.get(), 0, nullptr, 0) != 0) return;  // it has ended
+  }
+  ::kill(-pid_, number);
+}
+
+void ProcessKernel::destroy() {
+  listener_.reset();
+  signal(SIGKILL);
+  end("it was ended");
+  boost::system::error_code ignored;
+  out_.close(ignored);
+  err_.close(ignored);
+}
+
+}  // namespace osb::interpreter

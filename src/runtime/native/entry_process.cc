@@ -1,0 +1,46 @@
+#include "runtime/native/entry_process.h"
+
+#include <algorithm>
+
+namespace osb::runtime {
+namespace {
+
+using Variables = std::vector<std::pair<std::string, std::string>>;
+
+bool has(const Variables& environment, std::string_view key) {
+  return std::ranges::any_of(environment, [&](const auto& pair) { return pair.first == key; });
+}
+
+void set(Variables& environment, std::string_view key, std::string value) {
+  std::erase_if(environment, [&](const auto& pair) { return pair.first == key; });
+  environment.emplace_back(key, std::move(value));
+}
+
+}  // namespace
+
+EntryProcess entry_process(const SandboxSpec& spec, const image::ImageConfig& image) {
+  EntryProcess entry;
+  entry.arguments = spec.entrypoint;
+  entry.cpu_millis = spec.limits.cpu_millis;
+  entry.memory_bytes = spec.limits.memory_bytes;
+  entry.uid = image.uid;
+  entry.gid = image.gid;
+  if (!image.workdir.empty()) entry.directory = image.workdir;
+  Variables& env = entry.environment;
+  env = image.env;
+  for (const auto& [key, value] : spec.env) set(env, key, value);
+  set(env, "OPENSANDBOX_ID", spec.id);
+  if (!has(env, "EXECD_ENVS")) env.emplace_back("EXECD_ENVS", "/opt/opensandbox/.env");
+  if (!has(env, "PATH"))
+    env.emplace_back("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+  bool root = image.uid == 0;
+  if (!has(env, "HOME")) env.emplace_back("HOME", !image.home.empty() ? image.home : root ? "/root" : "/");
+  if (!has(env, "USER")) {
+    env.emplace_back("USER", !image.user_name.empty() ? image.user_name
+                             : root                   ? "root"
+                                                      : std::to_string(image.uid));
+  }
+  return entry;
+}
+
+}  // namespace osb::runtime

@@ -1,0 +1,350 @@
+"""Stateful code through the published interpreter packages, old and new."""
+
+import asyncio
+import threading
+import time
+
+import pytest
+from code_interpreter import CodeInterpreter, CodeInterpreterSync
+from code_interpreter.models.code import SupportedLanguage
+from opensandbox.models.execd import ExecutionHandlers
+from opensandbox.models.execd_sync import ExecutionHandlersSync
+
+pytestmark = pytest.mark.usefixtures("no_leaks")
+
+# language -> (a program of the image, a cell that sets a name, one that gives 42 from it, one that fails, the error's name or None)
+LANGUAGES = {
+    "python": ("python3", "kept = 41", "kept + 1", "1 / 0", "ZeroDivisionError"),
+    "javascript": ("node", "const kept = 41", "kept + 1", "throw new TypeError('no')", "TypeError"),
+    "typescript": ("node", "const kept: number = 41", "kept + 1", "throw new TypeError('no')", "TypeError"),
+    "java": ("java", "int kept = 41;", "kept + 1", "int zero = 0; kept / zero", "EvalException"),
+    "go": ("go", "var kept = 41", "kept + 1", 'panic("no")', None),
+    "bash": ("bash", "kept=41", "echo $((kept + 1))", "false", None),
+}
+
+
+class Interpreter:
+    """One flavour of the package, wrapped so that both look alike."""
+
+    def __init__(self, sdk, sandbox):
+        self.sdk = sdk
+        self.sandbox = sandbox
+        kind = CodeInterpreter if sdk.flavour == "async" else CodeInterpreterSync
+        self.codes = sdk.go(kind.create(sandbox)).codes
+
+    def run(self, code, context=None, language="python", **options):
+        where = {"context": context} if context else {"language": language}
+        return self.sdk.go(self.codes.run(code, **where, **options))
+
+    def context(self, language="python"):
+        return self.sdk.go(self.codes.create_context(language))
+
+    def call(self, name, *arguments):
+        return self.sdk.go(getattr(self.codes, name)(*arguments))
+
+
+@pytest.fixture
+def interpreter(shared):
+    made = Interpreter(shared, shared.sandbox)
+    yield made
+    for context in made.call("list_contexts", "python"):
+        made.call("delete_context", context.id)
+
+
+def out(ran):
+    return "".join(message.text for message in ran.logs.stdout)
+
+
+def text(ran):
+    assert ran.error is None, ran.error
+    return ran.result[0].text if ran.result else None
+
+
+@pytest.fixture
+def has(api):
+    def check(sandbox, program):
+        probe = api.execd(sandbox.id, "POST", "/command", json={"command": f"command -v {program}"})
+        if b'"type":"error"' in probe.body:
+            pytest.skip(f"the image has no {program}")
+
+    return check
+
+
+def test_the_first_cell(interpreter):
+    ran = interpreter.run(
+        """
+        import sys
+        print(sys.version)
+        result = 2 + 2
+        result
+        """
+    )
+    assert text(ran) == "4"
+    assert out(ran).startswith("3.")
+    assert ran.id
+    assert ran.complete is not None
+
+
+def test_state_is_kept_in_the_default_context(interpreter):
+    first = interpreter.run("kept = [1]")
+    second = interpreter.run("kept.append(2)\nkept")
+    assert text(second) == "[1, 2]"
+    assert first.id == second.id
+    assert second.execution_count == first.execution_count + 1
+
+
+def test_contexts_are_isolated(interpreter):
+    one, other = interpreter.context(), interpreter.context()
+    assert one.id != other.id and one.language == "python"
+    interpreter.run("mine = 1", one)
+    assert interpreter.run("mine", other).error.name == "NameError"
+    assert interpreter.run("mine", one).result[0].text == "1"
+
+
+def test_list_get_delete(interpreter):
+    one, other = interpreter.context(), interpreter.context()
+    listed = [context.id for context in interpreter.call("list_contexts", "python")]
+    assert one.id in listed and other.id in listed
+    assert interpreter.call("get_context", one.id).language == "python"
+    interpreter.call("delete_context", one.id)
+    assert one.id not in [context.id for context in interpreter.call("list_contexts", "python")]
+    with pytest.raises(Exception) as error:
+        interpreter.call("get_context", one.id)
+    assert one.id in str(error.value) or "404" in str(error.value)
+    interpreter.call("delete_contexts", "python")
+    assert interpreter.call("list_contexts", "python") == []
+
+
+def test_errors(interpreter):
+    ran = interpreter.run("def f():\n    return undefined\nprint('before')\nf()")
+    assert (ran.error.name, ran.error.value) == ("NameError", "name 'undefined' is not defined")
+    shown = "\n".join(ran.error.traceback)
+    assert "return undefined" in shown and "kernel" not in shown
+    assert out(ran) == "before\n"
+    assert ran.complete is None
+    assert text(interpreter.run("1 + 1")) == "2"
+
+
+def test_output_of_both_streams(interpreter):
+    ran = interpreter.run("import sys\nprint('a')\nprint('b', file=sys.stderr)\nprint('c', end='')")
+    assert out(ran) == "a\nc"
+    assert "".join(message.text for message in ran.logs.stderr) == "b\n"
+
+
+def test_unicode_and_bytes(interpreter):
+    ran = interpreter.run("print('ünï ☃ 🦊 \\u2028 \\u0085 end')\n'ü🦊'")
+    assert out(ran) == "ünï ☃ 🦊 \u2028 \u0085 end\n"
+    assert text(ran) == "'ü🦊'"
+    ran = interpreter.run("import os\nos.write(1, b'a\\xff\\xfeb\\n'); None")
+    assert out(ran) == "a\ufffd\ufffdb\n"
+
+
+def test_rich_results(interpreter, api):
+    code = "class H:\n    def _repr_html_(self): return '<b>x</b>'\n    def __repr__(self): return 'H'\ndisplay(H())\nH()"
+    ran = interpreter.run(code)
+    assert [shown.text for shown in ran.result] == ["H", "H"]
+    reply = api.execd(interpreter.sandbox.id, "POST", "/code", json={"code": "H()", "context": {"language": "python"}})
+    assert rb'"results":{"text/html":"\u003cb\u003ex\u003c/b\u003e","text":"H","text/plain":"H"}' in reply.body
+
+
+def test_handlers_see_output_as_it_happens(shared, interpreter):
+    seen = []
+    started = time.monotonic()
+
+    if shared.flavour == "async":
+
+        async def on_stdout(message):
+            seen.append((message.text, time.monotonic() - started))
+
+        handlers = ExecutionHandlers(on_stdout=on_stdout)
+    else:
+        handlers = ExecutionHandlersSync(on_stdout=lambda message: seen.append((message.text, time.monotonic() - started)))
+    interpreter.run("import time\nprint('first')\ntime.sleep(1)\nprint('second')", handlers=handlers)
+    assert [line for line, _ in seen] == ["first\n", "second\n"]
+    assert seen[1][1] - seen[0][1] > 0.5
+
+
+def run_aside(interpreter, api, code, context):
+    """Runs a cell over a raw connection while the client does something else; gives a function that waits for the stream."""
+    box = {}
+
+    def work():
+        box["reply"] = api.execd(interpreter.sandbox.id, "POST", "/code", json={"code": code, "context": {"id": context.id}})
+
+    thread = threading.Thread(target=work)
+    thread.start()
+
+    def finish():
+        thread.join(30)
+        assert not thread.is_alive(), "the run hangs"
+        return box["reply"].body.decode()
+
+    return finish
+
+
+def wait_for_file(api, sandbox, path):
+    for _ in range(200):
+        if api.execd(sandbox.id, "GET", f"/files/info?path={path}").status == 200:
+            return
+        time.sleep(0.02)
+    raise AssertionError(f"{path} does not appear")
+
+
+@pytest.mark.parametrize("kind, loop", [("busy", "while True: pass"), ("sleep", "import time\ntime.sleep(60)")])
+def test_interrupt(interpreter, api, kind, loop):
+    context = interpreter.context()
+    flag = f"/tmp/interrupt-{context.id}"
+    finish = run_aside(interpreter, api, f"kept = 1\nopen('{flag}', 'w').close()\n{loop}", context)
+    wait_for_file(api, interpreter.sandbox, flag)
+    interpreter.call("interrupt", context.id)
+    stream = finish()
+    assert '"ename":"KeyboardInterrupt"' in stream
+    assert "execution_complete" not in stream
+    assert text(interpreter.run("kept", context)) == "1"
+
+
+def test_runs_of_one_context_queue(interpreter, api):
+    context = interpreter.context()
+    finishers = [run_aside(interpreter, api, f"import time\ntime.sleep(0.05)\n{n}", context) for n in range(5)]
+    streams = [finish() for finish in finishers]
+    assert all("execution_complete" in stream for stream in streams)
+    counts = sorted(stream.split('"execution_count":')[1].split(",")[0] for stream in streams)
+    assert counts == ["1", "2", "3", "4", "5"]
+
+
+def test_ten_contexts_at_once(interpreter, api):
+    contexts = [interpreter.context() for _ in range(10)]
+    finishers = [run_aside(interpreter, api, f"import time\ntime.sleep(0.2)\n{n} * 11", context) for n, context in enumerate(contexts)]
+    for n, finish in enumerate(finishers):
+        assert f'"text":"{n * 11}"' in finish()
+
+
+def test_a_hundred_megabytes(interpreter, api):
+    context = interpreter.context()
+    ran = interpreter.run("line = 'x' * 99\nfor _ in range(1_000_000): print(line)\n'end'", context)
+    assert text(ran) == "'end'"
+    assert sum(len(message.text) for message in ran.logs.stdout) == 100_000_000
+    status = api.run(interpreter.sandbox.id, "awk '/^VmHWM/ {print $2}' /proc/1/status").stdout
+    assert int(status) < 40_000, status
+
+
+def test_a_killed_kernel(interpreter):
+    context = interpreter.context()
+    ran = interpreter.run("print('last words')\nimport os\nos.kill(os.getpid(), 9)", context)
+    assert "ended" in ran.error.value
+    assert out(ran) == "last words\n"
+    again = interpreter.run("1", context)
+    assert "ended" in again.error.value and "create another" in again.error.value
+    assert text(interpreter.run("1 + 1", interpreter.context())) == "2"
+    interpreter.run("import os\nos._exit(3)")
+    assert text(interpreter.run("2 + 2")) == "4"  # the default context is made anew
+
+
+def test_killed_from_outside(interpreter, api):
+    context = interpreter.context()
+    pid = text(interpreter.run("import os\nos.getpid()", context))
+    finish = run_aside(interpreter, api, "import time\nopen('/tmp/outside', 'w').close()\ntime.sleep(60)", context)
+    wait_for_file(api, interpreter.sandbox, "/tmp/outside")
+    api.execd(interpreter.sandbox.id, "POST", "/command", json={"command": f"kill -9 {pid}"})
+    assert '"ename":"KernelError"' in finish()
+    shown = api.execd(interpreter.sandbox.id, "GET", f"/code/contexts/{context.id}").json
+    assert shown["status"] == "dead" and "ended" in shown["reason"]
+
+
+def test_a_child_that_outlives_its_cell(interpreter):
+    context = interpreter.context()
+    started = time.monotonic()
+    ran = interpreter.run("import subprocess\nchild = subprocess.Popen(['sleep', '60'])\nimport os\npid = os.fork()\nif pid == 0:\n    import time\n    time.sleep(60)\n'over'", context)
+    assert text(ran) == "'over'"
+    assert time.monotonic() - started < 20
+    assert text(interpreter.run("child.poll() is None", context)) == "True"
+
+
+def test_delete_ends_what_runs(interpreter, api):
+    context = interpreter.context()
+    flag = f"/tmp/delete-{context.id}"
+    finish = run_aside(interpreter, api, f"open('{flag}', 'w').close()\nwhile True: pass", context)
+    wait_for_file(api, interpreter.sandbox, flag)
+    interpreter.call("delete_context", context.id)
+    assert "deleted" in finish()
+
+
+def test_working_directory(interpreter, api):
+    made = api.execd(interpreter.sandbox.id, "POST", "/code/context", json={"language": "python", "cwd": "/tmp/made/for it"}).json
+    assert made["cwd"] == "/tmp/made/for it"
+    reply = api.execd(interpreter.sandbox.id, "POST", "/code", json={"code": "import os\nos.getcwd()", "context": {"id": made["id"]}})
+    assert b"'/tmp/made/for it'" in reply.body
+
+
+def test_environment_of_commands(interpreter):
+    assert text(interpreter.run("import os\nos.environ['COLOUR']", interpreter.context())) == "'blue'"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_language(interpreter, has, api, language):
+    program, sets, gives, fails, name = LANGUAGES[language]
+    has(interpreter.sandbox, program)
+    reply = api.execd(interpreter.sandbox.id, "POST", "/code/context", json={"language": language})
+    if reply.status == 500 and "unknown language" in reply.json["message"]:
+        pytest.skip(reply.json["message"])
+    assert reply.json["language"] == language
+    context = type("Context", (), {"id": reply.json["id"]})
+
+    def run(code):
+        stream = api.execd(interpreter.sandbox.id, "POST", "/code", json={"code": code, "context": {"id": context.id}}, timeout=120).body.decode()
+        return stream
+
+    try:
+        assert "execution_complete" in run(sets)
+        shown = run(gives)
+        assert '"text":"42"' in shown or '"text":"42\\n"' in shown, shown
+        failed = run(fails)
+        assert '"type":"error"' in failed, failed
+        if name:
+            assert f'"ename":"{name}"' in failed
+        assert "42" in run(gives)
+    finally:
+        api.execd(interpreter.sandbox.id, "DELETE", f"/code/contexts/{context.id}")
+
+
+def test_an_unknown_language(api, interpreter):
+    reply = api.execd(interpreter.sandbox.id, "POST", "/code", json={"code": "1", "context": {"language": "cobol"}})
+    assert reply.status == 500 and "unknown language: cobol" in reply.json["message"]
+    reply = api.execd(interpreter.sandbox.id, "POST", "/code", json={"code": "1", "context": {"id": "no-such", "language": "python"}})
+    assert reply.status == 500 and reply.json["code"] == "CONTEXT_NOT_FOUND"
+    assert api.execd(interpreter.sandbox.id, "POST", "/code", json={"code": ""}).status == 400
+
+
+def test_no_language_is_a_shell(api, interpreter):
+    reply = api.execd(interpreter.sandbox.id, "POST", "/code", json={"code": "echo $COLOUR"})
+    assert b'"type":"stdout","text":"blue"' in reply.body
+
+
+def test_supported_languages_are_known(api, interpreter):
+    """What the package names as a language must not be unknown here."""
+    names = [value for key, value in vars(SupportedLanguage).items() if key.isupper() and isinstance(value, str)]
+    assert "python" in names
+    for name in names:
+        reply = api.execd(interpreter.sandbox.id, "GET", f"/code/contexts?language={name}")
+        assert reply.status == 200 and reply.json == [context for context in reply.json if context["language"] == name]
+
+
+def test_event_order(api, interpreter):
+    reply = api.execd(interpreter.sandbox.id, "POST", "/code", json={"code": "print('o')\n5", "context": {"language": "python"}})
+    import json
+
+    events = [json.loads(part) for part in reply.body.decode().split("\n\n") if part]
+    assert [event["type"] for event in events] == ["init", "ping", "stdout", "execution_count", "result", "execution_complete"]
+    assert all(isinstance(event["timestamp"], int) for event in events)
+    assert events[4]["results"] == {"text": "5", "text/plain": "5"}
+
+
+def test_many_clients_at_once(service, shared, interpreter):
+    if shared.flavour != "async":
+        pytest.skip("the synchronous client runs one cell at a time")
+
+    async def all_of_them():
+        contexts = await asyncio.gather(*[interpreter.codes.create_context("python") for _ in range(5)])
+        return await asyncio.gather(*[interpreter.codes.run(f"{n} ** 2", context=context) for n, context in enumerate(contexts)])
+
+    assert [ran.result[0].text for ran in shared.go(all_of_them())] == ["0", "1", "4", "9", "16"]
