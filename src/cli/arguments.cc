@@ -71,7 +71,7 @@ struct RawRun {
         "Its standard input is empty; its output arrives as text, line by line. osb exits with its exit "
         "code\n"
         "(128+N after signal N, 124 after --timeout, 125 when osb itself failed) and removes the sandbox,\n"
-        "also after Ctrl-C. If osb is killed, the server removes the sandbox within five minutes.");
+        "also after Ctrl-C. If osb is killed, the server removes the sandbox within a minute.");
   }
 
   Result<RunOptions> read(std::vector<std::string> command) const {
