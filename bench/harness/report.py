@@ -19,6 +19,16 @@ TITLES = [
     ("throughput.1", "create+run+delete, 1 client", "f3.1", "throughput.1"),
     ("throughput.4", "create+run+delete, 4 clients", "f3.4", "throughput.4"),
     ("throughput.16", "create+run+delete, 16 clients", "f3.16", "throughput.16"),
+    ("output.stream", "1 KiB lines through the server", "output.cat", None),
+    ("output.lines", "10-byte lines that arrived, share", None, None),
+    ("output.lines_rate", "  per second", None, None),
+    ("file.download", "download through the server", "nginx.download", None),
+    ("file.upload", "upload through the server", "bare.upload", None),
+    ("command.concurrent", "of 200 commands at once, correct", None, None),
+    ("execd.memory_peak", "execd memory after all of this (peak)", None, None),
+    ("execd.memory", "execd memory, idle (private)", None, None),
+    ("execd.binary", "execd executable", None, None),
+    ("execd.ready", "execd start → first answer", "static.true", None),
     ("service.ready", "service start → first answer, empty state", "python.start", None),
     ("service.ready_again", "  on a state directory used before", "python.start", None),
     ("service.memory_fresh", "service memory, fresh (RSS)", None, None),
@@ -34,7 +44,11 @@ TITLES = [
 def show(name, value):
     if value is None:
         return "–"
-    if name.startswith("service.memory"):
+    if name.startswith(("output.", "file.", "nginx.", "bare.")):
+        return f"{value:.4f}" if name == "output.lines" else f"{value / 1e6:.{2 if 'lines' in name else 0}f} M{'' if 'lines' in name else 'B'}/s"
+    if name == "command.concurrent":
+        return f"{value:.0f}"
+    if name.startswith("service.memory") or name in ("execd.memory_peak", "execd.memory", "execd.binary"):
         return f"{value / 1e6:.1f} MB"
     if ".memory" in name:
         return f"{value / (1 << 20):.2f} MiB"

@@ -16,8 +16,14 @@
 //   pause ID, resume ID          -> us
 //   health                       -> us
 //   first                        -> us_total us_create us_delete: create, `echo x`, until its output; then
-//   delete program first|exit ARGV...   -> us start PORT LOG ARGV...       -> us pid, when GET /health
-//   answers 200 stop PID                     -> us
+//                                delete
+//   program first|exit ARGV...   -> us
+//   start PORT PATH LOG ARGV...  -> us pid, when GET PATH answers 200
+//   stop PID                     -> us
+//   stream ID COMMAND            -> us lines bytes: until a command's whole output is there
+//   download PORT PATH BYTES     -> us
+//   upload ID PATH BYTES         -> us
+//   receive FILE BYTES           -> us: the bare loop that an upload is compared with
 
 #include <errno.h>
 #include <signal.h>
@@ -30,6 +36,7 @@
 #include "http.h"
 #include "spawn.h"
 #include "sustained.h"
+#include "transfer.h"
 
 namespace {
 
@@ -62,9 +69,9 @@ class CoProcess {
                                words[1] == "first" ? Until::first_byte : Until::exit, problem_);
       return took ? number(*took) : "";
     }
-    if (verb == "start" && words.size() > 3) {
-      auto started =
-          start_service(atoi(words[1].c_str()), words[2], {words.begin() + 3, words.end()}, problem_);
+    if (verb == "start" && words.size() > 4) {
+      auto started = start_service(atoi(words[1].c_str()), words[2], words[3],
+                                   {words.begin() + 4, words.end()}, problem_);
       return started ? number(started->us) + "\t" + std::to_string(started->pid) : "";
     }
     if (verb == "stop" && words.size() == 2) {
@@ -72,6 +79,17 @@ class CoProcess {
       if (stop_service(atoi(words[1].c_str()))) return number(now_us() - start);
       problem_ = "the service did not end in time and was killed";
       return "";
+    }
+    if (verb == "stream" && words.size() == 3) return stream(words[1], words[2]);
+    if (verb == "download" && words.size() == 4) {
+      return taken(load::download(atoi(words[1].c_str()), words[2], bytes(words[3]), problem_));
+    }
+    if (verb == "upload" && words.size() == 4) {
+      std::string path = service_.prefix + words[1] + service_.suffix + "/files/upload";
+      return taken(load::upload(service_.port, path, words[2], bytes(words[3]), problem_));
+    }
+    if (verb == "receive" && words.size() == 3) {
+      return taken(receive_and_write(words[1], bytes(words[2]), problem_));
     }
     problem_ = "unknown command " + verb;
     return "";
@@ -81,6 +99,16 @@ class CoProcess {
     char text[64];
     snprintf(text, sizeof text, "%.1f", value);
     return text;
+  }
+
+  static std::string taken(std::optional<double> us) { return us ? number(*us) : ""; }
+  static uint64_t bytes(const std::string& word) { return strtoull(word.c_str(), nullptr, 10); }
+
+  std::string stream(const std::string& id, const std::string& command) {
+    Counted counted;
+    auto took = load::stream(service_.port, service_.run(id, command), counted, problem_);
+    if (!took) return "";
+    return number(*took) + "\t" + std::to_string(counted.lines) + "\t" + std::to_string(counted.bytes);
   }
 
   std::string connect(const Words& words) {
