@@ -34,6 +34,14 @@ std::unexpected<ApiError> bad(std::string_view key, std::string why) {
   return refuse(invalid_parameter(fmt::format("resourceLimits.{}", key), std::move(why)));
 }
 
+ApiResult<int64_t> parse_size(std::string_view key, std::string_view text, int64_t least,
+                              const char* least_text) {
+  auto bytes = parse_memory(text);
+  if (!bytes) return bad(key, "must be a whole number with a unit, such as 512Mi, 2Gi or 500M");
+  if (*bytes < least) return bad(key, fmt::format("must be at least {}", least_text));
+  return *bytes;
+}
+
 }  // namespace
 
 std::optional<int64_t> parse_cpu(std::string_view text) {
@@ -81,10 +89,23 @@ ApiResult<ResourceLimits> parse_limits(const std::map<std::string, std::string>&
       out.pids = parse_number<int64_t>(trim(text));
       if (!out.pids || *out.pids < kMinPids)
         return bad(key, fmt::format("must be a whole number of at least {}", kMinPids));
-    } else if (key == "gpu" || key == "disk" || key == "storage" || key == "ephemeral-storage") {
+    } else if (key == "nofile") {
+      out.open_files = parse_number<int64_t>(trim(text));
+      if (!out.open_files || *out.open_files < kMinOpenFiles)
+        return bad(key, fmt::format("must be a whole number of at least {}", kMinOpenFiles));
+    } else if (key == "disk" || key == "storage" || key == "ephemeral-storage") {
+      if (out.disk_bytes) return bad(key, "the size of the disk is given twice");
+      out.disk_bytes = TRY(parse_size(key, text, kMinDiskBytes, "16Mi"));
+    } else if (key == "io-read") {
+      out.io_read_bytes = TRY(parse_size(key, text, kMinIoBytes, "64Ki"));
+    } else if (key == "io-write") {
+      out.io_write_bytes = TRY(parse_size(key, text, kMinIoBytes, "64Ki"));
+    } else if (key == "gpu") {
       return refuse(unsupported("resourceLimits." + key, "this server cannot enforce such a limit yet"));
     } else {
-      return bad(key, "this kind of limit cannot be enforced here; cpu, memory and pids can");
+      return bad(key,
+                 "this kind of limit cannot be enforced here; cpu, memory, pids, disk, nofile, io-read and "
+                 "io-write can");
     }
   }
   return out;

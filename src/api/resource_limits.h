@@ -14,12 +14,18 @@ namespace osb::api {
 
 inline constexpr int64_t kMinCpuMillis = 10;
 inline constexpr int64_t kMinMemoryBytes = 16 << 20;
+inline constexpr int64_t kMinDiskBytes = 16 << 20;
+inline constexpr int64_t kMinIoBytes = 64 << 10;
+inline constexpr int64_t kMinOpenFiles = 64;
 inline constexpr int64_t kMinPids = 16;  // execd, a shell and what they need
 
 struct ResourceLimits {
   std::optional<int64_t> cpu_millis;
   std::optional<int64_t> memory_bytes;
   std::optional<int64_t> pids;
+  std::optional<int64_t> disk_bytes;
+  std::optional<int64_t> io_read_bytes, io_write_bytes;  // per second
+  std::optional<int64_t> open_files;                     // per process
 };
 
 // "0.5", "2", "250m"; nothing when it is no positive finite number of cores. Rounded down to whole

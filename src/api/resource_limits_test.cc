@@ -82,9 +82,16 @@ TEST(ResourceLimits, NamesTheKeyThatIsWrong) {
       {"", "1", "SANDBOX::INVALID_PARAMETER"},
       {"gpu", "1", "SANDBOX::UNSUPPORTED"},
       {"gpu", "all", "SANDBOX::UNSUPPORTED"},
-      {"disk", "10Gi", "SANDBOX::UNSUPPORTED"},
-      {"storage", "10Gi", "SANDBOX::UNSUPPORTED"},
-      {"ephemeral-storage", "10Gi", "SANDBOX::UNSUPPORTED"},
+      {"disk", "15Mi", "SANDBOX::INVALID_PARAMETER"},
+      {"disk", "0", "SANDBOX::INVALID_PARAMETER"},
+      {"storage", "big", "SANDBOX::INVALID_PARAMETER"},
+      {"ephemeral-storage", "1.5Gi", "SANDBOX::INVALID_PARAMETER"},
+      {"io-read", "1", "SANDBOX::INVALID_PARAMETER"},
+      {"io-write", "fast", "SANDBOX::INVALID_PARAMETER"},
+      {"io", "10Mi", "SANDBOX::INVALID_PARAMETER"},
+      {"nofile", "63", "SANDBOX::INVALID_PARAMETER"},
+      {"nofile", "1k", "SANDBOX::INVALID_PARAMETER"},
+      {"nofile", "unlimited", "SANDBOX::INVALID_PARAMETER"},
   };
   for (const Case& c : refused) {
     auto result = parse_limits({{c.key, c.text}});
@@ -98,11 +105,20 @@ TEST(ResourceLimits, NamesTheKeyThatIsWrong) {
 TEST(ResourceLimits, AbsentMeansNoLimit) {
   auto none = parse_limits({});
   ASSERT_TRUE(none);
-  EXPECT_FALSE(none->cpu_millis || none->memory_bytes || none->pids);
+  EXPECT_FALSE(none->cpu_millis || none->memory_bytes || none->pids || none->disk_bytes ||
+               none->io_read_bytes || none->io_write_bytes || none->open_files);
   auto some = parse_limits({{"cpu", "10m"}, {"memory", "16Mi"}, {"pids", "16"}});
   ASSERT_TRUE(some);
   EXPECT_EQ(some->cpu_millis, 10);
   EXPECT_EQ(some->memory_bytes, 16 << 20);
+  for (const char* key : {"disk", "storage", "ephemeral-storage"})
+    EXPECT_EQ(parse_limits({{key, "1Gi"}})->disk_bytes, 1 << 30);
+  EXPECT_FALSE(parse_limits({{"disk", "1Gi"}, {"storage", "1Gi"}}));
+  auto speed = parse_limits({{"io-read", "10M"}, {"io-write", "64Ki"}, {"nofile", " 1024 "}});
+  ASSERT_TRUE(speed);
+  EXPECT_EQ(speed->io_read_bytes, 10'000'000);
+  EXPECT_EQ(speed->io_write_bytes, 65536);
+  EXPECT_EQ(speed->open_files, 1024);
   EXPECT_EQ(some->pids, 16);
 }
 

@@ -71,7 +71,7 @@ struct RawRun {
         "Its standard input is empty; its output arrives as text, line by line. osb exits with its exit "
         "code\n"
         "(128+N after signal N, 124 after --timeout, 125 when osb itself failed) and removes the sandbox,\n"
-        "also after Ctrl-C. If osb is killed, the server removes the sandbox within five minutes.");
+        "also after Ctrl-C. If osb is killed, the server removes the sandbox within a minute.");
   }
 
   Result<RunOptions> read(std::vector<std::string> command) const {
@@ -116,7 +116,10 @@ struct RawImages {
     app.require_subcommand(1, 1);
     import = app.add_subcommand("import", "make an image of a root directory or of an archive");
     store_options(*import, import_.store);
-    import->add_option("SOURCE", import_.source, "a directory, or a tar archive (plain, gzip, zstd or xz)")
+    import
+        ->add_option(
+            "SOURCE", import_.source,
+            "a directory, or an archive: tar, docker save, OCI; plain, gzip, zstd or xz; - is standard input")
         ->required();
     repeatable(import->add_option("-n,--name", import_.names, "name of the image; repeatable"));
     import->add_option("--image-config", import_.config_file,

@@ -21,10 +21,10 @@ constexpr int kOwnFailure = 125;         // osb failed, not the command
 constexpr int kOutputClosed = 128 + 13;  // as if SIGPIPE had ended us
 
 // The sandbox expires by itself when nobody renews it: a killed osb leaves nothing behind for longer than
-// this.
-constexpr auto kLease = 300s;
-constexpr auto kRenewEvery = 100s;
-constexpr auto kRetryEvery = 10s;
+// this. As short as any server allows, and so within what every server allows.
+constexpr auto kLease = 60s;
+constexpr auto kRenewEvery = 20s;
+constexpr auto kRetryEvery = 5s;
 constexpr auto kStartTime = 300s;
 
 template <class T>
@@ -129,7 +129,7 @@ Task<Result<int>> execute(Run& run, Signals& signals) {
   auto started = Steady::now();
   int winner = co_await io::race(
       store(&last, run.api.run(run.id, std::move(what), to_terminal(run, signals))), keep_lease(run));
-  if (winner == 1) co_return fail(Code::unavailable, "lost the connection to the server for five minutes");
+  if (winner == 1) co_return fail(Code::unavailable, "lost the connection to the server for a minute");
   if (!*last) co_return std::unexpected(last->error());
   auto elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(Steady::now() - started);
   CommandEnd end = end_from(**last, run.options.timeout, elapsed);
@@ -154,7 +154,7 @@ Task<> clean_up(Run& run, Signals& signals) {
   std::string why = winner == 0 ? removed->error().message : "interrupted";
   fmt::print(
       stderr,
-      "osb: sandbox {} was not removed: {}\n  remedy: osb rm {}; it expires by itself within five minutes\n",
+      "osb: sandbox {} was not removed: {}\n  remedy: osb rm {}; it expires by itself within a minute\n",
       run.id, why, run.id);
 }
 

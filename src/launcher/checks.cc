@@ -13,6 +13,10 @@ namespace {
 constexpr int64_t kMaxCpuMillis = 1'024'000;
 constexpr int64_t kMaxPids = 4'000'000;
 constexpr int64_t kMinMemoryBytes = 4 << 20;
+constexpr int64_t kMinDiskBytes = 4 << 20;
+constexpr int64_t kMaxDiskBytes = int64_t{1} << 44;  // of ext4 with blocks of 4 KiB
+constexpr int64_t kMinOpenFiles = 16;
+constexpr int64_t kMaxOpenFiles = 1 << 30;
 constexpr size_t kMaxName = 64;
 
 // Absolute, no empty, "." or ".." component, no trailing slash ("/" itself is fine).
@@ -33,8 +37,8 @@ bool is_name(std::string_view name) {
 
 bool is_digest(std::string_view text) {
   return text.size() == 64 && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'f') || (c >= '0' && c <= '9');
-  });
+           return (c >= 'a' && c <= 'f') || (c >= '0' && c <= '9');
+         });
 }
 
 Result<void> refuse(const Step& step, const char* why) {
@@ -45,6 +49,9 @@ Result<void> check_step(const Step& step, bool first) {
   bool root = step.target == "/";
   if (step.kind == Step::Kind::hostname) {
     return is_name(step.name) ? Result<void>{} : refuse(step, "not a host name");
+  }
+  if (step.kind == Step::Kind::show_limits) {
+    return first ? refuse(step, "a plan starts with the overlay of /") : Result<void>{};
   }
   if (!is_clean_path(step.target)) return refuse(step, "the target is not a clean absolute path");
   if (first != (step.kind == Step::Kind::overlay && root)) {
@@ -81,7 +88,11 @@ Result<void> check(const Plan& plan) {
     return !value || (*value >= low && *value <= high);
   };
   if (!in_range(plan.limits.cpu_millis, 1, kMaxCpuMillis) || !in_range(plan.limits.pids, 1, kMaxPids) ||
-      !in_range(plan.limits.memory_bytes, kMinMemoryBytes, INT64_MAX)) {
+      !in_range(plan.limits.memory_bytes, kMinMemoryBytes, INT64_MAX) ||
+      !in_range(plan.limits.io_read_bytes, 1, INT64_MAX) ||
+      !in_range(plan.limits.io_write_bytes, 1, INT64_MAX) ||
+      !in_range(plan.disk_bytes, kMinDiskBytes, kMaxDiskBytes) ||
+      !in_range(plan.open_files, kMinOpenFiles, kMaxOpenFiles)) {
     return fail(Code::permission_denied, "refused: a limit is out of range");
   }
   if (plan.steps.empty()) return fail(Code::permission_denied, "refused: an empty plan");

@@ -86,11 +86,21 @@ TEST(Checks, IdsAndLimitsAreChecked) {
     p.id = id;
     EXPECT_FALSE(check(p)) << id;
   }
-  for (sys::CgroupLimits limits :
-       {sys::CgroupLimits{0, {}, {}}, sys::CgroupLimits{{}, 1, {}}, sys::CgroupLimits{{}, {}, 0}}) {
+  for (sys::CgroupLimits limits : {sys::CgroupLimits{.cpu_millis = 0}, sys::CgroupLimits{.memory_bytes = 1},
+                                   sys::CgroupLimits{.pids = 0}, sys::CgroupLimits{.io_read_bytes = 0}}) {
     Plan p = plan({overlay("/")});
     p.limits = limits;
     EXPECT_FALSE(check(p));
+  }
+  for (int64_t bytes : {int64_t{0}, int64_t{4096}, int64_t{1} << 50}) {
+    Plan p = plan({overlay("/")});
+    p.disk_bytes = bytes;
+    EXPECT_FALSE(check(p)) << bytes;
+  }
+  for (int64_t files : {int64_t{0}, int64_t{15}, int64_t{1} << 40}) {
+    Plan p = plan({overlay("/")});
+    p.open_files = files;
+    EXPECT_FALSE(check(p)) << files;
   }
 }
 

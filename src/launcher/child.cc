@@ -215,6 +215,41 @@ struct Builder {
     return status;
   }
 
+  int show(const LimitView& view) const {
+    int at = open_in_root(view.target, O_PATH);
+    if (at == -ENOENT) return 0;
+    if (at < 0) return at;
+    int copy = sys::clone_mount(AT_FDCWD, view.source);
+    int status = copy < 0 ? copy : sys::restrict_mount(copy, kQuiet | MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC);
+    if (status == 0) status = sys::attach_mount_to(copy, at);
+    if (copy >= 0) ::close(copy);
+    ::close(at);
+    return status;
+  }
+
+  // /sys/fs/cgroup with a directory per hierarchy, as hosts with version 1 have it.
+  int cgroup_directory() const {
+    constexpr char kTarget[] = "/sys/fs/cgroup";
+    const sys::MountOption options[] = {{"mode", "0755"}, {"size", "4096"}, {"nr_inodes", "16"}};
+    int mount = sys::mount_filesystem("tmpfs", options, 3, kQuiet | MOUNT_ATTR_NOEXEC);
+    if (mount < 0) return mount;
+    int status = 0;
+    for (size_t i = 0; i < order.cgroup_name_count && status == 0; ++i)
+      status = check_call(::mkdirat(mount, order.cgroup_names[i], 0755));
+    if (status == 0) status = sys::restrict_mount(mount, MOUNT_ATTR_RDONLY);
+    if (status < 0) {
+      ::close(mount);
+      return status;
+    }
+    return place(mount, kTarget);
+  }
+
+  int show_limits() const {
+    int status = order.cgroup_name_count > 0 ? cgroup_directory() : 0;
+    for (size_t i = 0; i < order.view_count && status == 0; ++i) status = show(order.views[i]);
+    return status;
+  }
+
   int run(const ReadyStep& ready) {
     const Step& step = *ready.step;
     const char* target = step.target.c_str();
@@ -236,6 +271,8 @@ struct Builder {
         return read_only(target);
       case Step::Kind::hostname:
         return check_call(::sethostname(step.name.data(), step.name.size()));
+      case Step::Kind::show_limits:
+        return show_limits();
     }
     return -EINVAL;
   }
@@ -272,7 +309,14 @@ int become_sandbox_root() {
   return check_call(::setresuid(0, 0, 0));
 }
 
-int set_limits() {
+int set_limits(const ChildOrder& order) {
+  if (order.cpus && ::sched_setaffinity(0, order.cpu_bytes, static_cast<const cpu_set_t*>(order.cpus)) < 0)
+    return -errno;
+  if (order.open_files > 0) {
+    auto most = static_cast<rlim_t>(order.open_files);
+    const struct rlimit files{most, most};
+    if (::setrlimit(RLIMIT_NOFILE, &files) < 0) return -errno;
+  }
   // One byte: no core file, and, unlike zero, no core handler of the host either.
   const struct rlimit core{1, 1};
   return check_call(::setrlimit(RLIMIT_CORE, &core));
@@ -305,6 +349,8 @@ const char* to_string(Stage stage) {
       return "make mounts private";
     case Stage::network:
       return "enter the network namespace";
+    case Stage::disk:
+      return "make a file system of the size of resourceLimits.disk";
     case Stage::pivot:
       return "pivot into the new root";
     case Stage::session_keyring:
@@ -345,6 +391,7 @@ void run_child(const ChildOrder& order) {
   // Names of the host appear in the sandbox's mount table as they are written here: relative ones tell
   // nothing.
   must(order, Stage::private_mounts, check_call(::chdir(order.state_dir)));
+  if (order.disk.bytes > 0) must(order, Stage::disk, make_disk(order.disk));
   Builder builder{order};
   for (size_t i = 0; i < order.step_count; ++i) {
     int status = builder.run(order.steps[i]);
@@ -352,7 +399,7 @@ void run_child(const ChildOrder& order) {
   }
   must(order, Stage::pivot, pivot(builder.root));
   must(order, Stage::descriptors, arrange_descriptors(order));
-  must(order, Stage::limits, set_limits());
+  must(order, Stage::limits, set_limits(order));
   // Without keyrings in the kernel there is none to inherit either.
   int keyring = check_call(::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr));
   must(order, Stage::session_keyring, keyring == -ENOSYS || keyring == -EOPNOTSUPP ? 0 : keyring);

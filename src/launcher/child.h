@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "launcher/disk.h"
 #include "launcher/plan.h"
 
 namespace osb::launcher {
@@ -19,11 +20,25 @@ struct ReadyStep {
   const char* work = nullptr;
 };
 
+// Something of the host shown read-only: a path of the host, and where. Skipped when there is no such place.
+struct LimitView {
+  const char* source = nullptr;
+  const char* target = nullptr;
+};
+
 struct ChildOrder {
   const ReadyStep* steps = nullptr;
   size_t step_count = 0;
   const char* state_dir = nullptr;
-  uint32_t first_id = 0;  // what uid and gid 0 of the sandbox are outside
+  DiskOrder disk;
+  const LimitView* views = nullptr;  // for show_limits
+  size_t view_count = 0;
+  const char* const* cgroup_names = nullptr;  // directories of /sys/fs/cgroup; none: it is a view itself
+  size_t cgroup_name_count = 0;
+  const void* cpus = nullptr;  // cpu_set_t of cpu_bytes; null: all
+  size_t cpu_bytes = 0;
+  int64_t open_files = 0;  // 0: as many as the launcher
+  uint32_t first_id = 0;   // what uid and gid 0 of the sandbox are outside
   int user_namespace = -1;
   int network_namespace = -1;
   const int* v1_procs = nullptr;  // cgroup.procs files of v1 groups
@@ -47,6 +62,7 @@ enum class Stage : uint32_t {
   cgroup_namespace,
   private_mounts,
   network,
+  disk,
   pivot,
   session_keyring,
   user_namespace,

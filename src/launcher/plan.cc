@@ -35,6 +35,8 @@ std::string_view to_string(Step::Kind kind) {
       return "read-only";
     case Step::Kind::hostname:
       return "hostname";
+    case Step::Kind::show_limits:
+      return "show-limits";
   }
   return "unknown";
 }
@@ -53,7 +55,10 @@ std::string to_text(const Plan& plan) {
     return value ? std::string(" ") + name + "=" + std::to_string(*value) : std::string();
   };
   std::string out = "sandbox " + plan.id + limit("cpu_millis", plan.limits.cpu_millis) +
-                    limit("memory_bytes", plan.limits.memory_bytes) + limit("pids", plan.limits.pids) + "\n";
+                    limit("memory_bytes", plan.limits.memory_bytes) + limit("pids", plan.limits.pids) +
+                    limit("io_read_bytes", plan.limits.io_read_bytes) +
+                    limit("io_write_bytes", plan.limits.io_write_bytes) +
+                    limit("disk_bytes", plan.disk_bytes) + limit("open_files", plan.open_files) + "\n";
   for (const Step& step : plan.steps) out += to_text(step) + "\n";
   return out;
 }
@@ -65,6 +70,10 @@ std::string encode(const Plan& plan) {
   put(out, plan.limits.cpu_millis);
   put(out, plan.limits.memory_bytes);
   put(out, plan.limits.pids);
+  put(out, plan.limits.io_read_bytes);
+  put(out, plan.limits.io_write_bytes);
+  put(out, plan.disk_bytes);
+  put(out, plan.open_files);
   out.number(static_cast<uint32_t>(plan.steps.size()));
   for (const Step& step : plan.steps) {
     out.number(static_cast<uint8_t>(step.kind));
@@ -85,12 +94,17 @@ Result<Plan> decode_plan(std::string_view bytes) {
   plan.limits.cpu_millis = optional_number(in);
   plan.limits.memory_bytes = optional_number(in);
   plan.limits.pids = optional_number(in);
+  plan.limits.io_read_bytes = optional_number(in);
+  plan.limits.io_write_bytes = optional_number(in);
+  plan.disk_bytes = optional_number(in);
+  plan.open_files = optional_number(in);
   auto steps = in.number<uint32_t>();
   if (steps > kMaxSteps) return fail(Code::corrupt, "plan: too many steps");
   for (uint32_t i = 0; i < steps && !in.failed(); ++i) {
     Step step;
     auto kind = in.number<uint8_t>();
-    if (kind > static_cast<uint8_t>(Step::Kind::hostname)) return fail(Code::corrupt, "plan: unknown step");
+    if (kind > static_cast<uint8_t>(Step::Kind::show_limits))
+      return fail(Code::corrupt, "plan: unknown step");
     step.kind = static_cast<Step::Kind>(kind);
     step.target = in.string();
     step.source = in.string();

@@ -19,14 +19,15 @@ namespace osb::launcher {
 
 struct Step {
   enum class Kind : uint8_t {
-    overlay,    // `target` <- `lowers` (topmost first) with a fresh upper named `name`
-    bind,       // `target` <- `source`, read-only, ids mapped
-    proc,       // a fresh procfs at `target`
-    sysfs,      // a fresh read-only sysfs at `target`
-    devices,    // a small device directory at `target`: null zero full random urandom tty pts shm
-    mask,       // `target` becomes empty and unreadable; skipped when it does not exist
-    read_only,  // `target` becomes read-only; skipped when it does not exist
-    hostname,   // the sandbox's host name is `name`
+    overlay,      // `target` <- `lowers` (topmost first) with a fresh upper named `name`
+    bind,         // `target` <- `source`, read-only, ids mapped
+    proc,         // a fresh procfs at `target`
+    sysfs,        // a fresh read-only sysfs at `target`
+    devices,      // a small device directory at `target`: null zero full random urandom tty pts shm
+    mask,         // `target` becomes empty and unreadable; skipped when it does not exist
+    read_only,    // `target` becomes read-only; skipped when it does not exist
+    hostname,     // the sandbox's host name is `name`
+    show_limits,  // programs see a machine of the sandbox's size: /proc/meminfo, /sys/fs/cgroup, ...
   };
   Kind kind = Kind::overlay;
   std::string target;
@@ -39,6 +40,9 @@ struct Plan {
   std::string id;
   std::string image;  // digest of the imported image that the layers belong to; "" for others
   sys::CgroupLimits limits;
+  std::optional<int64_t>
+      disk_bytes;  // all that the sandbox writes; overlays lie on a file system of this size
+  std::optional<int64_t> open_files;  // per process
   std::vector<Step> steps;
 };
 

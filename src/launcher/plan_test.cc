@@ -8,7 +8,9 @@ namespace {
 Plan sample() {
   Plan plan;
   plan.id = "01900000-0000-7000-8000-000000000001";
-  plan.limits = {500, 1 << 28, std::nullopt};
+  plan.limits = {500, 1 << 28, std::nullopt, 1000, std::nullopt, {}};
+  plan.disk_bytes = 1 << 24;
+  plan.open_files = 64;
   Step root;
   root.kind = Step::Kind::overlay;
   root.target = "/";

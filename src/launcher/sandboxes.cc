@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "launcher/checks.h"
+#include "launcher/limit_order.h"
 #include "sys/mount.h"
 #include "sys/namespaces.h"
 #include "sys/process.h"
@@ -77,13 +78,17 @@ std::string describe(const ChildFailure& failure, const Plan& plan) {
 }  // namespace
 
 Result<Sandboxes> Sandboxes::open(const Settings& settings, StateDir& state, sys::CgroupTree cgroups) {
-  Sandboxes sandboxes(settings, state, std::move(cgroups));
+  auto views = TRY(LimitViews::open(settings.state_dir + "/" + state::kViews));
+  Sandboxes sandboxes(settings, state, std::move(cgroups), std::move(views));
   sandboxes.own_network_ = TRY(sys::own_network_namespace());
   for (const std::string& id : TRY(state.list())) {
     if (auto range = state.range_of(id)) sandboxes.mark(*range, true);
   }
   for (const std::string& id : TRY(sandboxes.cgroups_.list())) {
-    if (auto init = sandboxes.first_process(id)) sandboxes.inits_[id] = std::move(*init);
+    auto init = sandboxes.first_process(id);
+    if (!init) continue;
+    if (auto pid = sys::pid_of(init->get())) sandboxes.cpus_.adopt(id, *pid);
+    sandboxes.inits_[id] = std::move(*init);
   }
   return sandboxes;
 }
@@ -160,7 +165,9 @@ Result<Sandboxes::Starting> Sandboxes::start(const Plan& plan) {
   TRY(state_->create_sandbox(plan.id, range, plan.image, layers));
   undo.push([&] { (void)state_->discard(plan.id); });
   Prepared ready = TRY(prepare_steps(plan, *settings_, *state_));
-  sys::CgroupHandles cgroup = TRY(cgroups_.create(plan.id, plan.limits));
+  undo.push([&] { cpus_.release(plan.id); });
+  LimitOrder limited = TRY(LimitOrder::make(plan, range, layers, *state_, cgroups_, views_, cpus_));
+  sys::CgroupHandles cgroup = TRY(cgroups_.create(plan.id, limited.cgroup()));
   undo.push([&] { (void)cgroups_.remove(plan.id); });
   Fd api = TRY(state_->listen(plan.id, ".api"));
   Fd control = TRY(state_->listen(plan.id, ".control"));
@@ -176,6 +183,7 @@ Result<Sandboxes::Starting> Sandboxes::start(const Plan& plan) {
   order.steps = ready.steps.data();
   order.step_count = ready.steps.size();
   order.state_dir = settings_->state_dir.c_str();
+  limited.fill(order);
   order.first_id = range;
   order.user_namespace = user_namespace;
   order.network_namespace = network.get();
@@ -235,6 +243,7 @@ Result<Fd> Sandboxes::kill(const std::string& id) {
 
 Result<void> Sandboxes::remove(const std::string& id, bool keep_files) {
   TRY(cgroups_.remove(id));
+  cpus_.release(id);
   if (keep_files) return {};
   auto range = state_->range_of(id);
   TRY(state_->discard(id));

@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "launcher/child.h"
+#include "launcher/cpus.h"
+#include "launcher/limit_views.h"
 #include "launcher/plan.h"
 #include "launcher/protocol.h"
 #include "launcher/state_dir.h"
@@ -58,8 +60,8 @@ class Sandboxes {
   bool prepare();
 
  private:
-  Sandboxes(const Settings& settings, StateDir& state, sys::CgroupTree cgroups)
-      : settings_(&settings), state_(&state), cgroups_(std::move(cgroups)) {}
+  Sandboxes(const Settings& settings, StateDir& state, sys::CgroupTree cgroups, LimitViews views)
+      : settings_(&settings), state_(&state), cgroups_(std::move(cgroups)), views_(std::move(views)) {}
 
   Result<uint32_t> free_range() const;
   void mark(uint32_t range, bool taken);
@@ -70,6 +72,8 @@ class Sandboxes {
   const Settings* settings_;
   StateDir* state_;
   sys::CgroupTree cgroups_;
+  LimitViews views_;
+  Cpus cpus_ = Cpus::of_this_process();
   Fd own_network_;
   std::map<std::string, Fd> inits_;                       // pidfds
   std::vector<bool> taken_ = std::vector<bool>(kRanges);  // id ranges

@@ -44,8 +44,10 @@ inline constexpr char kRun[] = "run";        // <id>.api and <id>.control, liste
 inline constexpr char kImages[] = "images";  // unpacked images, canonical ids; root only
 inline constexpr char kMount[] =
     "mount";  // where a sandbox being made sees its new root; always empty on the host
-inline constexpr char kLowers[] = "lowers";  // likewise for its layers: directories 0, 1, 2, ...
-inline constexpr char kDatabase[] = "db";    // the server's own
+inline constexpr char kLowers[] = "lowers";    // likewise for its layers: directories 0, 1, 2, ...
+inline constexpr char kDatabase[] = "db";      // the server's own
+inline constexpr char kViews[] = "views";      // files that show a sandbox its own size; see LimitViews
+inline constexpr char kDisks[] = "disks";      // empty file systems, one per size; see disk.h; root only
 inline constexpr char kCatalog[] = "catalog";  // which images there are; root writes, the service group reads
 }  // namespace state
 

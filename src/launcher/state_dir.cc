@@ -30,6 +30,7 @@ namespace {
 constexpr size_t kFirstLowers = 8;  // what most images need; more are made when a plan has more
 constexpr int kBacklog = 512;
 constexpr size_t kPatientTrash = 2048;
+constexpr size_t kMostDisks = 64;
 constexpr char kImageAttribute[] = "trusted.opensandbox.image";
 
 Result<void> make_dir(const std::string& path, mode_t mode, uid_t uid, gid_t gid) {
@@ -123,6 +124,7 @@ Result<StateDir> StateDir::open(const Settings& settings) {
   TRY(make_dir(dir.path(state::kTrash), 0700, 0, 0));
   TRY(make_dir(dir.path(state::kImages), 0700, 0, 0));
   TRY(make_dir(dir.path(state::kMount), 0700, 0, 0));
+  TRY(make_dir(dir.path(state::kDisks), 0700, 0, 0));
   TRY(make_dir(dir.path(state::kLowers), 0700, 0, 0));
   TRY(dir.ensure_lowers(kFirstLowers));
   TRY(make_run_dir(dir.path(state::kRun), cgroup_name(settings.state_dir), gid));
@@ -131,6 +133,10 @@ Result<StateDir> StateDir::open(const Settings& settings) {
   TRY(check_reachable(dir.path(state::kDatabase), uid, gid));
   dir.sandboxes_ = TRY(open_at(AT_FDCWD, dir.path(state::kSandboxes), O_RDONLY | O_DIRECTORY));
   spread_subdirectories(dir.sandboxes_.get());
+  dir.disks_ = TRY(open_at(AT_FDCWD, dir.path(state::kDisks), O_RDONLY | O_DIRECTORY));
+  for (const std::string& name : names_in(dir.disks_.get())) {
+    if (!name.ends_with(".img")) ::unlinkat(dir.disks_.get(), name.c_str(), 0);  // half-made
+  }
   dir.trash_ = TRY(open_at(AT_FDCWD, dir.path(state::kTrash), O_RDONLY | O_DIRECTORY));
   return dir;
 }
@@ -148,6 +154,18 @@ std::string StateDir::upper(const std::string& id, const std::string& layer) con
 }
 std::string StateDir::work(const std::string& id, const std::string& layer) const {
   return std::string(state::kSandboxes) + "/" + id + "/" + layer + ".work";
+}
+
+std::string StateDir::blank_disk(int64_t bytes) const {
+  // Clients choose the sizes: so many are kept, then all are made anew.
+  std::vector<std::string> names = names_in(disks_.get());
+  std::string wanted = std::to_string(bytes) + ".img";
+  if (names.size() >= kMostDisks && std::find(names.begin(), names.end(), wanted) == names.end()) {
+    for (const std::string& name : names) {
+      if (name.ends_with(".img")) ::unlinkat(disks_.get(), name.c_str(), 0);
+    }
+  }
+  return std::string(state::kDisks) + "/" + wanted;
 }
 
 Result<void> StateDir::create_sandbox(const std::string& id, uint32_t first_id, const std::string& image,

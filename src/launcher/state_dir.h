@@ -19,12 +19,15 @@ class StateDir {
   // Empty directories that a sandbox being made covers with its layers, in its own mount namespace.
   Result<void> ensure_lowers(size_t count);
 
-  // Directories <layer>.upper and <layer>.work for each layer, owned by the sandbox's root, and a note of the image
-  // that its lower layers belong to. Code::already_exists.
+  // Directories <layer>.upper and <layer>.work for each layer, owned by the sandbox's root, and a note of the
+  // image that its lower layers belong to. Code::already_exists.
   Result<void> create_sandbox(const std::string& id, uint32_t first_id, const std::string& image,
                               const std::vector<std::string>& layers) const;
   // Relative to the state directory.
   std::string upper(const std::string& id, const std::string& layer) const;
+  // A formatted, empty file system of this size; relative to the state directory, as the above. It may be
+  // missing.
+  std::string blank_disk(int64_t bytes) const;
   std::string work(const std::string& id, const std::string& layer) const;
   // The first id of the sandbox's range; Code::not_found.
   Result<uint32_t> range_of(const std::string& id) const;
@@ -49,7 +52,7 @@ class StateDir {
  private:
   explicit StateDir(const Settings& settings) : settings_(&settings) {}
   const Settings* settings_;
-  Fd lock_, sandboxes_, trash_;
+  Fd lock_, sandboxes_, trash_, disks_;
   size_t lowers_ = 0;  // how many there are
 };
 

@@ -24,7 +24,9 @@ runtime::SandboxSpec spec_of(const std::string& id, api::CreatePlan plan) {
   runtime::SandboxSpec spec;
   spec.id = id;
   spec.image = std::move(plan.image);
-  spec.limits = {plan.limits.cpu_millis, plan.limits.memory_bytes, plan.limits.pids};
+  spec.limits = {plan.limits.cpu_millis, plan.limits.memory_bytes,  plan.limits.pids,
+                 plan.limits.disk_bytes, plan.limits.io_read_bytes, plan.limits.io_write_bytes,
+                 plan.limits.open_files};
   spec.entrypoint = std::move(plan.entrypoint);
   spec.env = std::move(plan.env);
   std::erase_if(spec.env, [](const auto& pair) { return pair.first == "OPENSANDBOX_ID"; });

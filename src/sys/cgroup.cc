@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -30,7 +31,16 @@ Result<void> delegate(const std::string& group, const CgroupLayout& layout) {
   };
   TRY(want(layout.cpu, "+cpu"));
   TRY(want(layout.memory, "+memory"));
+  TRY(want(layout.io, "+io"));
   return want(layout.pids, "+pids");
+}
+
+// A v1 group of processors takes no process before it has some; its children get the same ones.
+Result<void> open_cpuset(const std::string& mount, const std::string& group) {
+  TRY(make_group(group));
+  for (const char* file : {"/cpuset.cpus", "/cpuset.mems"})
+    TRY(write_file(group + file, trim(TRY(read_file(mount + file)))));
+  return write_file(group + "/cgroup.clone_children", "1");
 }
 
 Result<void> apply(const std::string& group, const std::string& file, int64_t value) {
@@ -58,6 +68,7 @@ CgroupLayout CgroupLayout::parse(std::string_view mountinfo, std::string_view v2
         if (word == "cpu") claim(layout.cpu, Controller::Version::v2, left[4]);
         if (word == "memory") claim(layout.memory, Controller::Version::v2, left[4]);
         if (word == "pids") claim(layout.pids, Controller::Version::v2, left[4]);
+        if (word == "io") claim(layout.io, Controller::Version::v2, left[4]);
       }
     }
     if (right[0] == "cgroup") {
@@ -65,6 +76,9 @@ CgroupLayout CgroupLayout::parse(std::string_view mountinfo, std::string_view v2
         if (word == "cpu") claim(layout.cpu, Controller::Version::v1, left[4]);
         if (word == "memory") claim(layout.memory, Controller::Version::v1, left[4]);
         if (word == "pids") claim(layout.pids, Controller::Version::v1, left[4]);
+        if (word == "blkio") claim(layout.io, Controller::Version::v1, left[4]);
+        if (word == "cpuset" && layout.cpuset.empty()) layout.cpuset = left[4];
+        if (word == "cpuacct" && layout.cpuacct.empty()) layout.cpuacct = left[4];
       }
     }
   }
@@ -124,6 +138,12 @@ Result<CgroupTree> CgroupTree::open(CgroupLayout layout, std::string name) {
   TRY(make_group(tree.path(tree.layout_.v2, "")));
   TRY(delegate(tree.path(tree.layout_.v2, ""), tree.layout_));
   for (const std::string& mount : tree.v1_mounts()) TRY(make_group(tree.path(mount, "")));
+  if (tree.layout_.io.version == Controller::Version::v1)
+    TRY(make_group(tree.path(tree.layout_.io.mount, "")));
+  // These limit nothing; a sandbox has a group in them so that it sees one of its own.
+  if (!tree.layout_.cpuacct.empty()) TRY(make_group(tree.path(tree.layout_.cpuacct, "")));
+  if (!tree.layout_.cpuset.empty() && !open_cpuset(tree.layout_.cpuset, tree.path(tree.layout_.cpuset, "")))
+    tree.layout_.cpuset.clear();
   return tree;
 }
 
@@ -140,6 +160,28 @@ std::vector<std::string> CgroupTree::v1_mounts() const {
   return mounts;
 }
 
+std::vector<std::pair<std::string, std::string>> CgroupTree::views(const std::string& id) const {
+  using Version = Controller::Version;
+  bool v1 = layout_.memory.version == Version::v1 || layout_.cpu.version == Version::v1;
+  if (!v1) return {{"", path(layout_.v2, id)}};
+  std::vector<std::pair<std::string, std::string>> views;
+  if (layout_.memory.version == Version::v1) views.emplace_back("memory", path(layout_.memory.mount, id));
+  if (layout_.cpu.version == Version::v1) views.emplace_back("cpu", path(layout_.cpu.mount, id));
+  // Runtimes look for all four before they believe any.
+  if (!layout_.cpuacct.empty()) views.emplace_back("cpuacct", path(layout_.cpuacct, id));
+  if (!layout_.cpuset.empty()) views.emplace_back("cpuset", path(layout_.cpuset, id));
+  return views;
+}
+
+Result<std::string> disk_of(dev_t device) {
+  std::string numbers = std::to_string(major(device)) + ":" + std::to_string(minor(device));
+  std::string entry = "/sys/dev/block/" + numbers;
+  if (major(device) == 0 || ::access(entry.c_str(), F_OK) < 0)
+    return fail(Code::unsupported, "the file system is not on one disk");
+  if (::access((entry + "/partition").c_str(), F_OK) < 0) return numbers;
+  return std::string(trim(TRY(read_file(entry + "/../dev"))));
+}
+
 Result<CgroupHandles> CgroupTree::create(const std::string& id, const CgroupLimits& limits) const {
   auto missing = [](const char* what) {
     return fail(Code::unsupported, std::string("no cgroup controller here can limit ") + what);
@@ -147,6 +189,9 @@ Result<CgroupHandles> CgroupTree::create(const std::string& id, const CgroupLimi
   if (limits.cpu_millis && layout_.cpu.version == Controller::Version::none) return missing("cpu");
   if (limits.memory_bytes && layout_.memory.version == Controller::Version::none) return missing("memory");
   if (limits.pids && layout_.pids.version == Controller::Version::none) return missing("pids");
+  bool io = limits.io_read_bytes || limits.io_write_bytes;
+  if (io && layout_.io.version == Controller::Version::none) return missing("io");
+  if (limits.io_write_bytes && layout_.io.version != Controller::Version::v2) return missing("writes");
 
   Cleanup undo;
   undo.push([&] { (void)remove(id); });
@@ -160,6 +205,16 @@ Result<CgroupHandles> CgroupTree::create(const std::string& id, const CgroupLimi
   }
 
   using Version = Controller::Version;
+  auto join = [&](const std::string& mount) -> Result<void> {
+    TRY(make_group(path(mount, id)));
+    handles.v1_procs.push_back(TRY(open_at(AT_FDCWD, path(mount, id) + "/cgroup.procs", O_WRONLY)));
+    return {};
+  };
+  // Only where there is a limit to be seen: a group more in every sandbox would cost each of them.
+  if (limits.memory_bytes || limits.cpu_millis) {
+    if (!layout_.cpuacct.empty() && layout_.cpuacct != layout_.cpu.mount) TRY(join(layout_.cpuacct));
+    if (!layout_.cpuset.empty()) TRY(join(layout_.cpuset));
+  }
   if (limits.memory_bytes) {
     bool v1 = layout_.memory.version == Version::v1;
     std::string group = path(layout_.memory.mount, id);
@@ -181,6 +236,22 @@ Result<CgroupHandles> CgroupTree::create(const std::string& id, const CgroupLimi
     }
   }
   if (limits.pids) TRY(apply(path(layout_.pids.mount, id), "pids.max", *limits.pids));
+  if (io) {
+    std::string group = path(layout_.io.mount, id);
+    bool v1 = layout_.io.version == Version::v1;
+    if (v1) TRY(join(layout_.io.mount));
+    for (const std::string& disk : limits.disks) {
+      std::string line = disk;
+      if (v1) {
+        line += " " + std::to_string(*limits.io_read_bytes);
+      } else {
+        if (limits.io_read_bytes) line += " rbps=" + std::to_string(*limits.io_read_bytes);
+        if (limits.io_write_bytes) line += " wbps=" + std::to_string(*limits.io_write_bytes);
+      }
+      TRY(in_context("limit the speed of disk " + disk,
+                     write_file(group + (v1 ? "/blkio.throttle.read_bps_device" : "/io.max"), line)));
+    }
+  }
   undo.release();
   return handles;
 }
@@ -248,11 +319,18 @@ Result<void> CgroupTree::remove(const std::string& id) const {
     return fail_errno("remove cgroup " + group);
   };
   for (const std::string& mount : v1_mounts()) TRY(remove_group(path(mount, id)));
+  if (layout_.io.version == Controller::Version::v1) TRY(remove_group(path(layout_.io.mount, id)));
+  for (const std::string& mount : {layout_.cpuset, layout_.cpuacct}) {
+    if (!mount.empty()) TRY(remove_group(path(mount, id)));
+  }
   return remove_group(path(layout_.v2, id));  // last: its name is the sandbox's identity
 }
 
 void CgroupTree::leave() const {
   for (const std::string& mount : v1_mounts()) ::rmdir(path(mount, "").c_str());
+  for (const std::string& mount : {layout_.io.mount, layout_.cpuset, layout_.cpuacct}) {
+    if (!mount.empty() && mount != layout_.v2) ::rmdir(path(mount, "").c_str());
+  }
   ::rmdir(path(layout_.v2, "").c_str());
 }
 

@@ -21,9 +21,13 @@
 namespace osb::sys {
 
 struct CgroupLimits {
-  std::optional<int64_t> cpu_millis;
-  std::optional<int64_t> memory_bytes;
-  std::optional<int64_t> pids;
+  std::optional<int64_t> cpu_millis = {};
+  std::optional<int64_t> memory_bytes = {};
+  std::optional<int64_t> pids = {};
+  // Bytes per second on each of `disks` ("major:minor" of whole disks).
+  std::optional<int64_t> io_read_bytes = {};
+  std::optional<int64_t> io_write_bytes = {};
+  std::vector<std::string> disks = {};
 };
 
 // Where one controller's files live.
@@ -36,6 +40,9 @@ struct Controller {
 struct CgroupLayout {
   std::string v2;  // mount point, empty when there is none
   Controller cpu, memory, pids;
+  Controller io;  // of version 1: reads only, writes go to the disk later and on nobody's account
+  // Version 1 hierarchies that only show something; mount points, empty when there are none.
+  std::string cpuset, cpuacct;
 
   static CgroupLayout parse(std::string_view mountinfo, std::string_view v2_controllers);
   static Result<CgroupLayout> detect();
@@ -48,6 +55,9 @@ struct CgroupLayout {
 Result<void> favour_group_changes(const CgroupLayout& layout);
 // The options of the cgroup2 superblock that such a call has to repeat, from a mountinfo text.
 std::vector<std::string> cgroup2_options(std::string_view mountinfo);
+
+// The whole disk that holds a file's device, as "major:minor". Code::unsupported when that is no disk.
+Result<std::string> disk_of(dev_t device);
 
 // What a process must be placed into: the v2 directory (for CLONE_INTO_CGROUP) and the cgroup.procs files of
 // v1 groups.
@@ -79,6 +89,9 @@ class CgroupTree {
   // Removes the group everywhere; success when it is gone already. Code::exhausted while processes remain.
   Result<void> remove(const std::string& id) const;
   Result<std::vector<std::string>> list() const;
+  // What the sandbox may see of its own groups, read-only: name below /sys/fs/cgroup -> directory of the
+  // host. An empty name is that place itself.
+  std::vector<std::pair<std::string, std::string>> views(const std::string& id) const;
   // Takes our parent groups away when they are empty.
   void leave() const;
 

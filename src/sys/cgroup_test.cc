@@ -14,6 +14,8 @@ TEST(CgroupLayout, HybridHostLimitsThroughV1) {
       "31 30 0:27 / /sys/fs/cgroup/cpu,cpuacct rw,relatime - cgroup cgroup rw,cpu,cpuacct\n"
       "32 30 0:28 / /sys/fs/cgroup/memory rw,relatime - cgroup cgroup rw,memory\n"
       "33 30 0:29 / /sys/fs/cgroup/pids rw,relatime - cgroup cgroup rw,pids\n"
+      "35 30 0:31 / /sys/fs/cgroup/blkio rw,relatime - cgroup cgroup rw,blkio\n"
+      "36 30 0:32 / /sys/fs/cgroup/cpuset rw,relatime - cgroup cgroup rw,cpuset\n"
       "34 30 0:30 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n",
       "hugetlb\n");
   EXPECT_EQ(layout.v2, "/sys/fs/cgroup/unified");
@@ -21,13 +23,16 @@ TEST(CgroupLayout, HybridHostLimitsThroughV1) {
   EXPECT_EQ(layout.cpu.mount, "/sys/fs/cgroup/cpu,cpuacct");
   EXPECT_EQ(layout.memory.mount, "/sys/fs/cgroup/memory");
   EXPECT_EQ(layout.pids.version, Version::v1);
+  EXPECT_EQ(layout.io.version, Version::v1);
+  EXPECT_EQ(layout.cpuset, "/sys/fs/cgroup/cpuset");
+  EXPECT_EQ(layout.cpuacct, "/sys/fs/cgroup/cpu,cpuacct");
 }
 
 TEST(CgroupLayout, UnifiedHostLimitsThroughV2) {
   auto layout = CgroupLayout::parse("30 25 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n",
                                     "cpuset cpu io memory pids\n");
   EXPECT_EQ(layout.v2, "/sys/fs/cgroup");
-  for (const Controller* c : {&layout.cpu, &layout.memory, &layout.pids}) {
+  for (const Controller* c : {&layout.cpu, &layout.memory, &layout.pids, &layout.io}) {
     EXPECT_EQ(c->version, Version::v2);
     EXPECT_EQ(c->mount, "/sys/fs/cgroup");
   }

@@ -13,6 +13,16 @@ Result<Fd> open_pidfd(pid_t pid) {
   return Fd(static_cast<int>(fd));
 }
 
+Result<pid_t> pid_of(int pidfd) {
+  std::string text = TRY(read_file("/proc/self/fdinfo/" + std::to_string(pidfd)));
+  for (std::string_view line : split(text, '\n')) {
+    if (!line.starts_with("Pid:")) continue;
+    auto pid = parse_number<pid_t>(trim(line.substr(4)));
+    if (pid && *pid > 0) return *pid;
+  }
+  return fail(Code::not_found, "the process is gone");
+}
+
 Result<uint64_t> process_start_ticks(pid_t pid) {
   std::string path = "/proc/" + std::to_string(pid) + "/stat";
   std::string stat = TRY(read_file(path));

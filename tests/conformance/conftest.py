@@ -121,3 +121,10 @@ def recorded(request, service):
         made.recorder = recorder
         yield made
         made.finish()
+
+
+@pytest.fixture(params=["sync", "async"])
+def interpreter_sdk(request, interpreter_service):
+    made = Sdk(request.param, f"{interpreter_service.address[0]}:{interpreter_service.address[1]}")
+    yield made
+    made.finish()

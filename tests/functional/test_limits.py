@@ -1,7 +1,9 @@
 """Limits are enforced, not just accepted."""
 
+import time
+
 import pytest
-from lib.api import Api
+from lib.api import Api, assert_envelope
 
 pytestmark = pytest.mark.usefixtures("no_leaks")
 
@@ -90,3 +92,39 @@ def test_fork_bomb_is_contained_and_can_be_deleted(new_service):
 def test_no_limit_means_no_limit(api, make_sandbox):
     made = make_sandbox(resourceLimits={})
     assert api.run(made["id"], [PYTHON, "-c", "print(len(bytearray(300 << 20)))"]).stdout == str(300 << 20)
+
+
+def test_open_files(api, make_sandbox):
+    name = make_sandbox(resourceLimits={"nofile": "100"})["id"]
+    assert api.run(name, "ulimit -n; ulimit -Hn").stdout == "100\n100"
+    script = "import os\nn = 0\ntry:\n  while n < 500: os.dup(0); n += 1\nexcept OSError as e: print(n, e.errno)"
+    made, errno = map(int, api.run(name, [PYTHON, "-c", script]).stdout.split())
+    assert errno == 24 and made < 100
+    assert api.run(name, "ulimit -n 101").exit_code != 0, "it cannot be raised from inside"
+
+
+def test_speed_of_reading(api, make_sandbox):
+    """2 MiB per second: 6 MiB that are in no cache take about three seconds, and without the limit next to none."""
+    def seconds(limits):
+        name = make_sandbox(resourceLimits=limits)["id"]
+        assert api.run(name, "head -c 6M /dev/urandom > /root/data; sync /root/data").exit_code == 0
+        began = time.monotonic()
+        assert api.run(name, "dd if=/root/data of=/dev/null bs=64k iflag=direct").exit_code == 0
+        return time.monotonic() - began
+
+    reply = api.post_create(resourceLimits={"io-read": "2Mi"})
+    if reply.status == 400:
+        assert "resourceLimits.io-read" in reply.json["message"]
+        pytest.skip(reply.json["message"])
+    api.delete(reply.json["id"])
+    assert seconds({}) < 1.5
+    assert 2 < seconds({"io-read": "2Mi"}) < 10
+
+
+def test_speed_of_writing_is_enforced_or_refused(api):
+    reply = api.post_create(resourceLimits={"io-write": "2Mi"})
+    if reply.status == 202:
+        api.delete(reply.json["id"])
+        return
+    found = assert_envelope(reply, 400, "SANDBOX::INVALID_PARAMETER")
+    assert "resourceLimits.io-write" in found["message"] and "version 2" in found["message"]

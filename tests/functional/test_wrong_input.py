@@ -103,7 +103,7 @@ def test_limits_below_what_a_sandbox_needs(api, key, value):
     assert f"resourceLimits.{key}" in found["message"]
 
 
-@pytest.mark.parametrize("key, value", [("gpu", "1"), ("gpu", "all"), ("gpu", "-1"), ("mem", "1Gi"), ("disk", "1Gi")])
+@pytest.mark.parametrize("key, value", [("gpu", "1"), ("gpu", "all"), ("gpu", "-1"), ("mem", "1Gi"), ("io", "1Gi"), ("nofile", "999999999")])
 def test_a_limit_that_nobody_enforces_is_not_no_limit(api, key, value):
     reply = api.post_create(resourceLimits={key: value})
     if reply.status == 202:

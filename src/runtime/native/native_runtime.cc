@@ -8,6 +8,7 @@
 #include "launcher/bytes.h"
 #include "runtime/native/entry_process.h"
 #include "runtime/native/exit_status.h"
+#include "runtime/native/limit_check.h"
 #include "runtime/native/plan.h"
 #include "sys/process.h"
 
@@ -89,6 +90,8 @@ std::expected<void, CreateFailure> NativeRuntime::check(const SandboxSpec& spec)
   if (spec.limits.cpu_millis && !limitable(settings_.cgroups.cpu)) return refuse("cpu");
   if (spec.limits.memory_bytes && !limitable(settings_.cgroups.memory)) return refuse("memory");
   if (spec.limits.pids && !limitable(settings_.cgroups.pids)) return refuse("pids");
+  if (auto why = limit_obstacle(spec.limits, settings_.cgroups); !why.empty())
+    return failed(Kind::bad_limit, Error{Code::unsupported, 0, std::move(why)});
   return {};
 }
 

@@ -33,7 +33,10 @@ launcher::Plan make_plan(const SandboxSpec& spec, const ImageRoot& image, const 
   launcher::Plan plan;
   plan.id = spec.id;
   plan.image = image.id;
-  plan.limits = {limits.cpu_millis, limits.memory_bytes, limits.pids};
+  plan.limits = {limits.cpu_millis,    limits.memory_bytes,   limits.pids,
+                 limits.io_read_bytes, limits.io_write_bytes, {}};
+  plan.disk_bytes = limits.disk_bytes;
+  plan.open_files = limits.open_files;
 
   Step root = step(Step::Kind::overlay, "/");
   root.name = "root";
@@ -56,6 +59,7 @@ launcher::Plan make_plan(const SandboxSpec& spec, const ImageRoot& image, const 
       step(Step::Kind::devices, "/dev"));  // before the masks: they cover files with /dev/null
   for (const char* path : kReadOnly) plan.steps.push_back(step(Step::Kind::read_only, path));
   for (const char* path : kMasked) plan.steps.push_back(step(Step::Kind::mask, path));
+  if (limits.cpu_millis || limits.memory_bytes) plan.steps.push_back(step(Step::Kind::show_limits, ""));
   Step hostname = step(Step::Kind::hostname, "");
   hostname.name = "sandbox";
   plan.steps.push_back(std::move(hostname));

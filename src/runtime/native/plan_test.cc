@@ -14,9 +14,10 @@ TEST(MakePlan, HostImage) {
   image.lowers = {"/state/images/host-1/common", "/state/images/host-1/root"};
   image.trees = {{"/usr", "/usr"}};
   image.views = {{"/opt/tools", "/srv/tools"}};
-  auto plan = make_plan(spec, image, Limits{1000, 2147483648, 4096});
+  auto plan = make_plan(spec, image, Limits{1000, 2147483648, 4096, 1 << 30, 1000000, 2000000, 512});
   EXPECT_EQ(launcher::to_text(plan),
-            "sandbox 01900000-0000-7000-8000-000000000001 cpu_millis=1000 memory_bytes=2147483648 pids=4096\n"
+            "sandbox 01900000-0000-7000-8000-000000000001 cpu_millis=1000 memory_bytes=2147483648 pids=4096 "
+            "io_read_bytes=1000000 io_write_bytes=2000000 disk_bytes=1073741824 open_files=512\n"
             "overlay / root <- /state/images/host-1/common : /state/images/host-1/root\n"
             "overlay /usr usr <- /usr\n"
             "bind /opt/tools <- /srv/tools\n"
@@ -39,6 +40,7 @@ TEST(MakePlan, HostImage) {
             "mask /proc/timer_list\n"
             "mask /sys/firmware\n"
             "mask /sys/devices/virtual/powercap\n"
+            "show-limits\n"
             "hostname sandbox\n");
 }
 
