@@ -61,6 +61,17 @@ TEST(MakePlan, RootDirectoryImageHasOneTree) {
       << text;
 }
 
+TEST(MakePlan, AReadOnlyRootIsSealedLast) {
+  SandboxSpec spec;
+  spec.id = "01900000-0000-7000-8000-000000000003";
+  spec.read_only_root = true;
+  ImageRoot image;
+  image.lowers = {"/state/images/host-1/common"};
+  image.trees = {{"/usr", "/usr"}};
+  std::string text = launcher::to_text(make_plan(spec, image, Limits{}));
+  EXPECT_TRUE(text.ends_with("hostname sandbox\nscratch /tmp\nscratch /run\nseal /usr\nseal /\n")) << text;
+}
+
 TEST(Images, UnknownNamesListTheKnownOnes) {
   ImageSettings settings;
   settings.state_dir = "/state";
