@@ -1,10 +1,10 @@
 """Code cells: our kernels beside the bare interpreters, and beside ipykernel driven by jupyter_client."""
 
 import json
-import time
 import os
 import subprocess
 import sys
+import time
 
 from . import BenchError
 from .measure import find_python, settle
