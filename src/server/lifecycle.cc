@@ -124,6 +124,7 @@ Result<void> Lifecycle::store_end(const std::string& id, const runtime::End& end
   auto transaction = TRY(store_.begin());
   TRY(store_.sandboxes().set_status(id, status));
   TRY(store_.events().add(id, {status.changed, "Ended", status.reason + ": " + status.message}));
+  if (!end.output.empty()) TRY(store_.outputs().put(id, {end.output, end.output_truncated}));
   TRY(transaction.commit());
   log::info("sandbox ended", {{"id", id}, {"reason", status.reason}, {"message", status.message}});
   return {};
@@ -190,6 +191,7 @@ Task<Result<void>> Lifecycle::remove_locked(std::string id, std::string_view rea
 Result<void> Lifecycle::remove_row(const std::string& id, std::string_view reason) {
   auto transaction = TRY(store_.begin());
   TRY(store_.sandboxes().remove(id));
+  TRY(store_.outputs().remove(id));
   bool expired = reason == "EXPIRED";
   TRY(store_.events().add(id, {clock_.now(), expired ? "Expired" : "Deleted",
                                expired ? "EXPIRED: its time was up" : "DELETED: at a client's request"}));
