@@ -44,10 +44,17 @@ logged() {
   fi
 }
 
-# The packages named in the given files that are not installed.
+# The packages named in the given files that are not installed. "package?command" is not wanted where the command exists: it may
+# come from elsewhere.
 missing_packages() {
-  local wanted
-  mapfile -t wanted < <(sed 's/#.*//' "$@" | tr -s ' \n' '\n' | grep .)
+  local wanted=() entry
+  while read -r entry; do
+    if [[ $entry != *\?* ]]; then
+      wanted+=("$entry")
+    elif ! command -v "${entry#*\?}" >/dev/null; then
+      wanted+=("${entry%%\?*}")
+    fi
+  done < <(sed 's/#.*//' "$@" | tr -s ' \n' '\n' | grep .)
   # shellcheck disable=SC2016  # dpkg-query expands it
   printf '%s\n' "${wanted[@]}" |
     grep -vxF -f <(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "${wanted[@]}" 2>/dev/null | sed -n 's/^installed //p') || true

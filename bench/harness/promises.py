@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from . import BenchError
 
-UNITS = {"us": 1, "ms": 1000, "MB": 1_000_000, "MiB": 1 << 20, "/s": 1, "sandboxes": 1}
+UNITS = {"us": 1, "ms": 1000, "MB": 1_000_000, "MiB": 1 << 20, "/s": 1, "sandboxes": 1, "commands": 1, "share": 1}
 
 _BOUND = re.compile(r"^(<=|>=) ([0-9.]+) (?:x ([a-z0-9_.]+)|(\S+))$")
 

@@ -8,14 +8,34 @@ TITLES = [
     ("ping.round_trip", "GET /ping of execd through the server", None, None),
     ("pause", "pause (until every process is stopped)", "pause.floor", None),
     ("resume", "resume", "resume.floor", None),
+    ("code.first", "first Python cell of a fresh sandbox", "python.pass", None),
+    ("code.context", "a later context and its first cell", "python.pass", None),
+    ("code.warm", "`1+1` in a context that exists", "code.warm_floor", None),
+    ("code.warm_peer", "  the same beside ipykernel", "ipykernel.warm", None),
+    ("code.pandas", "a later context: `import pandas`", "python.pandas", None),
+    ("code.node_first", "first JavaScript cell of a fresh sandbox", "node.start", None),
+    ("code.node_spare", "a later JavaScript context", "node.start", None),
+    ("code.memory.10", "ten idle Python contexts, together", None, None),
     ("throughput.1", "create+run+delete, 1 client", "f3.1", "throughput.1"),
     ("throughput.4", "create+run+delete, 4 clients", "f3.4", "throughput.4"),
     ("throughput.16", "create+run+delete, 16 clients", "f3.16", "throughput.16"),
+    ("output.stream", "1 KiB lines through the server", "output.cat", None),
+    ("output.lines", "10-byte lines that arrived, share", None, None),
+    ("output.lines_rate", "  per second", None, None),
+    ("file.download", "download through the server", "nginx.download", None),
+    ("file.upload", "upload through the server", "bare.upload", None),
+    ("command.concurrent", "of 200 commands at once, correct", None, None),
+    ("execd.memory_peak", "execd memory after all of this (peak)", None, None),
+    ("execd.memory", "execd memory, idle (private)", None, None),
+    ("execd.binary", "execd executable", None, None),
+    ("execd.ready", "execd start → first answer", "static.true", None),
     ("service.ready", "service start → first answer, empty state", "python.start", None),
     ("service.ready_again", "  on a state directory used before", "python.start", None),
     ("service.memory_fresh", "service memory, fresh (RSS)", None, None),
     ("service.memory", "service memory, after the load (RSS)", None, None),
     ("service.memory_pss", "service memory, after the load (PSS)", None, None),
+    ("unpack.plain", "import of a tar archive, 96 MB, 4,000 files", "tar.plain", None),
+    ("unpack.gzip", "  the same, gzip", "tar.gzip", None),
     ("sandbox.memory.10", "idle sandbox, at 10", None, None),
     ("sandbox.memory.100", "idle sandbox, per 100 more", None, None),
     ("sandbox.memory.1000", "idle sandbox, up to 1,000", None, None),
@@ -26,7 +46,11 @@ TITLES = [
 def show(name, value):
     if value is None:
         return "–"
-    if name.startswith("service.memory"):
+    if name.startswith(("output.", "file.", "nginx.", "bare.")):
+        return f"{value:.4f}" if name == "output.lines" else f"{value / 1e6:.{2 if 'lines' in name else 0}f} M{'' if 'lines' in name else 'B'}/s"
+    if name == "command.concurrent":
+        return f"{value:.0f}"
+    if name.startswith("service.memory") or name in ("execd.memory_peak", "execd.memory", "execd.binary"):
         return f"{value / 1e6:.1f} MB"
     if ".memory" in name:
         return f"{value / (1 << 20):.2f} MiB"

@@ -49,7 +49,7 @@ class Service:
                        f'[runtime]\ntype = "native"\n'
                        f'[native]\nstate_dir = "{self.directory}/state"\n')
         try:
-            took, pid = self._load.ask("start", self.port, log, self._program, "--config", config)
+            took, pid = self._load.ask("start", self.port, "/health", log, self._program, "--config", config)
         except BenchError as error:
             with open(log, encoding="utf-8", errors="replace") as file:
                 raise BenchError(f"{error}\n{''.join(file.readlines()[-20:])}") from error
@@ -70,6 +70,10 @@ class Service:
                 shutil.rmtree(self.directory, ignore_errors=True)
 
     def call(self, method, path, body=None):
+        text = self.text(method, path, body)
+        return json.loads(text) if text else None
+
+    def text(self, method, path, body=None):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         try:
             connection.request(method, path, json.dumps(body) if body is not None else None,
@@ -80,7 +84,16 @@ class Service:
             connection.close()
         if response.status >= 400:
             raise BenchError(f"{method} {path}: {response.status} {text[:300].decode(errors='replace')}")
-        return json.loads(text) if text else None
+        return text.decode(errors="replace")
+
+    def stream(self, path, body):
+        """The whole text of an event stream."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
+            return connection.getresponse().read().decode()
+        finally:
+            connection.close()
 
     def connect(self):
         """Points the client at the service; learns from a real sandbox how its endpoints look."""

@@ -168,6 +168,19 @@ std::string Service::run(std::string_view id, std::string_view command) const {
   return make_request("POST", path, port, "{\"command\":\"" + std::string(command) + "\"}");
 }
 
+std::string Service::code(std::string_view id, std::string_view context, std::string_view language,
+                          std::string_view code) const {
+  std::string where = "{\"language\":\"" + std::string(language) + "\"";
+  if (!context.empty()) where += ",\"id\":\"" + std::string(context) + "\"";
+  return make_request("POST", prefix + std::string(id) + suffix + "/code", port,
+                      "{\"code\":\"" + std::string(code) + "\",\"context\":" + where + "}}");
+}
+
+std::string Service::context(std::string_view id, std::string_view language) const {
+  return make_request("POST", prefix + std::string(id) + suffix + "/code/context", port,
+                      "{\"language\":\"" + std::string(language) + "\"}");
+}
+
 std::string Service::ping(std::string_view id) const {
   return make_request("GET", prefix + std::string(id) + suffix + "/ping", port);
 }

@@ -51,6 +51,10 @@ struct Service {
 
   std::string create() const;
   std::string run(std::string_view id, std::string_view command) const;
+  // A cell in a context, or in the default one of a language. JSON strings that need no escapes.
+  std::string code(std::string_view id, std::string_view context, std::string_view language,
+                   std::string_view code) const;
+  std::string context(std::string_view id, std::string_view language) const;
   std::string ping(std::string_view id) const;
   std::string remove(std::string_view id) const;
   std::string pause(std::string_view id) const;

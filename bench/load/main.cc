@@ -10,12 +10,20 @@
 //   create                       -> us id
 //   delete ID                    -> us
 //   run ID COMMAND               -> us until the whole answer is there
+//   code ID LANGUAGE CODE        -> us until the whole answer of a cell in the default context is there
+//   context ID LANGUAGE CODE     -> us id: a new context and its first cell
 //   ping ID                      -> us
 //   pause ID, resume ID          -> us
 //   health                       -> us
 //   first                        -> us_total us_create us_delete: create, `echo x`, until its output; then
-//   delete program first|exit ARGV...   -> us start PORT LOG ARGV...       -> us pid, when GET /health
-//   answers 200 stop PID                     -> us
+//                                delete
+//   program first|exit ARGV...   -> us
+//   start PORT PATH LOG ARGV...  -> us pid, when GET PATH answers 200
+//   stop PID                     -> us
+//   stream ID COMMAND            -> us lines bytes: until a command's whole output is there
+//   download PORT PATH BYTES     -> us
+//   upload ID PATH BYTES         -> us
+//   receive FILE BYTES           -> us: the bare loop that an upload is compared with
 
 #include <errno.h>
 #include <signal.h>
@@ -28,6 +36,7 @@
 #include "http.h"
 #include "spawn.h"
 #include "sustained.h"
+#include "transfer.h"
 
 namespace {
 
@@ -52,15 +61,17 @@ class CoProcess {
     if (verb == "resume" && words.size() == 2) return timed(service_.resume(words[1]), 202);
     if (verb == "health") return timed(service_.health(), 200);
     if (verb == "run" && words.size() == 3) return run(words[1], words[2]);
+    if (verb == "code" && words.size() == 4) return code(words[1], words[2], words[3]);
+    if (verb == "context" && words.size() == 4) return new_context(words[1], words[2], words[3]);
     if (verb == "first") return first();
     if (verb == "program" && words.size() > 2) {
       auto took = time_program({words.begin() + 2, words.end()},
                                words[1] == "first" ? Until::first_byte : Until::exit, problem_);
       return took ? number(*took) : "";
     }
-    if (verb == "start" && words.size() > 3) {
-      auto started =
-          start_service(atoi(words[1].c_str()), words[2], {words.begin() + 3, words.end()}, problem_);
+    if (verb == "start" && words.size() > 4) {
+      auto started = start_service(atoi(words[1].c_str()), words[2], words[3],
+                                   {words.begin() + 4, words.end()}, problem_);
       return started ? number(started->us) + "\t" + std::to_string(started->pid) : "";
     }
     if (verb == "stop" && words.size() == 2) {
@@ -68,6 +79,17 @@ class CoProcess {
       if (stop_service(atoi(words[1].c_str()))) return number(now_us() - start);
       problem_ = "the service did not end in time and was killed";
       return "";
+    }
+    if (verb == "stream" && words.size() == 3) return stream(words[1], words[2]);
+    if (verb == "download" && words.size() == 4) {
+      return taken(load::download(atoi(words[1].c_str()), words[2], bytes(words[3]), problem_));
+    }
+    if (verb == "upload" && words.size() == 4) {
+      std::string path = service_.prefix + words[1] + service_.suffix + "/files/upload";
+      return taken(load::upload(service_.port, path, words[2], bytes(words[3]), problem_));
+    }
+    if (verb == "receive" && words.size() == 3) {
+      return taken(receive_and_write(words[1], bytes(words[2]), problem_));
     }
     problem_ = "unknown command " + verb;
     return "";
@@ -77,6 +99,16 @@ class CoProcess {
     char text[64];
     snprintf(text, sizeof text, "%.1f", value);
     return text;
+  }
+
+  static std::string taken(std::optional<double> us) { return us ? number(*us) : ""; }
+  static uint64_t bytes(const std::string& word) { return strtoull(word.c_str(), nullptr, 10); }
+
+  std::string stream(const std::string& id, const std::string& command) {
+    Counted counted;
+    auto took = load::stream(service_.port, service_.run(id, command), counted, problem_);
+    if (!took) return "";
+    return number(*took) + "\t" + std::to_string(counted.lines) + "\t" + std::to_string(counted.bytes);
   }
 
   std::string connect(const Words& words) {
@@ -155,6 +187,29 @@ class CoProcess {
       return "";
     }
     return number(took);
+  }
+
+  bool run_cell(const std::string& request) {
+    Response response;
+    if (!exchange(request, response) || !expect(response, 200)) return false;
+    if (response.body().find(kCompleteEvent) != std::string::npos) return true;
+    problem_ = "the cell did not complete: " + response.body().substr(0, 300);
+    return false;
+  }
+
+  std::string code(const std::string& id, const std::string& language, const std::string& code) {
+    double start = now_us();
+    if (!run_cell(service_.code(id, "", language, code))) return "";
+    return number(now_us() - start);
+  }
+
+  std::string new_context(const std::string& id, const std::string& language, const std::string& code) {
+    Response response;
+    double start = now_us();
+    if (!exchange(service_.context(id, language), response) || !expect(response, 200)) return "";
+    std::string context = find_id(response.body());
+    if (!run_cell(service_.code(id, context, language, code))) return "";
+    return number(now_us() - start) + "\t" + context;
   }
 
   std::string first() {

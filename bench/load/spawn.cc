@@ -33,12 +33,12 @@ std::vector<char*> pointers(const Words& argv) {
   return out;
 }
 
-bool healthy(int port) {
+bool answers(int port, const std::string& path) {
   int fd = connect_loopback(port);
   if (fd < 0) return false;
   timeval limit = {2, 0};
   ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-  std::string request = make_request("GET", "/health", port);
+  std::string request = make_request("GET", path, port);
   Response response;
   char buffer[4096];
   bool fine = ::send(fd, request.data(), request.size(), MSG_NOSIGNAL) > 0;
@@ -92,8 +92,8 @@ std::optional<double> time_program(const Words& argv, Until until, std::string& 
   return first - start;
 }
 
-std::optional<Started> start_service(int port, const std::string& log, const Words& argv,
-                                     std::string& problem) {
+std::optional<Started> start_service(int port, const std::string& path, const std::string& log,
+                                     const Words& argv, std::string& problem) {
   auto args = pointers(argv);
   double start = now_us();
   pid_t pid = ::fork();
@@ -108,7 +108,7 @@ std::optional<Started> start_service(int port, const std::string& log, const Wor
   }
   if (pid < 0) return std::nullopt;
   while (now_us() - start < kStartLimitUs) {
-    if (healthy(port)) return Started{pid, now_us() - start};
+    if (answers(port, path)) return Started{pid, now_us() - start};
     int status = 0;
     if (::waitpid(pid, &status, WNOHANG) == pid) {
       problem = "the service ended before it answered: wait status " + std::to_string(status);
@@ -117,7 +117,7 @@ std::optional<Started> start_service(int port, const std::string& log, const Wor
     nap(200);
   }
   stop_service(pid);
-  problem = "the service did not answer GET /health in time";
+  problem = "it did not answer GET " + path + " in time";
   return std::nullopt;
 }
 

@@ -19,14 +19,13 @@ enum class Until { first_byte, exit };
 // did not end with 0.
 std::optional<double> time_program(const Words& argv, Until until, std::string& problem);
 
-// Starts a server, its output going to the file `log`, and asks GET /health on `port` until the answer is
-// 200.
+// Starts a server, its output going to the file `log`, and asks GET `path` on `port` until the answer is 200.
 struct Started {
   pid_t pid = -1;
   double us = 0;
 };
-std::optional<Started> start_service(int port, const std::string& log, const Words& argv,
-                                     std::string& problem);
+std::optional<Started> start_service(int port, const std::string& path, const std::string& log,
+                                     const Words& argv, std::string& problem);
 // SIGTERM, then waits; SIGKILL after ten seconds. False when it had to be killed.
 bool stop_service(pid_t pid);
 

@@ -51,6 +51,19 @@ TEST_F(Arguments, EnvTakesOneWordEach) {
   EXPECT_THAT(run.env, ElementsAre(Pair("A", "1")));
 }
 
+TEST_F(Arguments, Repl) {
+  auto plain = std::get<ReplOptions>(osb({"osb", "repl"}));
+  EXPECT_EQ(plain.image, "host");
+  EXPECT_EQ(plain.language, "python");
+  auto full = std::get<ReplOptions>(
+      osb({"osb", "repl", "--language", "go", "-e", "A=1", "--memory", "1Gi", "registry.example/x:1"}));
+  EXPECT_EQ(full.image, "registry.example/x:1");
+  EXPECT_EQ(full.language, "go");
+  EXPECT_THAT(full.env, ElementsAre(Pair("A", "1")));
+  EXPECT_EQ(full.memory, "1Gi");
+  EXPECT_EQ(stop(osb({"osb", "repl", "one", "two"})).status, 2);
+}
+
 TEST_F(Arguments, RunDefaults) {
   auto run = std::get<RunOptions>(osb({"osb", "run", "host", "--", "true"}));
   EXPECT_EQ(run.connection.server.authority(), "localhost:8080");

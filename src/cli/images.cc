@@ -104,7 +104,7 @@ class ProgressLine {
   bool shown_, dirty_ = false;
 };
 
-Result<image::Imported> run_import(const ImportImageOptions& options) {
+Result<std::vector<image::Imported>> run_import(const ImportImageOptions& options) {
   // Before the store is opened: an early signal must not end us with its lock and staging in hand.
   TRY(image::load_libraries());
   image::ImportOptions order;
@@ -124,7 +124,7 @@ Result<image::Imported> run_import(const ImportImageOptions& options) {
       line.show(layer, layers, bytes, entries);
     };
   }
-  return image::import_image(store, order, watch);
+  return image::import_images(store, order, watch);
 }
 
 void print_imported(const image::Imported& imported) {
@@ -151,10 +151,12 @@ int import_image(const ImportImageOptions& options) {
     print_error("osb", std::move(imported.error()).in("import " + options.source));
     return interrupted ? kInterrupted : 1;
   }
-  if (options.quiet) {
-    fmt::print("{}\n", imported->id);
-  } else {
-    print_imported(*imported);
+  for (const image::Imported& image : *imported) {
+    if (options.quiet) {
+      fmt::print("{}\n", image.id);
+    } else {
+      print_imported(image);
+    }
   }
   return 0;
 }

@@ -232,6 +232,7 @@ io::Task<> BashSession::read_output(std::shared_ptr<BashSession> self) {
     if (n > 0) self->consume({buffer, static_cast<size_t>(n)});
     // Nobody listens: what runs in the background may wait.
     if (!self->active_) co_await io::sleep_for(milliseconds(5));
+    if (auto run = self->active_; run && run->events.strained()) co_await run->events.wait_for_room();
   }
 }
 

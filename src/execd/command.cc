@@ -134,6 +134,7 @@ io::Task<> Command::read_output(std::shared_ptr<Command> self, Output* output) {
     // A process that was left behind and writes without end must not keep this one busy: its pipe is allowed
     // to be full.
     if (!self->running()) co_await io::sleep_for(milliseconds(10));
+    if (self->events_.strained()) co_await self->events_.wait_for_room();
   }
   boost::system::error_code ignored;
   output->pipe.close(ignored);

@@ -38,16 +38,21 @@ std::expected<Opened, ApiError> open_for_reading(const Core& core, const std::st
 }
 
 Result<std::string> read_piece(const OpenFile& file, uint64_t offset, size_t limit) {
-  std::string out(limit, '\0');
-  size_t done = 0;
-  while (done < limit) {
-    ssize_t n = ::pread(file.fd.get(), out.data() + done, limit - done, static_cast<off_t>(offset + done));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return fail_errno("read " + file.path);
-    if (n == 0) break;
-    done += static_cast<size_t>(n);
-  }
-  out.resize(done);
+  std::string out;
+  int failed = 0;
+  out.resize_and_overwrite(limit, [&](char* into, size_t room) {
+    size_t done = 0;
+    while (done < room) {
+      ssize_t n = ::pread(file.fd.get(), into + done, room - done, static_cast<off_t>(offset + done));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) failed = errno;
+      if (n <= 0) break;
+      done += static_cast<size_t>(n);
+    }
+    return done;
+  });
+  errno = failed;
+  if (failed) return fail_errno("read " + file.path);
   return out;
 }
 

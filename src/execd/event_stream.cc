@@ -12,16 +12,21 @@ namespace osb::execd {
 using std::chrono::steady_clock;
 
 EventStream::EventStream(io::Executor executor)
-    : timer_(std::move(executor)), next_ping_(steady_clock::now() + kPingInterval) {}
+    : timer_(executor), next_ping_(steady_clock::now() + kPingInterval), room_(executor) {}
 
 void EventStream::push(std::string_view events) {
-  if (!attached_ || broken_ || events.empty()) return;
-  if (auto done = buffer_.append(events); !done) {
-    log::warn("output of a slow client's command cannot be kept", {{"reason", done.error().message}});
-    broken_ = true;
-    buffer_.clear();
+  if (!attached_ || events.empty()) return;
+  bool before = strained();
+  buffer_.append_or_hold(events);
+  if (strained() && !before) {
+    log::warn("no disk space for output: a command waits for its client");
+    room_.reset();
   }
   wake();
+}
+
+io::Task<> EventStream::wait_for_room() {
+  while (strained()) co_await room_.wait();
 }
 
 void EventStream::end() {
@@ -32,6 +37,7 @@ void EventStream::end() {
 void EventStream::detach() {
   attached_ = false;
   buffer_.clear();
+  room_.set();
 }
 
 void EventStream::wake() {
@@ -42,14 +48,14 @@ void EventStream::wake() {
 bool EventStream::ping_due() const { return !ended_ && steady_clock::now() >= next_ping_; }
 
 io::Task<Result<std::string>> EventStream::next() {
-  while (buffer_.empty() && !ended_ && !broken_ && !ping_due()) {
+  while (buffer_.empty() && !ended_ && !ping_due()) {
     timer_.expires_at(next_ping_);
     waiting_ = true;
     co_await timer_.async_wait(io::asio::as_tuple(io::asio::deferred));
   }
-  if (broken_) co_return fail(Code::exhausted, "events were lost");
   std::string bytes;
   CO_TRY(buffer_.take(bytes));
+  if (!strained()) room_.set();
   if (buffer_.empty() && ping_due()) {
     events::append_ping(bytes, epoch_ms());
     next_ping_ = steady_clock::now() + kPingInterval;

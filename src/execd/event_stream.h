@@ -22,13 +22,19 @@ class EventStream {
 
   // Whole events only.
   void push(std::string_view events);
+  // Events wait for which there is no room on disk: whoever makes more should wait until the client has taken
+  // them. The only case in which a command is held up by its reader; the other choice would be to lose
+  // output.
+  bool strained() const { return buffer_.strained(); }
+  io::Task<> wait_for_room();
   // Nothing follows; the reader ends after what was pushed.
   void end();
   bool attached() const { return attached_; }
   void detach();
 
   // The next bytes, or nothing at the end. Pings come from here, every kPingInterval, between whole events.
-  // An error means that events were lost (no disk space): the client must not take the stream for complete.
+  // An error means that events were lost (the file cannot be read): the client must not take the stream for
+  // complete.
   io::Task<Result<std::string>> next();
 
   static constexpr std::chrono::seconds kPingInterval{3};
@@ -41,10 +47,10 @@ class EventStream {
   io::asio::steady_timer timer_;
   SpillBuffer buffer_{kMemoryLimit};
   std::chrono::steady_clock::time_point next_ping_;
+  io::Event room_;
   bool waiting_ = false;
   bool attached_ = true;
   bool ended_ = false;
-  bool broken_ = false;
 };
 
 enum class Delivery { complete, client_gone };

@@ -1,7 +1,8 @@
 #pragma once
 
 // A queue of bytes with bounded memory: what does not fit goes to an unnamed file until the reader has caught
-// up. Lets a command run at its own speed whatever its reader does, and loses nothing.
+// up. Lets a command run at its own speed whatever its reader does, and loses nothing. When the disk is full,
+// it can hold some more and says so.
 
 #include <optional>
 #include <string>
@@ -17,7 +18,11 @@ class SpillBuffer {
 
   // Fails only when the file can be neither made nor written; nothing was taken then.
   Result<void> append(std::string_view bytes);
-  bool empty() const { return memory_.empty() && unread_in_file() == 0; }
+  // Never fails: what the file does not take (no disk space) is held in memory. As long as something is held,
+  // the caller should not come with more.
+  void append_or_hold(std::string_view bytes);
+  bool strained() const { return !held_.empty(); }
+  bool empty() const { return memory_.empty() && unread_in_file() == 0 && held_.empty(); }
   // Replaces `into` with the next bytes: all that is in memory, or a piece of the file.
   Result<void> take(std::string& into);
   void clear();
@@ -30,6 +35,7 @@ class SpillBuffer {
   std::string memory_;  // older than everything in the file
   std::optional<TempFile> file_;
   uint64_t read_ = 0;  // how much of the file was taken
+  std::string held_;   // newer than everything in the file
 };
 
 }  // namespace osb::execd

@@ -1,6 +1,8 @@
 #include "execd/spill_buffer.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 namespace osb::execd {
 namespace {
@@ -60,6 +62,46 @@ TEST(SpillBuffer, clear) {
   EXPECT_TRUE(buffer.empty());
   ASSERT_TRUE(buffer.append("ab"));
   EXPECT_EQ(take_all(buffer), "ab");
+}
+
+// A limit on the size of files is what a full disk looks like without filling one.
+class FullDisk {
+ public:
+  explicit FullDisk(rlim_t bytes) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    handler_ = ::signal(SIGXFSZ, SIG_IGN);
+    rlimit small{bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &small);
+  }
+  ~FullDisk() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    ::signal(SIGXFSZ, handler_);
+  }
+
+ private:
+  rlimit before_{};
+  void (*handler_)(int);
+};
+
+TEST(SpillBuffer, what_does_not_fit_on_disk_is_refused_or_held) {
+  SpillBuffer buffer(10);
+  std::string expected;
+  {
+    FullDisk disk(5000);
+    while (!buffer.strained()) {
+      std::string piece = "<" + std::to_string(expected.size()) + ">";
+      buffer.append_or_hold(piece);
+      expected += piece;
+    }
+    EXPECT_GT(expected.size(), 4900u);
+    EXPECT_FALSE(buffer.append("refused")) << "behind what is held there is no place";
+    buffer.append_or_hold("held");
+    expected += "held";
+  }
+  EXPECT_EQ(take_all(buffer), expected);
+  EXPECT_FALSE(buffer.strained());
+  buffer.append_or_hold("again");
+  EXPECT_EQ(take_all(buffer), "again");
 }
 
 }  // namespace

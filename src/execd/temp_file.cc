@@ -42,13 +42,15 @@ Result<void> TempFile::append(std::string_view bytes) {
                 "output buffer: the limit of " + std::to_string(limit_) +
                     " bytes in memory is reached and no directory for temporary files can be written");
   }
+  uint64_t at = size_;
   while (!bytes.empty()) {
-    ssize_t n = ::pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(size_));
+    ssize_t n = ::pwrite(fd_.get(), bytes.data(), bytes.size(), static_cast<off_t>(at));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return fail_errno("write temporary file");
-    size_ += static_cast<uint64_t>(n);
+    at += static_cast<uint64_t>(n);
     bytes.remove_prefix(static_cast<size_t>(n));
   }
+  size_ = at;
   return {};
 }
 

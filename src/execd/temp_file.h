@@ -15,6 +15,7 @@ class TempFile {
   static Result<TempFile> create();
 
   uint64_t size() const { return size_; }
+  // On failure nothing was taken.
   Result<void> append(std::string_view bytes);
   // At most `limit` bytes from `offset`; fewer only at the end.
   Result<size_t> read_at(uint64_t offset, char* into, size_t limit) const;

@@ -16,6 +16,13 @@ namespace {
 constexpr size_t kPiece = 256 * 1024;
 constexpr size_t kMaxMetadata = 64 * 1024;
 
+// Content on its way to a worker. Not a string: that would clear memory which is overwritten at once.
+struct Piece {
+  std::unique_ptr<char[]> data = std::make_unique_for_overwrite<char[]>(kPiece);
+  size_t size = 0;
+  std::string_view view() const { return {data.get(), size}; }
+};
+
 struct Metadata {
   std::string path;
   Permission permission;
@@ -56,7 +63,7 @@ class Upload {
   io::Task<Outcome> write_waiting(Received& received, const Metadata& metadata);
   io::Task<Outcome> commit_all();
   // Fills the buffer; fewer bytes only at the end of the part.
-  io::Task<Result<std::string>> read_piece(http::MultipartReader& form);
+  io::Task<Result<Piece>> read_piece(http::MultipartReader& form, Piece piece = {});
 
   const Core& core_;
   Workers& workers_;
@@ -65,14 +72,12 @@ class Upload {
   std::vector<Received> files_;
 };
 
-io::Task<Result<std::string>> Upload::read_piece(http::MultipartReader& form) {
-  std::string piece;
-  while (piece.size() < kPiece) {
-    size_t have = piece.size();
-    piece.resize(kPiece);
-    auto got = co_await form.read_some({piece.data() + have, kPiece - have});
+io::Task<Result<Piece>> Upload::read_piece(http::MultipartReader& form, Piece piece) {
+  piece.size = 0;
+  while (piece.size < kPiece) {
+    auto got = co_await form.read_some({piece.data.get() + piece.size, kPiece - piece.size});
     if (!got) co_return std::unexpected(got.error());
-    piece.resize(have + *got);
+    piece.size += *got;
     if (*got == 0) break;
   }
   co_return piece;
@@ -81,9 +86,9 @@ io::Task<Result<std::string>> Upload::read_piece(http::MultipartReader& form) {
 io::Task<Upload::Outcome> Upload::read_metadata(http::MultipartReader& form) {
   auto text = co_await read_piece(form);
   if (!text) co_return std::unexpected(bad_request(text.error().message, codes::kInvalidFile));
-  if (text->size() > kMaxMetadata)
+  if (text->size > kMaxMetadata)
     co_return std::unexpected(bad_request("metadata is too long", codes::kInvalidFileMetadata));
-  auto metadata = parse_metadata(*text);
+  auto metadata = parse_metadata(text->view());
   if (!metadata) co_return std::unexpected(metadata.error());
   metadata_.push_back(std::move(*metadata));
   co_return Outcome{};
@@ -108,15 +113,28 @@ io::Task<Upload::Outcome> Upload::read_file(http::MultipartReader& form) {
   } else {
     received.waiting = std::make_shared<SpillBuffer>(kPiece);
   }
+  // One piece is written while the next one arrives; written pieces come back to be filled again.
+  auto write = [file = received.file, waiting = received.waiting](Piece full) {
+    return [file, waiting, full = std::move(full)]() mutable -> Result<Piece> {
+      TRY(file ? file->write(full.view()) : waiting->append(full.view()));
+      return std::move(full);
+    };
+  };
+  using Write = decltype(write(Piece()));
+  std::optional<Workers::Begun<Write, Result<Piece>>> writing;
+  Piece spare;
   while (true) {
-    auto piece = co_await read_piece(form);
+    auto piece = co_await read_piece(form, std::move(spare));
     if (!piece) co_return std::unexpected(bad_request(piece.error().message, codes::kInvalidFile));
-    if (piece->empty()) break;
-    auto written = co_await workers_.run(
-        as_, [file = received.file, waiting = received.waiting, bytes = std::move(*piece)] {
-          return file ? file->write(bytes) : waiting->append(bytes);
-        });
-    if (!written) co_return std::unexpected(ApiError{500, codes::kRuntimeError, written.error().message});
+    if (writing) {
+      auto written = co_await writing->wait();
+      if (!written) co_return std::unexpected(ApiError{500, codes::kRuntimeError, written.error().message});
+      spare = std::move(*written);
+    } else {
+      spare = Piece();
+    }
+    if (piece->size == 0) break;
+    writing.emplace(workers_.begin(as_, write(std::move(*piece))));
   }
   files_.push_back(std::move(received));
   co_return Outcome{};

@@ -36,14 +36,39 @@ class Workers {
   // not do that.
   template <class Job, class R = std::invoke_result_t<Job>>
   io::Task<R> run(std::optional<Credentials> as, Job job) {
+    co_return co_await begin(std::move(as), std::move(job)).wait();
+  }
+
+ private:
+  template <class Job, class R>
+  struct State;
+
+ public:
+  // A job that was begun. Whoever does not wait for it leaves it to finish by itself.
+  template <class Job, class R>
+  class Begun {
+   public:
+    explicit Begun(std::shared_ptr<State<Job, R>> state) : state_(std::move(state)) {}
+    io::Task<R> wait() { return wait_for(state_); }
+
+   private:
+    static io::Task<R> wait_for(std::shared_ptr<State<Job, R>> state) {
+      co_await state->done.wait();
+      co_return std::move(*state->result);
+    }
+    std::shared_ptr<State<Job, R>> state_;
+  };
+
+  // Like run(), for callers that have something to do meanwhile.
+  template <class Job, class R = std::invoke_result_t<Job>>
+  Begun<Job, R> begin(std::optional<Credentials> as, Job job) {
     auto state = std::make_shared<State<Job, R>>(executor_, std::move(as), std::move(job));
     // The last owner of the state is the loop: its event belongs there.
     submit([state, executor = executor_]() mutable {
       state->perform();
       io::asio::post(executor, [state = std::move(state)] { state->done.set(); });
     });
-    co_await state->done.wait();
-    co_return std::move(*state->result);
+    return Begun<Job, R>(std::move(state));
   }
 
  private:

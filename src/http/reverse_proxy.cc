@@ -11,7 +11,14 @@
 namespace osb::http {
 namespace {
 
+// For bodies of unknown length, which may be streams that stay open and idle; and for those that are known to
+// be large.
 constexpr size_t kBuffer = 32 * 1024;
+constexpr size_t kLargeBuffer = 256 * 1024;
+
+size_t buffer_size(std::optional<uint64_t> length) {
+  return static_cast<size_t>(std::min<uint64_t>(length.value_or(kBuffer), kLargeBuffer));
+}
 // A body up to this size is read before the upstream sees the request, so that both go out in one piece.
 constexpr uint64_t kSmallBody = 16 * 1024;
 
@@ -173,11 +180,12 @@ Task<Result<void>> Exchange::send_small_body() {
 
 // Runs beside relay_answer(), and ends the exchange by returning when the client's body is no good.
 Task<> Exchange::pump_body() {
-  auto buffer = std::make_unique_for_overwrite<char[]>(kBuffer);
+  size_t size = std::max(buffer_size(request_.body->length()), kBuffer);
+  auto buffer = std::make_unique_for_overwrite<char[]>(size);
   bool open =
       (co_await upstream_.write("")).has_value();  // the head, before the client has sent any of its body
   while (open) {
-    auto got = co_await request_.body->read_some({buffer.get(), kBuffer});
+    auto got = co_await request_.body->read_some({buffer.get(), size});
     if (!got) {
       body_error_ = std::move(got.error());
       co_return;
@@ -210,7 +218,7 @@ Task<Result<void>> Exchange::relay_body(ResponseHead head) {
   // Whoever waits for the head must not wait for the first piece of the body, unless that is here already.
   if (body.length() != 0 && upstream_.buffered() == 0) CO_TRY(co_await response_.write(""));
   if (body.length() != 0) {
-    size_t size = static_cast<size_t>(std::min<uint64_t>(body.length().value_or(kBuffer), kBuffer));
+    size_t size = buffer_size(body.length());
     auto buffer = std::make_unique_for_overwrite<char[]>(size);
     while (size_t got = CO_TRY(co_await body.read_some({buffer.get(), size}))) {
       CO_TRY(co_await response_.write({buffer.get(), got}));

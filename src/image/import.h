@@ -22,7 +22,7 @@ struct ConfigChanges {
 void apply(const ConfigChanges& changes, ImageConfig& config);
 
 struct ImportOptions {
-  std::string source;              // path of a directory or an archive
+  std::string source;              // path of a directory or an archive; "-" is standard input
   std::vector<std::string> names;  // none: those that the archive has, else one made from the path
   ImageConfig config;              // for a source that has none of its own
   ConfigChanges changes;
@@ -44,7 +44,8 @@ struct Imported {
   uint64_t devices = 0, xattrs = 0;  // left out
 };
 
-// As root, with one thread. load_libraries() comes first.
-Result<Imported> import_image(Store& store, const ImportOptions& options, const ImportWatch& watch);
+// One for each image in the source. As root, with one thread. load_libraries() comes first.
+Result<std::vector<Imported>> import_images(Store& store, const ImportOptions& options,
+                                            const ImportWatch& watch);
 
 }  // namespace osb::image

@@ -21,6 +21,7 @@ namespace osb::image {
   X(archive_read_new)                        \
   X(archive_read_free)                       \
   X(archive_read_open)                       \
+  X(archive_read_open2)                      \
   X(archive_read_support_filter_gzip)        \
   X(archive_read_support_filter_xz)          \
   X(archive_read_support_filter_zstd)        \

@@ -35,7 +35,12 @@ class Writer {
     std::ranges::sort(names);
     for (const std::string& name : names) {
       std::string below = path.empty() ? name : path + "/" + name;
-      TRY(in_context(below, node(dir, name, below, depth)));
+      auto done = node(dir, name, below, depth);
+      if (done) continue;
+      // The deepest name says it all.
+      if (!failed_) done = in_context(below, std::move(done));
+      failed_ = true;
+      return done;
     }
     return {};
   }
@@ -131,6 +136,7 @@ class Writer {
   std::unique_ptr<struct archive_entry, decltype(lib_.archive_entry_free)> entry_;
   std::map<std::pair<dev_t, ino_t>, std::string> links_;
   std::string buffer_ = std::string(kBlock, '\0');
+  bool failed_ = false;
 };
 
 [[noreturn]] void run_packer(int directory, int stream, int errors, pid_t parent) {

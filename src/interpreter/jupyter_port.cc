@@ -12,13 +12,14 @@ constexpr int kBacklog = 32;
 
 }  // namespace
 
-JupyterPort::JupyterPort(execd::Core& core)
+JupyterPort::JupyterPort(execd::Core& core, bool configured)
     : core_(core),
+      configured_(configured),
       server_(core.executor, [](http::Request& q, http::ResponseWriter& r) { return answer(q, r); }) {}
 
 io::Task<> JupyterPort::run() {
   if (!core_.ready.is_set()) co_await core_.ready.wait();
-  if (!core_.env.get("JUPYTER_HOST").empty()) co_return;
+  if (configured_ || !core_.env.get("JUPYTER_HOST").empty()) co_return;
   uint16_t port = parse_number<uint16_t>(core_.env.get("JUPYTER_PORT")).value_or(kDefaultPort);
   auto listener = io::listen_tcp("127.0.0.1", port, kBacklog);
   if (!listener) {

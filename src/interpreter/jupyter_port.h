@@ -10,7 +10,8 @@ namespace osb::interpreter {
 
 class JupyterPort {
  public:
-  explicit JupyterPort(execd::Core& core);
+  // With a notebook server that was named on the command line the port is its.
+  JupyterPort(execd::Core& core, bool configured);
   // Listens as soon as the sandbox's environment is known. A port that somebody else has is left to them.
   io::Task<> run();
 
@@ -18,6 +19,7 @@ class JupyterPort {
   static io::Task<> answer(http::Request& request, http::ResponseWriter& response);
 
   execd::Core& core_;
+  bool configured_;
   http::Server server_;
 };
 

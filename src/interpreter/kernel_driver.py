@@ -80,6 +80,7 @@ class Kernel:
         self.pipes = {out: "stdout", err: "stderr"}
         self.buffer = b""
         self.number = 0
+        self.modules = []
         self.stray = {"stdout": b"", "stderr": b""}
         self.ready = self.next_frame(time.monotonic() + 30, Cell())
 
@@ -99,6 +100,9 @@ class Kernel:
         deadline = time.monotonic() + timeout
         while cell.done is None:
             frame = self.next_frame(deadline, cell)
+            if frame["op"] == "modules":
+                self.modules += frame["names"]
+                continue
             assert frame.get("id") == f"r{self.number}", frame
             if frame["op"] == "done":
                 cell.done = frame

@@ -7,12 +7,14 @@
 
 #include "base/log.h"
 #include "base/strings.h"
+#include "execd/paths.h"
 
 namespace osb::interpreter {
 namespace {
 
 constexpr size_t kReadSize = 64 * 1024;
 constexpr size_t kMaxLastWords = 2048;
+constexpr auto kExitDelay = std::chrono::milliseconds(200);
 constexpr auto kIdlePause = std::chrono::milliseconds(5);
 constexpr unsigned kToProcessGroup = 1u << 2;  // PIDFD_SIGNAL_PROCESS_GROUP
 
@@ -30,6 +32,23 @@ Result<void> assign(io::asio::posix::stream_descriptor& pipe, Fd fd) {
   return {};
 }
 
+// struct pidfd_info of newer kernels, as far as it is needed.
+struct PidfdInfo {
+  uint64_t mask, cgroup;
+  uint32_t pid, tgid, ppid, ids[8];
+  int32_t exit_code;
+};
+constexpr unsigned long kPidfdGetInfo = _IOWR(0xFF, 11, PidfdInfo);
+constexpr uint64_t kPidfdInfoExit = 1 << 3;
+
+// How a process ended that is no child of execd. Nothing when the kernel cannot tell (yet).
+std::optional<execd::ExitStatus> exit_status(int pidfd) {
+  PidfdInfo info{};
+  info.mask = kPidfdInfoExit;
+  if (::ioctl(pidfd, kPidfdGetInfo, &info) < 0 || !(info.mask & kPidfdInfoExit)) return std::nullopt;
+  return execd::ExitStatus(info.exit_code);
+}
+
 }  // namespace
 
 Result<std::shared_ptr<ProcessKernel>> ProcessKernel::adopt(execd::Core& core, KernelEnds ours) {
@@ -43,32 +62,64 @@ Result<std::shared_ptr<ProcessKernel>> ProcessKernel::adopt(execd::Core& core, K
 }
 
 Result<std::shared_ptr<ProcessKernel>> ProcessKernel::start(execd::Core& core, const KernelStart& start) {
-  int source = TRY(kernel_source_file(*start.language));
   KernelChannel channel = TRY(KernelChannel::create());
-  execd::SpawnRequest request;
-  request.program = start.program;
-  request.argv = {std::string(split(start.language->interpreters, ' ').front())};
-  request.argv.insert(request.argv.end(), start.language->arguments.begin(), start.language->arguments.end());
-  request.env = start.env.block();
-  request.cwd = start.cwd;
-  request.out = channel.theirs.out.get();
-  request.err = channel.theirs.err.get();
-  request.more = {{channel.theirs.socket.get(), 3}, {source, 4}};
-  request.credentials = core.identity;
-  auto pid = execd::spawn(request);
-  if (!pid) return osb::fail(code_from_errno(pid.error().code), pid.error().message);
   auto self = TRY(adopt(core, std::move(channel.ours)));
-  self->pid_ = *pid;
-  core.reaper.watch(*pid, [self](execd::ExitStatus status) {
-    self->pid_ = -1;
-    self->on_exit(status.text());
-  });
+  self->launch(start, channel.theirs);
   return self;
 }
 
+execd::SpawnRequest KernelStart::request() const {
+  execd::SpawnRequest request;
+  request.program = program;
+  request.argv = {std::string(execd::base_name(program))};
+  request.argv.insert(request.argv.end(), language->arguments.begin(), language->arguments.end());
+  request.env = env;
+  request.cwd = cwd;
+  return request;
+}
+
+void ProcessKernel::launch(const KernelStart& start, const KernelEnds& theirs) {
+  auto source = kernel_source_file(*start.language);
+  if (!source) return end("the kernel could not start: " + source.error().message);
+  execd::SpawnRequest request = start.request();
+  request.out = theirs.out.get();
+  request.err = theirs.err.get();
+  request.more = {{theirs.socket.get(), 3}, {*source, 4}};
+  request.credentials = core_.identity;
+  auto pid = execd::spawn(request);
+  if (!pid) return end("the kernel could not start: " + pid.error().message);
+  pid_ = *pid;
+  auto self = shared_from_this();
+  core_.reaper.watch(pid_, [self](execd::ExitStatus status) {
+    self->pid_ = -1;
+    self->on_exit(status.text());
+  });
+  if (ended_) signal(SIGKILL);
+}
+
 void ProcessKernel::set_process(pid_t pid) {
+  Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (!pidfd.valid() || !assign(pidfd_, std::move(pidfd))) return;  // it has ended: its socket tells
   pid_ = pid;
-  pidfd_ = Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  if (ended_) return signal(SIGKILL);
+  core_.tasks.spawn(watch_process(shared_from_this()));
+  if (std::exchange(interrupt_pending_, false)) signal(SIGINT);
+}
+
+io::Task<> ProcessKernel::watch_process(std::shared_ptr<ProcessKernel> self) {
+  if (!co_await io::wait_readable(self->pidfd_)) co_return;
+  // The status is there when its parent has reaped it, a moment later.
+  std::optional<execd::ExitStatus> status;
+  for (int tries = 0; !status && tries < 5 && self->pidfd_.is_open(); ++tries) {
+    if (tries > 0) co_await io::sleep_for(std::chrono::milliseconds(1));
+    status = exit_status(self->pidfd_.native_handle());
+  }
+  self->on_exit(status ? status->text() : "it exited or was killed");
+}
+
+void ProcessKernel::interrupt() {
+  if (pid_ > 1) return signal(SIGINT);
+  interrupt_pending_ = !ended_;
 }
 
 void ProcessKernel::listen(std::weak_ptr<KernelListener> listener) {
@@ -115,7 +166,7 @@ io::Task<> ProcessKernel::read_frames(std::shared_ptr<ProcessKernel> self) {
     }
   }
   // Its process usually ends at the same moment, and how it ended is the better reason.
-  co_await io::sleep_for(std::chrono::milliseconds(self->pidfd_.valid() ? 0 : 200));
+  if (!self->ended_) co_await io::sleep_for(kExitDelay);
   self->on_exit("it closed its channel");
 }
 
@@ -221,10 +272,11 @@ void ProcessKernel::end(std::string reason) {
 
 void ProcessKernel::signal(int number) {
   if (pid_ <= 1) return;
-  if (pidfd_.valid()) {
-    long sent = ::syscall(SYS_pidfd_send_signal, pidfd_.get(), number, nullptr, kToProcessGroup);
+  if (pidfd_.is_open()) {
+    int pidfd = pidfd_.native_handle();
+    long sent = ::syscall(SYS_pidfd_send_signal, pidfd, number, nullptr, kToProcessGroup);
     if (sent == 0 || errno == ESRCH) return;
-    if (::syscall(SYS_pidfd_send_signal, pidfd_.get(), 0, nullptr, 0) != 0) return;  // it has ended
+    if (::syscall(SYS_pidfd_send_signal, pidfd, 0, nullptr, 0) != 0) return;  // it has ended
   }
   ::kill(-pid_, number);
 }
@@ -236,6 +288,7 @@ void ProcessKernel::destroy() {
   boost::system::error_code ignored;
   out_.close(ignored);
   err_.close(ignored);
+  pidfd_.close(ignored);
 }
 
 }  // namespace osb::interpreter

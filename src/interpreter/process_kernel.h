@@ -17,24 +17,28 @@ namespace osb::interpreter {
 struct KernelStart {
   const Language* language = nullptr;
   std::string program;
-  execd::Environment env;
+  std::vector<std::string> env;  // "NAME=value"
   std::string cwd;
+
+  // Everything but descriptors and user.
+  execd::SpawnRequest request() const;
+  bool operator==(const KernelStart&) const = default;
 };
 
 class ProcessKernel final : public Kernel, public std::enable_shared_from_this<ProcessKernel> {
  public:
   // Starts the interpreter; the kernel is ready a while later.
   static Result<std::shared_ptr<ProcessKernel>> start(execd::Core& core, const KernelStart& start);
-  // A kernel that somebody else starts at the other ends of `ours`.
+  // A kernel whose process follows: somebody gives it the other ends.
   static Result<std::shared_ptr<ProcessKernel>> adopt(execd::Core& core, KernelEnds ours);
-  // Of an adopted kernel, once it is known. The process must not be a child of execd.
+  // Starts the process of an adopted kernel. A failure is how the kernel ends.
+  void launch(const KernelStart& start, const KernelEnds& theirs);
+  // The process of an adopted kernel, which is nobody's child that execd could wait for.
   void set_process(pid_t pid);
-  // The adopted kernel could not be started after all.
-  void fail(std::string reason) { end(std::move(reason)); }
 
   void listen(std::weak_ptr<KernelListener> listener) override;
   void run(std::string_view id, std::string_view code) override;
-  void interrupt() override { signal(SIGINT); }
+  void interrupt() override;
   void destroy() override;
   bool ended() const { return ended_.has_value(); }
   bool ready() const { return ready_; }
@@ -43,9 +47,14 @@ class ProcessKernel final : public Kernel, public std::enable_shared_from_this<P
   using Pipe = io::asio::posix::stream_descriptor;
 
   ProcessKernel(execd::Core& core, io::Socket socket)
-      : core_(core), socket_(std::move(socket)), out_(core.executor), err_(core.executor) {}
+      : core_(core),
+        socket_(std::move(socket)),
+        out_(core.executor),
+        err_(core.executor),
+        pidfd_(core.executor) {}
   static io::Task<> read_output(std::shared_ptr<ProcessKernel> self, Stream stream);
   static io::Task<> read_frames(std::shared_ptr<ProcessKernel> self);
+  static io::Task<> watch_process(std::shared_ptr<ProcessKernel> self);
   static io::Task<> write_frame(std::shared_ptr<ProcessKernel> self, std::string frame);
   Pipe& pipe(Stream stream) { return stream == Stream::out ? out_ : err_; }
   bool on_bytes(std::string_view bytes);
@@ -60,8 +69,9 @@ class ProcessKernel final : public Kernel, public std::enable_shared_from_this<P
   execd::Core& core_;
   io::Socket socket_;
   Pipe out_, err_;
-  pid_t pid_ = -1;  // -1 when unknown or reaped
-  Fd pidfd_;        // of an adopted one
+  pid_t pid_ = -1;                            // -1 when unknown or reaped
+  io::asio::posix::stream_descriptor pidfd_;  // of one that is no child of execd
+  bool interrupt_pending_ = false;            // asked for before the process was known
   bool ready_ = false;
   bool busy_ = false;  // a cell runs
   std::optional<std::string> ended_;

@@ -210,6 +210,18 @@ class PythonKernel(unittest.TestCase):
         self.run_cell("from __future__ import annotations")
         self.assertEqual(self.value("def g(a: undefined_name): pass\ng.__annotations__['a']"), "'undefined_name'")
 
+    def test_tells_what_was_imported(self):
+        fresh = Kernel("python", cwd=self.directory.name)
+        try:
+            with open(os.path.join(self.directory.name, "mine.py"), "w") as file:
+                file.write("x = 1")
+            fresh.run("import fractions, mine")
+            fresh.run("1")
+            self.assertIn("fractions", fresh.modules)
+            self.assertNotIn("mine", fresh.modules)
+        finally:
+            fresh.close()
+
     def test_ends_with_its_channel(self):
         fresh = Kernel("python")
         fresh.socket.close()

@@ -170,21 +170,32 @@ Task<Result<void>> Lifecycle::remove_locked(std::string id, std::string_view rea
   if (!row) co_return Result<void>();
   if (row->status.state != State::stopping) {
     forget(id);
-    CO_TRY(store_.sandboxes().set_status(
-        id, {State::stopping, std::string(reason), "The sandbox is being removed.", clock_.now()}));
+    auto noted = store_.sandboxes().set_status(
+        id, {State::stopping, std::string(reason), "The sandbox is being removed.", clock_.now()});
+    // It may be this very sandbox that has filled the disk: nothing can be noted before it is gone.
+    if (!noted && noted.error().code != Code::exhausted) co_return std::unexpected(noted.error());
   } else {
     reason = row->status.reason;  // an unfinished removal keeps its cause
   }
   CO_TRY(co_await destroy_in_time(runtime_, id));
-  auto transaction = CO_TRY(store_.begin());
-  CO_TRY(store_.sandboxes().remove(id));
-  CO_TRY(store_.outputs().remove(id));
+  auto removed = remove_row(id, reason);
+  // Its files go after it, and with them the disk gets room again.
+  for (int tries = 0; !removed && removed.error().code == Code::exhausted && tries < 100; ++tries) {
+    co_await io::sleep_for(milliseconds(50));
+    removed = remove_row(id, reason);
+  }
+  if (removed) log::info("sandbox removed", {{"id", id}, {"reason", reason}});
+  co_return removed;
+}
+
+Result<void> Lifecycle::remove_row(const std::string& id, std::string_view reason) {
+  auto transaction = TRY(store_.begin());
+  TRY(store_.sandboxes().remove(id));
+  TRY(store_.outputs().remove(id));
   bool expired = reason == "EXPIRED";
-  CO_TRY(store_.events().add(id, {clock_.now(), expired ? "Expired" : "Deleted",
-                                  expired ? "EXPIRED: its time was up" : "DELETED: at a client's request"}));
-  CO_TRY(transaction.commit());
-  log::info("sandbox removed", {{"id", id}, {"reason", reason}});
-  co_return Result<void>();
+  TRY(store_.events().add(id, {clock_.now(), expired ? "Expired" : "Deleted",
+                               expired ? "EXPIRED: its time was up" : "DELETED: at a client's request"}));
+  return transaction.commit();
 }
 
 ApiResult<store::Sandbox> Lifecycle::patch_metadata(const std::string& id, const api::MetadataPatch& patch) {

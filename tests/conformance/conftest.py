@@ -19,6 +19,9 @@ os.environ.pop("OPENSANDBOX_DISABLE_METRICS", None)
 for name in ("OPEN_SANDBOX_API_KEY", "OPEN_SANDBOX_DOMAIN"):
     os.environ.pop(name, None)
 
+# Suites of their own, in folders of their own.
+collect_ignore = ["execd", "javascript", "java"]
+
 SLEEPER = ["tail", "-f", "/dev/null"]
 
 
@@ -118,3 +121,10 @@ def recorded(request, service):
         made.recorder = recorder
         yield made
         made.finish()
+
+
+@pytest.fixture(params=["sync", "async"])
+def interpreter_sdk(request, interpreter_service):
+    made = Sdk(request.param, f"{interpreter_service.address[0]}:{interpreter_service.address[1]}")
+    yield made
+    made.finish()

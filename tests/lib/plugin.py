@@ -10,6 +10,8 @@ import pytest
 
 from . import leaks
 from .api import Api
+from .interpreter import NAME as INTERPRETER
+from .interpreter import image_root
 from .service import ALIVE, Service
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -89,6 +91,17 @@ def api(service):
 @pytest.fixture(scope="session")
 def keyed_service(bin_dir, request):
     return shared_service(request, bin_dir, api_key="a-key-for-tests-0123456789")
+
+
+@pytest.fixture(scope="session")
+def interpreter_service(bin_dir, request):
+    """A service that has the code interpreter image; skips when nobody built that."""
+    return shared_service(request, bin_dir, images={INTERPRETER: str(image_root())})
+
+
+@pytest.fixture(scope="session")
+def interpreter_api(interpreter_service):
+    return Api(interpreter_service)
 
 
 def shared_service(request, bin_dir, **options):

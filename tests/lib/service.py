@@ -25,7 +25,7 @@ ALIVE = []
 
 
 class Service:
-    def __init__(self, bin_dir, *, api_key="", server=None, native=None, images=None, env=None):
+    def __init__(self, bin_dir, *, api_key="", server=None, native=None, images=None, aliases=None, env=None):
         self.bin_dir = Path(bin_dir).resolve()
         self.directory = Path(tempfile.mkdtemp(prefix="osb-test-", dir=STATE_PARENT))
         self.directory.chmod(0o755)  # the server is not root and has to reach its state below
@@ -42,6 +42,7 @@ class Service:
             "runtime": {"type": "native"},
             "native": {"state_dir": str(self.state_dir), **(native or {})},
             "native.images": images or {},
+            "native.image_aliases": aliases or {},
         }
         self.config_path.write_text(to_toml(sections), encoding="utf-8")
         ALIVE.append(self)

@@ -25,6 +25,7 @@ running = False  # a cell is being executed: SIGINT is for it
 alone = False  # a forked child of the kernel: nobody reads its frames
 loop = None  # asyncio's, once a cell has awaited something
 future_flags = 0
+known_modules = 0  # how many modules execd has been told of
 namespace = {}
 cells = {}  # file name -> source, for tracebacks
 last_value = None  # what `_` was set to; a `_` of the user's own stays
@@ -97,11 +98,14 @@ def read_exactly(size):
 
 
 def receive():
-    """The next request as a dict, or None at the end. execd writes compact objects whose values are strings."""
+    """The next request, or None at the end."""
     head = read_exactly(4)
     body = head and read_exactly(int.from_bytes(head, "big"))
-    if not body:
-        return None
+    return decode(body) if body else None
+
+
+def decode(body):
+    """execd writes compact objects whose values are strings."""
     text, at, out = body.decode(), 1, {}
     while text[at] == '"':
         key, at = scanstring(text, at + 1)
@@ -315,6 +319,25 @@ def set_up():
     _signal.signal(_signal.SIGINT, on_interrupt)
 
 
+def shareable(name):
+    """True for modules of Python and of installed packages, not for files of the user's own."""
+    module = sys.modules[name]
+    path = getattr(getattr(module, "__spec__", None), "origin", None) or ""
+    installed = "/site-packages/" in path or "/dist-packages/" in path or path.startswith(os.path.dirname(os.__file__) + "/")
+    return installed and not name.startswith("__") and " " not in name
+
+
+def tell_modules():
+    """Says what has been imported since the last time, in that order: later contexts may start with it."""
+    global known_modules
+    if len(sys.modules) == known_modules:
+        return
+    names = [name for name in list(sys.modules)[known_modules:] if shareable(name)]
+    known_modules = len(sys.modules)
+    if names:
+        send("modules", names=names)
+
+
 def next_request():
     if loop is not None:
         keep_loop_running()
@@ -322,8 +345,9 @@ def next_request():
 
 
 def serve():
-    global count, run_id
+    global count, run_id, known_modules
     set_up()
+    known_modules = len(sys.modules)
     send("ready", language="python", version="%d.%d.%d" % sys.version_info[:3])
     while True:
         request = next_request()
@@ -337,8 +361,12 @@ def serve():
         if alone:
             break
         send("done", id=run_id, count=count)
+        tell_modules()
     flush()
     os._exit(0)
 
 
+if sys.argv[1:] == ["parent"]:
+    load("python_parent")
+    be_parent()
 serve()
