@@ -17,6 +17,8 @@
 #include "base/strings.h"
 #include "cli/machine_probe.h"
 #include "cli/probe_tools.h"
+#include "launcher/disk.h"
+#include "sys/cgroup.h"
 
 namespace osb::cli {
 namespace {
@@ -152,6 +154,19 @@ Result<std::string> freeze_and_kill(const Machine&) {
   return "a whole sandbox stops or ends at once";
 }
 
+Result<std::string> disk_limit(const Machine&) {
+  if (const char* why = launcher::disk_obstacle()) return fail(Code::unsupported, why);
+  return "a file system per sandbox, on a loop device";
+}
+
+Result<std::string> speed_limit(const Machine&) {
+  auto layout = TRY(sys::CgroupLayout::detect());
+  if (layout.io.version == sys::Controller::Version::none) return fail(Code::unsupported, "no io controller");
+  if (layout.io.version == sys::Controller::Version::v1)
+    return fail(Code::unsupported, "reads only: version 1 does not see writes through the page cache");
+  return "reads and writes, through version 2";
+}
+
 constexpr Probe kProbes[] = {
     {"cgroup placement", Need::required, placement, "a sandbox has no identity that survives a restart",
      "mount version 2: mount -t cgroup2 none /sys/fs/cgroup/unified; Linux 5.7 or newer; run as root"},
@@ -164,6 +179,10 @@ constexpr Probe kProbes[] = {
     {"process limit", Need::wanted, limit<kPids>,
      "a fork bomb in one sandbox can fill the host's process table",
      "a cgroup pids controller, delegated to root here"},
+    {"disk limit", Need::note, disk_limit, "sandboxes that ask for a disk limit are refused",
+     "apt-get install e2fsprogs; a kernel with loop devices"},
+    {"disk speed limit", Need::note, speed_limit, "sandboxes that ask for io-write are refused",
+     "the io controller of cgroup version 2 (boot with systemd.unified_cgroup_hierarchy=1)"},
 };
 
 }  // namespace

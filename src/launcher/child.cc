@@ -22,6 +22,7 @@
 #include "sys/caps.h"
 #include "sys/mount.h"
 #include "sys/seccomp.h"
+#include "sys/weakening.h"
 
 namespace osb::launcher {
 namespace {
@@ -420,9 +421,11 @@ void run_child(const ChildOrder& order) {
   must(order, Stage::pivot, pivot(builder.root));
   must(order, Stage::descriptors, arrange_descriptors(order));
   must(order, Stage::limits, set_limits(order));
-  // Without keyrings in the kernel there is none to inherit either.
   int keyring = check_call(::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr));
-  must(order, Stage::session_keyring, keyring == -ENOSYS || keyring == -EOPNOTSUPP ? 0 : keyring);
+  must(order, Stage::session_keyring,
+       sys::tolerate(keyring, {ENOSYS, EOPNOTSUPP},
+                     sys::Weakening{"a session keyring of its own",
+                                    "a kernel without keyrings has none that could be inherited"}));
   ::umask(022);
 
   // From here on: every capability, but only within the sandbox's user namespace, which owns none of the

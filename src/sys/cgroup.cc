@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/strings.h"
+#include "sys/weakening.h"
 
 namespace osb::sys {
 namespace {
@@ -219,11 +220,13 @@ Result<CgroupHandles> CgroupTree::create(const std::string& id, const CgroupLimi
     bool v1 = layout_.memory.version == Version::v1;
     std::string group = path(layout_.memory.mount, id);
     TRY(apply(group, v1 ? "memory.limit_in_bytes" : "memory.max", *limits.memory_bytes));
-    // Without this a limited sandbox would push its excess into swap. Absent where swap is not accounted.
-    if (v1)
-      (void)apply(group, "memory.memsw.limit_in_bytes", *limits.memory_bytes);
-    else
-      (void)apply(group, "memory.swap.max", 0);
+    // Without this a limited sandbox would push its excess into swap.
+    auto swap = v1 ? apply(group, "memory.memsw.limit_in_bytes", *limits.memory_bytes)
+                   : apply(group, "memory.swap.max", 0);
+    TRY(tolerate(
+        std::move(swap), {Code::not_found},
+        Weakening{"a limit on swapped memory",
+                  "a kernel that does not account swap; memory itself is limited, and isolation says so"}));
   }
   if (limits.cpu_millis) {
     int64_t quota = *limits.cpu_millis * kCpuPeriodMicros / 1000;

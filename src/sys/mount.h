@@ -19,8 +19,8 @@ int idmap_mount(int mount, int user_namespace);
 // Turns MOUNT_ATTR_* flags on, for `mount` and everything below it. 0 or -errno.
 int restrict_mount(int mount, uint64_t attributes);
 
-// Makes one attached mount read-only, given an open directory at its root; what lies below stays as it is. 0 or
-// -errno.
+// Makes one attached mount read-only, given an open directory at its root; what lies below stays as it is. 0
+// or -errno.
 int seal_mount(int root);
 
 // One option of a file system to be mounted.

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 from conftest import Sdk
 from lib.api import Api
+from lib.waiting import wait_for
 from opensandbox.exceptions import SandboxApiException, SandboxException
 from opensandbox.models.sandboxes import SandboxFilter
 
@@ -72,6 +73,27 @@ def test_pause_resume_and_connect_again(sdk):
         sdk.go(sdk.Sandbox.resume(sandbox.id, connection_config=sdk.config()))
     sdk.go(again.close())
     sdk.go(other.close())
+
+
+def test_limits_are_the_true_ones(sdk):
+    sandbox = sdk.create(resource={"cpu": "1", "memory": "256Mi", "disk": "64Mi"})
+    assert sdk.run(sandbox, "nproc").logs.stdout[0].text == "1"
+    assert "262144 kB" in sdk.run(sandbox, "head -1 /proc/meminfo").logs.stdout[0].text
+    full = sdk.run(sandbox, "head -c 100M /dev/zero > /root/x")
+    assert "No space left" in "".join(line.text for line in full.logs.stderr)
+    with pytest.raises(SandboxException) as caught:
+        sdk.create(resource={"cpu": "1", "memory": "lots"})
+    assert "resourceLimits.memory" in str(caught.value)
+
+
+def test_ends_are_the_true_ones(sdk):
+    waiter = ["sh", "-c", "until [ -e /tmp/go ]; do sleep 0.02; done; exit $(cat /tmp/go)"]
+    for code, state, reason in ((0, "Terminated", "ENTRYPOINT_EXITED"), (7, "Failed", "ENTRYPOINT_FAILED")):
+        sandbox = sdk.create(entrypoint=waiter)
+        sdk.run(sandbox, f"echo {code} > /tmp/x; mv /tmp/x /tmp/go")
+        wait_for(lambda sandbox=sandbox, state=state: sdk.go(sandbox.get_info()).status.state == state, 5, "it ends")
+        status = sdk.go(sandbox.get_info()).status
+        assert status.reason == reason and str(code) in status.message
 
 
 def test_endpoint(sdk, service):

@@ -88,14 +88,23 @@ def test_refused_in_the_background(name, api, armed):
     probes.Verdict(name, status, api.download(armed.sandbox_id, "/tmp/background-out").decode().strip()).assert_refused()
 
 
-def test_refused_as_the_entrypoint(api, make_sandbox, probe_path):
+# What a create request may ask for changes what is mounted inside; what is refused must stay refused.
+SHAPES = {
+    "plain": {},
+    "limited": {"resourceLimits": {"memory": "512Mi", "cpu": "1", "disk": "64Mi", "nofile": "512"}},
+    "read-only": {"extensions": {"opensandbox.extensions.read-only-root": "true"}},
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_refused_as_the_entrypoint(api, make_sandbox, probe_path, shape):
     """The user's own first process has no more than any other."""
     script = (
         "until test -x /tmp/go; do sleep 0.02; done; "
         "for name in $(/tmp/go list | cut -f1); do /tmp/go run $name > /tmp/$name.out 2>&1; echo $? > /tmp/$name.status; done; "
         "touch /tmp/finished; exec tail -f /dev/null"
     )
-    sandbox_id = make_sandbox(entrypoint=["sh", "-c", script])["id"]
+    sandbox_id = make_sandbox(entrypoint=["sh", "-c", script], **SHAPES[shape])["id"]
     api.upload(sandbox_id, "/tmp/probe", probe_path.read_bytes(), mode=755)
     api.run(sandbox_id, "mv /tmp/probe /tmp/go")  # there as a whole or not at all
     assert api.run(sandbox_id, "until test -e /tmp/finished; do sleep 0.05; done", timeout=120000, client_timeout=130).exit_code == 0

@@ -2,9 +2,25 @@
 
 #include <unistd.h>
 
+#include "base/fd.h"
+#include "base/strings.h"
 #include "launcher/disk.h"
 
 namespace osb::runtime {
+namespace {
+
+bool has_swap() {
+  std::string text = read_file("/proc/swaps").value_or("");
+  return split(trim(text), '\n').size() > 1;  // the first line is a heading
+}
+
+bool limits_swap(const sys::CgroupLayout& cgroups) {
+  bool v1 = cgroups.memory.version == sys::Controller::Version::v1;
+  // Version 2 has the file in every group but the root, and only with accounting.
+  return !v1 || ::access((cgroups.memory.mount + "/memory.memsw.limit_in_bytes").c_str(), F_OK) == 0;
+}
+
+}  // namespace
 
 Isolation native_isolation(const sys::CgroupLayout& cgroups) {
   using Version = sys::Controller::Version;
@@ -29,6 +45,8 @@ Isolation native_isolation(const sys::CgroupLayout& cgroups) {
     miss("the speed of writes cannot be limited: that needs cgroup version 2");
   if (const char* why = launcher::disk_obstacle())
     miss(std::string("the size of the disk cannot be limited: ") + why);
+  if (cgroups.memory.version != Version::none && has_swap() && !limits_swap(cgroups))
+    miss("memory that is swapped out is not limited: the kernel does not account swap");
   if (::access("/proc/keys", F_OK) < 0) miss("the kernel has no keyrings; there are none to separate");
   return out;
 }
