@@ -34,6 +34,8 @@ TITLES = [
     ("service.memory_fresh", "service memory, fresh (RSS)", None, None),
     ("service.memory", "service memory, after the load (RSS)", None, None),
     ("service.memory_pss", "service memory, after the load (PSS)", None, None),
+    ("unpack.plain", "import of a tar archive, 96 MB, 4,000 files", "tar.plain", None),
+    ("unpack.gzip", "  the same, gzip", "tar.gzip", None),
     ("sandbox.memory.10", "idle sandbox, at 10", None, None),
     ("sandbox.memory.100", "idle sandbox, per 100 more", None, None),
     ("sandbox.memory.1000", "idle sandbox, up to 1,000", None, None),

@@ -28,8 +28,6 @@ async def main():
         for language, cell in CELLS.items():
             run = await codes.run(cell, language=language)
             print(f"{language}: {run.result[0].text}")
-        run = await codes.run("cd /tmp && answer=42 && echo $answer", language=SupportedLanguage.BASH)
-        print(f"bash: {run.logs.stdout[0].text.strip()}")
 
         # The first cell's variables are still there; a context of its own does not have them.
         run = await codes.run("words")

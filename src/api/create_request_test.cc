@@ -279,6 +279,8 @@ TEST(CreateRules, WhatThisServerCannotDoIs400AndNamed) {
       {R"(,"extensions":{"access.renew.extend.seconds":"5m"})", "SANDBOX::INVALID_PARAMETER",
        "extend.seconds"},
       {R"(,"extensions":{"access.renew.extend.seconds":""})", "SANDBOX::INVALID_PARAMETER", "extend.seconds"},
+      {R"(,"extensions":{"opensandbox.extensions.read-only-root":"yes"})", "SANDBOX::INVALID_PARAMETER",
+       "extensions.opensandbox.extensions.read-only-root"},
       {R"(,"extensions":{"poolRef":" p "})", "SANDBOX::UNSUPPORTED", "extensions.poolRef"},
       {R"(,"lifecycle":{})", "SANDBOX::UNSUPPORTED", "lifecycle"},
       {R"(,"metadata":{"opensandbox.io/x":"1"})", "SANDBOX::INVALID_METADATA_LABEL", "opensandbox.io/x"},

@@ -11,6 +11,7 @@ namespace osb::api {
 namespace {
 
 constexpr std::string_view kExtensionPrefix = "opensandbox.extensions.";
+constexpr const char* kReadOnlyRoot = "opensandbox.extensions.read-only-root";
 constexpr std::string_view kEgressPrefix = "OPENSANDBOX_EGRESS_";
 // Settings of the egress process that a request may pass on; without a policy there is nothing to set.
 constexpr std::array<std::string_view, 11> kEgressKeys = {
@@ -27,6 +28,15 @@ constexpr std::array<std::string_view, 11> kEgressKeys = {
     "POLICY_FILE",
 };
 constexpr std::string_view kNotBuilt = "this server does not have this part yet";
+
+// Something that protects is not switched on by a word that was meant otherwise, nor left off by a misspelt
+// one.
+ApiResult<bool> wants_read_only_root(const CreateRequest& r) {
+  auto found = r.extensions.find(kReadOnlyRoot);
+  if (found == r.extensions.end()) return false;
+  if (found->second == "true" || found->second == "false") return found->second == "true";
+  return refuse(invalid_parameter("extensions." + std::string(kReadOnlyRoot), "must be true or false"));
+}
 
 ApiResult<> check_extensions(const CreateRequest& r) {
   auto found = r.extensions.find("access.renew.extend.seconds");
@@ -118,6 +128,7 @@ ApiResult<CreatePlan> check_create(CreateRequest request, const CreateRules& rul
   TRY(check_unbuilt_sources(request));
   if (request.metadata) TRY(check_metadata(*request.metadata));
   CreatePlan plan;
+  plan.read_only_root = TRY(wants_read_only_root(request));
   plan.platform = TRY(check_platform(request, rules));
   plan.timeout = TRY(check_timeout(request, rules));
   TRY(check_unbuilt_parts(request));

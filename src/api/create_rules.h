@@ -26,6 +26,7 @@ struct CreatePlan {
   std::map<std::string, std::string> extensions;  // those that are given back
   std::string platform;                           // "linux/amd64", or ""
   std::optional<seconds> timeout;                 // absent: never expires
+  bool read_only_root = false;
 };
 
 std::string_view host_arch();

@@ -180,9 +180,9 @@ Task<Result<void>> Api::remove(std::string id) {
   co_return Result<void>{};
 }
 
-Task<Result<http::ClientConnection>> Api::start_command(std::string id, std::string body) {
+Task<Result<http::ClientConnection>> Api::start_stream(std::string target, std::string body) {
   auto connection = CO_TRY(co_await connect());
-  auto request = head("POST", execd(id, "/command"));
+  auto request = head("POST", std::move(target));
   request.headers.set("Accept", "text/event-stream");
   request.headers.add("Content-Type", "application/json");
   CO_TRY(co_await connection.send_head(std::move(request), body.size()));
@@ -200,10 +200,26 @@ Task<Result<StreamEvent>> Api::run(std::string id, CommandRequest what, OutputSi
   bj::object body{{"argv", bj::array(what.argv.begin(), what.argv.end())}};
   if (!what.workdir.empty()) body["cwd"] = what.workdir;
   if (what.timeout) body["timeout"] = what.timeout->count();
-  auto connection = CO_TRY(co_await io::with_deadline(kFirstByteTime, "start the command",
-                                                      start_command(std::move(id), json::print(body))));
+  auto connection = CO_TRY(co_await io::with_deadline(
+      kFirstByteTime, "start the command", start_stream(execd(id, "/command"), json::print(body))));
+  co_return co_await follow(std::move(connection), EventParser(), std::move(sink));
+}
 
-  EventParser parser;
+Task<Result<StreamEvent>> Api::run_code(std::string id, std::string language, std::string code,
+                                        OutputSink sink) {
+  bj::object body{{"code", code}, {"context", {{"language", language}}}};
+  auto connection = CO_TRY(co_await io::with_deadline(kFirstByteTime, "start the cell",
+                                                      start_stream(execd(id, "/code"), json::print(body))));
+  co_return co_await follow(std::move(connection), EventParser(EventParser::Source::cell), std::move(sink));
+}
+
+Task<Result<void>> Api::interrupt(std::string id, std::string context) {
+  CO_TRY(co_await call("DELETE", execd(id, "/code?id=" + percent_encode(context)), "", kCallTime));
+  co_return Result<void>{};
+}
+
+Task<Result<StreamEvent>> Api::follow(http::ClientConnection connection, EventParser parser,
+                                      OutputSink sink) {
   std::array<char, 32768> buffer;
   for (;;) {
     size_t n = CO_TRY(co_await connection.body().read_some(buffer));

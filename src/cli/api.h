@@ -51,6 +51,10 @@ class Api {
   // Has no deadline of its own: the caller cancels it, or gives the command one. The last event is complete
   // or failed.
   Task<Result<StreamEvent>> run(std::string id, CommandRequest what, OutputSink sink);
+  // A cell in the default context of its language; otherwise as run(). The sink also gets the start, whose
+  // text is what to interrupt, and results.
+  Task<Result<StreamEvent>> run_code(std::string id, std::string language, std::string code, OutputSink sink);
+  Task<Result<void>> interrupt(std::string id, std::string context);
   // `mode` in octal digits as a decimal number: 755.
   Task<Result<void>> upload(std::string id, std::string path, int mode, std::string_view bytes);
 
@@ -59,7 +63,8 @@ class Api {
   Task<Result<json::bj::value>> call(std::string method, std::string target, std::string body,
                                      io::Duration limit);
   Task<Result<json::bj::value>> exchange(std::string method, std::string target, std::string body);
-  Task<Result<http::ClientConnection>> start_command(std::string id, std::string body);
+  Task<Result<http::ClientConnection>> start_stream(std::string target, std::string body);
+  Task<Result<StreamEvent>> follow(http::ClientConnection connection, EventParser parser, OutputSink sink);
   http::RequestHead head(std::string method, std::string target) const;
   std::string execd(const std::string& id, std::string_view route) const;
 

@@ -90,6 +90,44 @@ struct RawRun {
   }
 };
 
+struct RawRepl {
+  RawConnection connection;
+  std::string image = "host", language = "python", cpu, memory;
+  std::vector<std::string> env;
+
+  void options(CLI::App& app) {
+    connection.options(app);
+    app.add_option("IMAGE", image, "image of the sandbox")->capture_default_str();
+    app.add_option("-l,--language", language, "python, javascript, typescript, java, go or bash")
+        ->capture_default_str();
+    app.add_option("-e,--env", env,
+                   "NAME=value for the sandbox, or NAME to pass your own value on; repeatable")
+        ->take_all()
+        ->expected(1)
+        ->allow_extra_args(false);
+    app.add_option("--cpu", cpu, "CPU limit: cores (1.5) or thousandths of one (500m)");
+    app.add_option("--memory", memory, "memory limit: 256Mi, 1Gi");
+    app.footer(
+        "Reads cells from standard input, with a prompt when that is a terminal. What opens a bracket or a "
+        "block goes\n"
+        "on until it is closed; a Python block ends with a blank line. Ctrl-C interrupts the cell that runs, "
+        "Ctrl-D leaves\n"
+        "and removes the sandbox. Exit status: 0; 1 when the last cell of piped input failed; 125 when osb "
+        "itself failed.");
+  }
+
+  Result<ReplOptions> read() const {
+    ReplOptions repl;
+    repl.connection = TRY(connection.read());
+    repl.image = image;
+    repl.language = language;
+    for (const auto& text : env) repl.env.push_back(TRY(in_context("--env", parse_variable(text))));
+    repl.cpu = cpu;
+    repl.memory = memory;
+    return repl;
+  }
+};
+
 void store_options(CLI::App& app, ImageStore& store) {
   app.add_option("--config", store.config,
                  "the service's configuration file (default: $SANDBOX_CONFIG_PATH, else ~/.sandbox.toml)");
@@ -179,6 +217,10 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
   raw_run.options(*run);
   run->formatter(std::make_shared<RunHelp>());
 
+  CLI::App* repl = app.add_subcommand("repl", "a stateful prompt in a sandbox");
+  RawRepl raw_repl;
+  raw_repl.options(*repl);
+
   // One per subcommand: the parser applies environment variables to every subcommand, named or not.
   RawConnection to_ls, to_rm, to_doctor;
   CLI::App* ls = app.add_subcommand("ls", "list the sandboxes");
@@ -213,10 +255,10 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
   try {
     std::vector<std::string> reversed(ours.rbegin(), ours.rend());
     app.parse(std::move(reversed));
-  } catch (const CLI::ExtrasError& e) {
-    if (run->parsed()) return usage("the command comes after --: osb run IMAGE -- COMMAND...", "osb run");
-    return stopped(app, e, "osb");
   } catch (const CLI::ParseError& e) {
+    bool extras = dynamic_cast<const CLI::ExtrasError*>(&e) != nullptr;
+    if (extras && run->parsed())
+      return usage("the command comes after --: osb run IMAGE -- COMMAND...", "osb run");
     std::string see = "osb";
     for (const CLI::App* sub : app.get_subcommands()) {
       see += " " + sub->get_name();
@@ -235,6 +277,7 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
       return usage("no command; it comes after --: osb run IMAGE -- COMMAND...", "osb run");
     return finish(raw_run.read(std::move(*theirs)), "osb run");
   }
+  if (repl->parsed()) return finish(raw_repl.read(), "osb repl");
   if (images->parsed()) {
     auto command = raw_images.read();
     return command ? std::move(*command) : Command(usage(command.error().message, "osb images"));

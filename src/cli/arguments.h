@@ -27,6 +27,13 @@ struct RunOptions {
   bool keep = false;                                 // leave the sandbox there afterwards
 };
 
+struct ReplOptions {
+  Connection connection;
+  std::string image, language;
+  std::vector<Variable> env;
+  std::string cpu, memory;  // "" means the server's default
+};
+
 struct LsOptions {
   Connection connection;
   bool json = false;
@@ -95,9 +102,9 @@ struct PrintAndExit {
   int status = 0;
 };
 
-using Command =
-    std::variant<PrintAndExit, RunOptions, LsOptions, RmOptions, DoctorOptions, ImportImageOptions,
-                 LsImagesOptions, RmImagesOptions, ServerRoleOptions, ServeOptions, InitConfigOptions>;
+using Command = std::variant<PrintAndExit, RunOptions, ReplOptions, LsOptions, RmOptions, DoctorOptions,
+                             ImportImageOptions, LsImagesOptions, RmImagesOptions, ServerRoleOptions,
+                             ServeOptions, InitConfigOptions>;
 
 Command parse_osb_arguments(int argc, const char* const* argv);
 Command parse_server_arguments(int argc, const char* const* argv);

@@ -8,6 +8,7 @@
 #include "cli/doctor.h"
 #include "cli/images.h"
 #include "cli/init_config.h"
+#include "cli/repl.h"
 #include "cli/run.h"
 #include "cli/sandboxes.h"
 #include "cli/serve.h"
@@ -25,6 +26,7 @@ struct Execute {
     return what.status;
   }
   int operator()(RunOptions& options) const { return block_on(run_in_sandbox(std::move(options))); }
+  int operator()(ReplOptions& options) const { return block_on(run_repl(std::move(options))); }
   int operator()(LsOptions& options) const { return block_on(list_sandboxes(std::move(options))); }
   int operator()(RmOptions& options) const { return block_on(remove_sandboxes(std::move(options))); }
   int operator()(DoctorOptions& options) const {

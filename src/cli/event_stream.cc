@@ -14,8 +14,20 @@ namespace {
 
 constexpr size_t kMaxLine = 8 << 20;
 
-// Events of no interest here (init, ping, results of code) give nothing.
-Result<std::optional<StreamEvent>> parse_event(std::string_view line) {
+// A result as plain text. Something that has none, like a picture, is named by its types.
+std::string plain_text(const json::Field& results) {
+  if (auto text = results["text/plain"].string()) return *text;
+  if (auto text = results["text"].string()) return *text;
+  std::string types;
+  if (const auto* raw = results.raw(); raw && raw->is_object()) {
+    for (const auto& [type, value] : raw->as_object())
+      types += (types.empty() ? "" : ", ") + std::string(type);
+  }
+  return "<" + types + ">";
+}
+
+// Events of no interest here (ping, execution_count; of a command also its start) give nothing.
+Result<std::optional<StreamEvent>> parse_event(std::string_view line, EventParser::Source source) {
   auto value = TRY(json::parse(line));
   json::Issues issues;
   auto event = json::Field::root(value, issues, "event");
@@ -24,18 +36,24 @@ Result<std::optional<StreamEvent>> parse_event(std::string_view line) {
   std::optional<StreamEvent> out;
   if (type == "stdout" || type == "stderr") {
     auto kind = type == "stdout" ? StreamEvent::Kind::output : StreamEvent::Kind::errors;
-    if (!text.ends_with('\n')) text += '\n';  // an empty line comes as "\n", every other one without its end
-    out = {kind, text, ""};
+    // Of a command an empty line comes as "\n", every other one without its end.
+    if (source == EventParser::Source::command && !text.ends_with('\n')) text += '\n';
+    out = {kind, text, "", ""};
+  } else if (type == "init" && source == EventParser::Source::cell) {
+    out = {StreamEvent::Kind::started, text, "", ""};
+  } else if (type == "result" && source == EventParser::Source::cell) {
+    out = {StreamEvent::Kind::result, plain_text(event["results"]), "", ""};
   } else if (type == "execution_complete") {
-    out = {StreamEvent::Kind::complete, "", ""};
+    out = {StreamEvent::Kind::complete, "", "", ""};
   } else if (type == "error") {
     auto error = event["error"];
     auto lines = error["traceback"].string_list().value_or(std::vector<std::string>{});
     out = {StreamEvent::Kind::failed, error["evalue"].string().value_or(""),
-           lines.empty() ? "" : lines.back()};
+           lines.empty() ? "" : lines.back(), error["ename"].string().value_or("")};
+    out->traceback = std::move(lines);
   } else if (!type && event["code"].present()) {  // a failure after the head of the answer was out
     auto message = event["message"].string().value_or("");
-    out = {StreamEvent::Kind::failed, message, message};
+    out = {StreamEvent::Kind::failed, message, message, ""};
   }
   if (!issues.empty()) {
     const auto& issue = issues.list().front();
@@ -94,7 +112,7 @@ Result<std::vector<StreamEvent>> EventParser::feed(std::string_view bytes) {
     if (end == std::string_view::npos) break;
     bytes.remove_prefix(end + 1);
     if (!trim(line_).empty()) {
-      auto event = parse_event(line_);
+      auto event = parse_event(line_, source_);
       if (!event) return fail(Code::corrupt, "event stream: " + event.error().message);
       if (*event) events.push_back(std::move(**event));
     }

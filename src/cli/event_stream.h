@@ -1,7 +1,7 @@
 #pragma once
 
-// What execd says while a command runs: one JSON object per line, with blank lines between. Bytes go in as
-// they come.
+// What execd says while a command or a cell runs: one JSON object per line, with blank lines between. Bytes
+// go in as they come.
 
 #include <chrono>
 #include <optional>
@@ -14,18 +14,25 @@
 namespace osb::cli {
 
 struct StreamEvent {
-  enum class Kind { output, errors, failed, complete };
+  enum class Kind { started, output, errors, result, failed, complete };
   Kind kind = Kind::complete;
-  std::string text;  // output, errors: one line with its line end; failed: the value (an exit code, or words)
+  // started: the id; output, errors: one line with its line end, of a cell as it was written; result: as
+  // plain text; failed: the value (an exit code, or words)
+  std::string text;
   std::string detail;  // failed: for people, "signal: killed"
+  std::string name;    // failed, of a cell: the error's
+  std::vector<std::string> traceback{};
 };
 
 // Code::corrupt for bytes that are no event stream; Code::too_large for an endless line.
 class EventParser {
  public:
+  enum class Source { command, cell };
+  explicit EventParser(Source source = Source::command) : source_(source) {}
   Result<std::vector<StreamEvent>> feed(std::string_view bytes);
 
  private:
+  Source source_;
   std::string line_;
 };
 

@@ -30,6 +30,27 @@ void check(const std::vector<StreamEvent>& events) {
   EXPECT_EQ(events[3].detail, "exit status 3");
 }
 
+TEST(EventParser, Cells) {
+  EventParser parser(EventParser::Source::cell);
+  auto events = *parser.feed(
+      "{\"type\":\"init\",\"text\":\"0f3c\"}\n\n{\"type\":\"stdout\",\"text\":\"no end\"}\n\n"
+      "{\"type\":\"execution_count\",\"execution_count\":1}\n\n"
+      "{\"type\":\"result\",\"results\":{\"text\":\"4\",\"text/plain\":\"4\"}}\n\n"
+      "{\"type\":\"result\",\"results\":{\"image/png\":\"AAAA\",\"image/svg+xml\":\"<svg/>\"}}\n\n"
+      "{\"type\":\"error\",\"error\":{\"ename\":\"ValueError\",\"evalue\":\"no\",\"traceback\":[\"one\","
+      "\"two\"]}}\n\n");
+  ASSERT_EQ(events.size(), 5u);
+  EXPECT_EQ(events[0].kind, Kind::started);
+  EXPECT_EQ(events[0].text, "0f3c");
+  EXPECT_EQ(events[1].text, "no end");
+  EXPECT_EQ(events[2].kind, Kind::result);
+  EXPECT_EQ(events[2].text, "4");
+  EXPECT_EQ(events[3].text, "<image/png, image/svg+xml>");
+  EXPECT_EQ(events[4].kind, Kind::failed);
+  EXPECT_EQ(events[4].name, "ValueError");
+  EXPECT_THAT(events[4].traceback, ::testing::ElementsAre("one", "two"));
+}
+
 TEST(EventParser, WholeAndByteByByte) {
   EventParser whole;
   check(*whole.feed(kStream));

@@ -32,7 +32,8 @@ Result<Signals> Signals::create(io::Executor executor) {
 void Signals::drain() {
   signalfd_siginfo info{};
   while (::read(fd_.native_handle(), &info, sizeof info) == sizeof info) {
-    if (!first_) first_ = static_cast<int>(info.ssi_signo);
+    last_ = static_cast<int>(info.ssi_signo);
+    if (!first_) first_ = last_;
     ++count_;
   }
 }
@@ -51,6 +52,11 @@ int Signals::count() {
 std::optional<int> Signals::first() {
   drain();
   return first_;
+}
+
+std::optional<int> Signals::last() {
+  drain();
+  return last_;
 }
 
 Result<void> write_unless_signalled(int fd, std::string_view bytes, Signals& signals) {

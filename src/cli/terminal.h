@@ -21,6 +21,7 @@ class Signals {
   io::Task<> more_than(int count);
   int count();                                      // so far
   std::optional<int> first();                       // number of the first one
+  std::optional<int> last();                        // and of the latest
   int descriptor() { return fd_.native_handle(); }  // readable when a signal is pending
 
  private:
@@ -29,7 +30,7 @@ class Signals {
 
   io::asio::posix::stream_descriptor fd_;
   int count_ = 0;
-  std::optional<int> first_;
+  std::optional<int> first_, last_;
 };
 
 // Writes everything, however slow the reader. Code::cancelled when a signal comes first; Code::unavailable

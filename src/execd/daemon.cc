@@ -75,6 +75,11 @@ class Daemon {
     pty_routes_.add_to(api_.router());
     add_watch_route(api_.router(), core_, workers_);
     add_isolated_routes(api_.router());
+    if (options.native) {
+      api_.router().add("GET", "/entry/output", [this](http::Request&, http::ResponseWriter& r) {
+        return reply_json(r, entry_.output_json());
+      });
+    }
     command_routes_.also_interrupt([this](std::string id) { return interrupt_session(std::move(id)); });
   }
 

@@ -76,7 +76,16 @@ Result<EntryRequest> parse_entry(std::string_view frame) {
   return request;
 }
 
-Entry::Entry(Core& core) : core_(core), changed_(core.executor) { history_.push_back(state_json("waiting")); }
+std::string Entry::output_json() const {
+  std::string out = "{\"output\":";
+  json::append_string(out, output_->log().text());
+  return out + (output_->log().forgot() ? ",\"truncated\":true}" : ",\"truncated\":false}");
+}
+
+Entry::Entry(Core& core)
+    : core_(core), output_(std::make_shared<EntryOutput>(core.executor)), changed_(core.executor) {
+  history_.push_back(state_json("waiting"));
+}
 
 io::Task<> Entry::wait_beyond(size_t seen) {
   while (history_.size() <= seen) {
@@ -105,8 +114,10 @@ Result<void> Entry::start(EntryRequest request) {
   spawn_request.argv = std::move(request.argv);
   spawn_request.env = request.env.block();
   spawn_request.cwd = request.cwd;
-  spawn_request.out = STDOUT_FILENO;
-  spawn_request.err = STDERR_FILENO;
+  // Without a pipe its output is lost, which is no reason not to start it.
+  auto output = output_->open();
+  spawn_request.out = output ? output->get() : STDOUT_FILENO;
+  spawn_request.err = output ? output->get() : STDERR_FILENO;
   spawn_request.group = Group::session;
   spawn_request.credentials = core_.identity;
   auto pid = spawn(spawn_request);
@@ -119,6 +130,7 @@ Result<void> Entry::start(EntryRequest request) {
     return {};
   }
   pid_ = *pid;
+  if (output) core_.tasks.spawn(EntryOutput::read(output_));
   core_.reaper.watch(pid_, [this](ExitStatus status) { on_exit(status); });
   enter(State::running, state_json("running", ",\"pid\":" + std::to_string(pid_)));
   core_.ready.set();
@@ -128,10 +140,12 @@ Result<void> Entry::start(EntryRequest request) {
 void Entry::on_exit(ExitStatus status) {
   core_.ended = true;
   kill_all_others(pid_);
+  output_->drain();
   log::info("entry process ended", {{"how", status.text()}});
-  enter(State::ended,
-        state_json("ended", status.signalled() ? ",\"signal\":" + std::to_string(status.signal())
-                                               : ",\"exit_code\":" + std::to_string(status.api_code())));
+  std::string how = status.signalled() ? ",\"signal\":" + std::to_string(status.signal())
+                                       : ",\"exit_code\":" + std::to_string(status.api_code());
+  std::string output = output_json();
+  enter(State::ended, state_json("ended", how + "," + output.substr(1, output.size() - 2)));
 }
 
 }  // namespace osb::execd

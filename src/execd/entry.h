@@ -8,11 +8,14 @@
 //   {"version":1,"state":"running","pid":7}
 //   {"version":1,"state":"failed","path":"/nope","errno":2,"message":"exec /nope: No such file or directory"}
 //   {"version":1,"state":"ended","exit_code":0}   or   {"version":1,"state":"ended","signal":9}
+// Both forms of the last also have "output", the last part of what the process wrote, and "truncated" when
+// that is not all.
 
 #include <string>
 #include <vector>
 
 #include "execd/core.h"
+#include "execd/entry_log.h"
 
 namespace osb::execd {
 
@@ -34,6 +37,8 @@ class Entry {
   State state() const { return state_; }
   // Every state so far, oldest first.
   const std::vector<std::string>& history() const { return history_; }
+  // {"output":"...","truncated":false}: the last part of what the process has written so far.
+  std::string output_json() const;
   // Wakes when the history has grown beyond `seen`.
   io::Task<> wait_beyond(size_t seen);
   // Code::wrong_state unless waiting. A process that cannot be started is the state "failed", not an error.
@@ -47,6 +52,7 @@ class Entry {
   Core& core_;
   State state_ = State::waiting;
   pid_t pid_ = -1;
+  std::shared_ptr<EntryOutput> output_;
   std::vector<std::string> history_;
   io::Event changed_;
 };

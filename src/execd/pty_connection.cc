@@ -1,9 +1,8 @@
 #include "execd/pty_connection.h"
 
 #include "base/strings.h"
-#include "execd/exit_status.h"
+#include "execd/pty_frame.h"
 #include "http/websocket.h"
-#include "json/decode.h"
 #include "json/escape.h"
 
 namespace osb::execd {
@@ -153,26 +152,15 @@ io::Task<bool> Connection::on_binary(std::string_view data) {
 }
 
 io::Task<bool> Connection::on_text(std::string_view text) {
-  auto value = json::parse(text);
-  if (!value || !value->is_object()) co_return true;
-  json::Issues issues;
-  json::Field root = json::Field::root(*value, issues, "frame", json::Reading::exact);
-  std::string type = root["type"].string().value_or("");
-  if (type == "stdin") co_return co_await feed(root["data"].string().value_or(""));
-  if (type == "resize") {
-    int64_t columns = root["cols"].integer().value_or(0), rows = root["rows"].integer().value_or(0);
-    if (columns > 0 && rows > 0 && columns <= UINT16_MAX && rows <= UINT16_MAX) {
-      session_->resize({static_cast<uint16_t>(columns), static_cast<uint16_t>(rows)});
-    }
-    co_return true;
-  }
-  if (type == "signal") {
-    int number = signal_number(root["signal"].string().value_or(""));
-    if (number != 0) session_->signal(number);
-    co_return true;
-  }
-  std::string answer = type == "ping" ? "{\"type\":\"pong\"}\n"
-                                      : error_frame("INVALID_FRAME", "unknown frame type '" + type + "'");
+  pty::Frame frame = pty::parse_text_frame(text);
+  if (auto* input = std::get_if<pty::Input>(&frame)) co_return co_await feed(input->bytes);
+  if (auto* resize = std::get_if<pty::Resize>(&frame)) session_->resize(resize->size);
+  if (auto* signal = std::get_if<pty::Signal>(&frame)) session_->signal(signal->number);
+  std::string answer;
+  if (std::holds_alternative<pty::Ping>(frame)) answer = "{\"type\":\"pong\"}\n";
+  if (auto* unknown = std::get_if<pty::Unknown>(&frame))
+    answer = error_frame("INVALID_FRAME", "unknown frame type '" + unknown->type + "'");
+  if (answer.empty()) co_return true;
   co_return (co_await socket_.send_text(answer)).has_value();
 }
 

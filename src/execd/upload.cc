@@ -13,7 +13,7 @@
 namespace osb::execd {
 namespace {
 
-constexpr size_t kPiece = 256 * 1024;
+constexpr size_t kPiece = 1 << 20;  // two of them: one arrives while the other is written
 constexpr size_t kMaxMetadata = 64 * 1024;
 
 // Content on its way to a worker. Not a string: that would clear memory which is overwritten at once.

@@ -10,7 +10,7 @@
 namespace osb::image {
 namespace {
 
-constexpr size_t kSlots = 8;
+constexpr size_t kSlots = 32;  // on a busy machine either side may wait its turn for some milliseconds
 constexpr size_t kSlotBytes = 256 << 10;
 
 }  // namespace

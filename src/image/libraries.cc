@@ -12,7 +12,8 @@ Libraries loaded;
 bool is_loaded = false;
 
 Result<void*> open_library(const char* file, const char* package) {
-  void* library = ::dlopen(file, RTLD_NOW | RTLD_LOCAL);
+  // Lazily: most of what they bring along is never called.
+  void* library = ::dlopen(file, RTLD_LAZY | RTLD_LOCAL);
   if (library) return library;
   return fail(Code::unsupported, std::string("importing images needs ") + file +
                                      ", which is not installed\n  remedy: apt-get install " + package);

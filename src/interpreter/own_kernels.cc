@@ -1,6 +1,7 @@
 #include "interpreter/own_kernels.h"
 
 #include "base/log.h"
+#include "interpreter/bash_kernel.h"
 #include "interpreter/language.h"
 
 namespace osb::interpreter {
@@ -28,6 +29,7 @@ Result<std::shared_ptr<Kernel>> OwnKernels::start(const std::string& name, std::
   execd::Environment env = core_.command_env();
   KernelStart start{&language, TRY(find_interpreter(language, env)), env.block(), std::move(cwd)};
   if (name == "python") return fork_python(start);
+  if (name == "bash") return BashKernel::start(core_, std::move(start.cwd));
   std::shared_ptr<ProcessKernel> kernel = take_spare(start);
   if (!kernel) kernel = TRY(ProcessKernel::start(core_, start));
   make_spare_later(start, kernel);

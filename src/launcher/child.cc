@@ -215,6 +215,22 @@ struct Builder {
     return status;
   }
 
+  int scratch(const char* target) const {
+    char owner[16];
+    std::snprintf(owner, sizeof owner, "%u", order.first_id);
+    const sys::MountOption options[] = {
+        {"mode", "1777"}, {"size", "67108864"}, {"uid", owner}, {"gid", owner}};
+    return place(sys::mount_filesystem("tmpfs", options, 4, kQuiet), target);
+  }
+
+  int seal(const char* target) const {
+    int at = open_in_root(target, O_PATH | O_DIRECTORY);
+    if (at < 0) return at;
+    int status = sys::seal_mount(at);
+    ::close(at);
+    return status;
+  }
+
   int show(const LimitView& view) const {
     int at = open_in_root(view.target, O_PATH);
     if (at == -ENOENT) return 0;
@@ -271,6 +287,10 @@ struct Builder {
         return read_only(target);
       case Step::Kind::hostname:
         return check_call(::sethostname(step.name.data(), step.name.size()));
+      case Step::Kind::scratch:
+        return scratch(target);
+      case Step::Kind::seal:
+        return seal(target);
       case Step::Kind::show_limits:
         return show_limits();
     }

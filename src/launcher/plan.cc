@@ -35,6 +35,10 @@ std::string_view to_string(Step::Kind kind) {
       return "read-only";
     case Step::Kind::hostname:
       return "hostname";
+    case Step::Kind::scratch:
+      return "scratch";
+    case Step::Kind::seal:
+      return "seal";
     case Step::Kind::show_limits:
       return "show-limits";
   }

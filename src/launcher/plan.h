@@ -27,6 +27,8 @@ struct Step {
     mask,         // `target` becomes empty and unreadable; skipped when it does not exist
     read_only,    // `target` becomes read-only; skipped when it does not exist
     hostname,     // the sandbox's host name is `name`
+    scratch,      // an empty memory file system at `target`, writable by everybody
+    seal,         // the overlay at `target` becomes read-only; the last of its steps
     show_limits,  // programs see a machine of the sandbox's size: /proc/meminfo, /sys/fs/cgroup, ...
   };
   Kind kind = Kind::overlay;

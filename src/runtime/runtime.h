@@ -37,6 +37,7 @@ struct SandboxSpec {
   Limits limits;
   std::vector<std::string> entrypoint;
   std::vector<std::pair<std::string, std::string>> env;
+  bool read_only_root = false;  // nothing but /tmp, /run and devices can be written
 };
 
 struct CreateFailure {
@@ -57,6 +58,15 @@ struct End {
   Kind kind = Kind::lost;
   int number = 0;      // exit code or signal
   std::string detail;  // a sentence for people
+  // The last part of what the entry process wrote; empty when nobody knows.
+  std::string output = {};
+  bool output_truncated = false;
+};
+
+// What separates a sandbox of this runtime from the host.
+struct Isolation {
+  std::string tier;                       // a name, and what it is made of
+  std::vector<std::string> missing = {};  // what this host cannot do, a sentence each
 };
 
 // What adopt() took over.
@@ -68,6 +78,8 @@ class Runtime {
  public:
   virtual ~Runtime() = default;
   virtual std::string_view name() const = 0;
+
+  virtual Isolation isolation() const { return {}; }
 
   // Can this be created here? Checked before anything is stored; no side effects.
   virtual std::expected<void, CreateFailure> check(const SandboxSpec& spec) const = 0;

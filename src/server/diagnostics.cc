@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/strings.h"
 #include "json/escape.h"
 
 namespace osb::server {
@@ -16,7 +17,8 @@ std::string events_text(const std::vector<store::SandboxEvent>& events) {
   return out;
 }
 
-std::string inspect_text(const store::Sandbox& row, std::string_view runtime) {
+std::string inspect_text(const store::Sandbox& row, std::string_view runtime,
+                         const runtime::Isolation& isolation) {
   std::string out;
   auto line = [&out](std::string_view name, std::string_view value) {
     if (!value.empty()) fmt::format_to(std::back_inserter(out), "{:<14}{}\n", name, value);
@@ -35,10 +37,48 @@ std::string inspect_text(const store::Sandbox& row, std::string_view runtime) {
   line("limits", row.limits);
   line("environment", row.env_names + " (values are not kept)");
   line("metadata", row.metadata);
+  line("isolation", isolation.tier);
+  for (const std::string& what : isolation.missing) line("  lacking", what);
   return out;
 }
 
-std::string logs_text() { return "(no logs)"; }
+WallTime parse_since(std::string_view text, WallTime now) {
+  constexpr std::chrono::seconds kDefault = std::chrono::minutes(10);
+  text = trim(text);
+  auto number = text.empty() ? std::nullopt : parse_number<int64_t>(text.substr(0, text.size() - 1));
+  if (!number || *number < 0 || *number > 10'000'000) return now - kDefault;
+  switch (text.back()) {
+    case 's':
+      return now - std::chrono::seconds(*number);
+    case 'm':
+      return now - std::chrono::minutes(*number);
+    case 'h':
+      return now - std::chrono::hours(*number);
+    case 'd':
+      return now - std::chrono::hours(24) * *number;
+    default:
+      return now - kDefault;
+  }
+}
+
+Logs select_logs(const store::Output& output, int64_t tail, std::optional<WallTime> since) {
+  std::vector<std::string_view> lines;
+  for (std::string_view line : split(output.text, '\n')) {
+    if (line.empty()) continue;
+    if (since) {
+      auto at = parse_time(line.substr(0, line.find(' ')));
+      if (at && *at < *since) continue;
+    }
+    lines.push_back(line);
+  }
+  Logs logs{.text = {}, .truncated = output.truncated};
+  size_t most = static_cast<size_t>(tail);
+  size_t first = lines.size() > most ? lines.size() - most : 0;
+  logs.truncated |= first > 0;
+  for (size_t i = first; i < lines.size(); ++i) logs.text.append(lines[i]).append("\n");
+  if (logs.text.empty()) logs.text = "(no logs)";
+  return logs;
+}
 
 std::string to_json(const InlineDiagnostics& d) {
   std::string out = "{\"sandboxId\":";

@@ -6,14 +6,27 @@
 #include <string>
 #include <vector>
 
+#include "runtime/runtime.h"
 #include "store/events.h"
+#include "store/outputs.h"
 #include "store/sandboxes.h"
 
 namespace osb::server {
 
 std::string events_text(const std::vector<store::SandboxEvent>& events);  // one line each, or "(no events)"
-std::string inspect_text(const store::Sandbox& row, std::string_view runtime);
-std::string logs_text();  // the output of the entry process is not collected yet
+std::string inspect_text(const store::Sandbox& row, std::string_view runtime,
+                         const runtime::Isolation& isolation);
+
+struct Logs {
+  std::string text;  // "(no logs)" when there is nothing
+  bool truncated = false;
+  std::string warning = {};  // why it may not be all
+};
+// The last `tail` lines of an entry process's output that are not older than `since`. Every line starts with
+// its time.
+Logs select_logs(const store::Output& output, int64_t tail, std::optional<WallTime> since = {});
+// "30s", "5m", "2h", "1d" before `now`; ten minutes for what cannot be read.
+WallTime parse_since(std::string_view text, WallTime now);
 
 struct InlineDiagnostics {
   std::string sandbox_id, kind, scope, content, warning;

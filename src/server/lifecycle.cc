@@ -124,6 +124,7 @@ Result<void> Lifecycle::store_end(const std::string& id, const runtime::End& end
   auto transaction = TRY(store_.begin());
   TRY(store_.sandboxes().set_status(id, status));
   TRY(store_.events().add(id, {status.changed, "Ended", status.reason + ": " + status.message}));
+  if (!end.output.empty()) TRY(store_.outputs().put(id, {end.output, end.output_truncated}));
   TRY(transaction.commit());
   log::info("sandbox ended", {{"id", id}, {"reason", status.reason}, {"message", status.message}});
   return {};
@@ -177,19 +178,20 @@ Task<Result<void>> Lifecycle::remove_locked(std::string id, std::string_view rea
     reason = row->status.reason;  // an unfinished removal keeps its cause
   }
   CO_TRY(co_await destroy_in_time(runtime_, id));
-  auto forgotten = forget(id, reason);
+  auto removed = remove_row(id, reason);
   // Its files go after it, and with them the disk gets room again.
-  for (int tries = 0; !forgotten && forgotten.error().code == Code::exhausted && tries < 100; ++tries) {
+  for (int tries = 0; !removed && removed.error().code == Code::exhausted && tries < 100; ++tries) {
     co_await io::sleep_for(milliseconds(50));
-    forgotten = forget(id, reason);
+    removed = remove_row(id, reason);
   }
-  if (forgotten) log::info("sandbox removed", {{"id", id}, {"reason", reason}});
-  co_return forgotten;
+  if (removed) log::info("sandbox removed", {{"id", id}, {"reason", reason}});
+  co_return removed;
 }
 
-Result<void> Lifecycle::forget(const std::string& id, std::string_view reason) {
+Result<void> Lifecycle::remove_row(const std::string& id, std::string_view reason) {
   auto transaction = TRY(store_.begin());
   TRY(store_.sandboxes().remove(id));
+  TRY(store_.outputs().remove(id));
   bool expired = reason == "EXPIRED";
   TRY(store_.events().add(id, {clock_.now(), expired ? "Expired" : "Deleted",
                                expired ? "EXPIRED: its time was up" : "DELETED: at a client's request"}));

@@ -2,6 +2,8 @@
 #include "api/list_query.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "http/client.h"
+#include "json/decode.h"
 #include "server/diagnostics.h"
 #include "server/routes.h"
 
@@ -13,6 +15,9 @@ using Events = std::vector<store::SandboxEvent>;
 
 constexpr std::string_view kText = "text/plain; charset=utf-8";
 constexpr int64_t kInlineEvents = 50;
+constexpr int64_t kInlineLines = 100;
+constexpr auto kExecdLimit = std::chrono::seconds(5);
+constexpr size_t kMostOutput = 1 << 20;
 
 Answer text(std::string body, bool deprecated) {
   Answer answer{.body = std::move(body), .content_type = std::string(kText)};
@@ -43,15 +48,59 @@ ApiResult<Events> read_events(Service& service, const std::string& id, int64_t l
   return std::move(*events);
 }
 
-ApiResult<Answer> get_logs(Service& service, Request& request) {
+Task<Result<store::Output>> ask_execd(Service& service, std::string id) {
+  http::ClientConnection connection(CO_TRY(co_await service.runtime.connect(id, runtime::kExecdPort)));
+  http::RequestHead head{"GET", "/entry/output", true, {{"Host", "execd"}}};
+  auto answer = CO_TRY(co_await http::fetch(connection, std::move(head), "", kMostOutput));
+  auto value = CO_TRY(json::parse(answer.body));
+  json::Issues issues;
+  auto field = json::Field::root(value, issues, "answer");
+  store::Output output{field["output"].required_string(), field["truncated"].boolean().value_or(false)};
+  if (answer.head.status != 200 || !issues.empty()) co_return fail(Code::corrupt, "an odd answer of execd");
+  co_return output;
+}
+
+// What the entry process wrote: from execd while that runs, from the store afterwards.
+Task<ApiResult<Logs>> read_logs(Service& service, std::string id, int64_t tail,
+                                std::optional<WallTime> since = {}) {
+  store::SandboxPtr row = CO_TRY(service.lifecycle.get(id));
+  Logs nothing{.text = "(no logs)"};
+  switch (row->status.state) {
+    case store::State::running: {
+      auto output = co_await io::with_deadline(kExecdLimit, "execd", ask_execd(service, id));
+      if (output) co_return select_logs(*output, tail, since);
+      nothing.warning = "The sandbox did not give its output: " + output.error().message;
+      break;
+    }
+    case store::State::terminated:
+    case store::State::failed: {
+      auto output = service.store.outputs().find(id);
+      if (!output) co_return api::refuse(api::internal_error(output.error()));
+      if (*output) co_return select_logs(**output, tail, since);
+      break;
+    }
+    default:
+      nothing.warning = "The output can be read when the sandbox is Running again, or has ended.";
+  }
+  co_return nothing;
+}
+
+Task<ApiResult<Answer>> get_logs(Service& service, Request& request) {
   http::Query query(request.head.query());
-  auto scope = TRY(scope_of(query, "container", "container or all"));
-  TRY(api::integer_parameter(query, "tail", {1, 10000, 100}));
-  TRY(service.lifecycle.get(id_of(request)));
-  if (!scope) return text(logs_text(), true);
-  InlineDiagnostics out{id_of(request), "logs", *scope, logs_text(),
-                        "The output of the entry process is not collected by this runtime."};
-  return Answer{.body = to_json(out)};
+  auto scope = CO_TRY(scope_of(query, "container", "container or all"));
+  int64_t tail = CO_TRY(api::integer_parameter(query, "tail", {1, 10000, kInlineLines}));
+  std::optional<WallTime> since;
+  if (auto given = query.get("since")) since = parse_since(*given, service.clock.now());
+  if (!scope) {
+    Logs logs = CO_TRY(co_await read_logs(service, id_of(request), tail, since));
+    co_return text(std::move(logs.text), true);
+  }
+  Logs logs = CO_TRY(co_await read_logs(service, id_of(request), kInlineLines));
+  InlineDiagnostics out{id_of(request),          "logs",        *scope, std::move(logs.text),
+                        std::move(logs.warning), logs.truncated};
+  if (*scope == "all" && out.warning.empty())
+    out.warning = "Only the output of the entry process contributes.";
+  co_return Answer{.body = to_json(out)};
 }
 
 ApiResult<Answer> get_events(Service& service, Request& request) {
@@ -70,20 +119,22 @@ ApiResult<Answer> get_events(Service& service, Request& request) {
 
 ApiResult<Answer> get_inspect(Service& service, Request& request) {
   store::SandboxPtr row = TRY(service.lifecycle.get(id_of(request)));
-  return text(inspect_text(*row, service.runtime.name()), false);
+  return text(inspect_text(*row, service.runtime.name(), service.runtime.isolation()), false);
 }
 
-ApiResult<Answer> get_summary(Service& service, Request& request) {
+Task<ApiResult<Answer>> get_summary(Service& service, Request& request) {
   http::Query query(request.head.query());
-  TRY(api::integer_parameter(query, "tail", {1, 10000, 50}));
-  int64_t limit = TRY(api::integer_parameter(query, "event_limit", {1, 500, 20}));
+  int64_t tail = CO_TRY(api::integer_parameter(query, "tail", {1, 10000, 50}));
+  int64_t limit = CO_TRY(api::integer_parameter(query, "event_limit", {1, 500, 20}));
   const std::string& id = id_of(request);
-  Events events = TRY(read_events(service, id, limit));
+  Events events = CO_TRY(read_events(service, id, limit));
   auto row = service.lifecycle.get(id);
-  std::string inspect = row ? inspect_text(**row, service.runtime.name()) : "(gone)\n";
-  return text("==== sandbox " + id + " ====\n\n-- INSPECT --\n" + inspect + "\n-- EVENTS --\n" +
-                  events_text(events) + "\n-- LOGS --\n" + logs_text() + "\n",
-              false);
+  std::string inspect =
+      row ? inspect_text(**row, service.runtime.name(), service.runtime.isolation()) : "(gone)\n";
+  auto logs = co_await read_logs(service, id, tail);
+  co_return text("==== sandbox " + id + " ====\n\n-- INSPECT --\n" + inspect + "\n-- EVENTS --\n" +
+                     events_text(events) + "\n-- LOGS --\n" + (logs ? logs->text : "(no logs)") + "\n",
+                 false);
 }
 
 }  // namespace

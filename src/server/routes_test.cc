@@ -289,9 +289,16 @@ TEST(Routes, Diagnostics) {
   EXPECT_EQ(server.call("GET", "/sandboxes/nope/diagnostics/events").status, 404);
   EXPECT_EQ(server.call("GET", "/sandboxes/nope/diagnostics/inspect").status, 404);
 
-  server.runtime.end_of(id, {End::Kind::exited, 3, ""});
+  server.runtime.end_of(id, {End::Kind::exited, 3, "", "2026-01-02T03:04:05Z last words\n", true});
   server.loop.settle();
+  EXPECT_EQ(server.call("GET", base + "logs").body, "2026-01-02T03:04:05Z last words\n");
+  EXPECT_EQ(server.call("GET", base + "logs?since=1h").body, "(no logs)") << "they are older";
+  Reply logs = server.call("GET", base + "logs?scope=container");
+  EXPECT_EQ(logs.text("content"), "2026-01-02T03:04:05Z last words\n");
+  EXPECT_TRUE(logs.json().at("truncated").as_bool());
+  EXPECT_THAT(server.call("GET", base + "summary").body, HasSubstr("last words"));
   EXPECT_EQ(server.call("DELETE", "/v1/sandboxes/" + id).status, 204);
+  EXPECT_EQ(server.call("GET", base + "logs").status, 404);
   Reply afterwards = server.call("GET", base + "events");
   EXPECT_EQ(afterwards.status, 200) << "how it ended stays readable";
   EXPECT_THAT(afterwards.body, AllOf(HasSubstr("ENTRYPOINT_FAILED"), HasSubstr("Deleted")));

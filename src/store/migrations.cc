@@ -8,7 +8,7 @@ namespace {
 // Times are microseconds since 1970. entrypoint, metadata, limits, env_names and extensions are JSON texts,
 // printed into answers as they stand. Values of environment variables are never stored: they are where
 // callers put their secrets. Events outlive their sandbox, so there is no foreign key.
-constexpr std::array<const char*, 1> kMigrations = {
+constexpr std::array<const char*, 2> kMigrations = {
     R"sql(
 CREATE TABLE sandboxes (
   id          TEXT PRIMARY KEY NOT NULL,
@@ -39,6 +39,13 @@ CREATE TABLE events (
 ) STRICT;
 CREATE INDEX events_by_sandbox ON events (sandbox_id, sequence);
 CREATE INDEX events_by_time ON events (at_us);
+)sql",
+    R"sql(
+CREATE TABLE outputs (
+  sandbox_id  TEXT PRIMARY KEY NOT NULL,
+  text        TEXT NOT NULL,
+  truncated   INTEGER NOT NULL
+) STRICT;
 )sql",
 };
 

@@ -26,6 +26,7 @@ Result<std::unique_ptr<Store>> Store::finish(Database db) {
   TRY(migrate(store->db_));
   store->sandboxes_ = TRY(Sandboxes::open(store->db_));
   store->events_ = TRY(Events::open(store->db_));
+  store->outputs_ = TRY(Outputs::open(store->db_));
   return store;
 }
 

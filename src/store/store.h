@@ -4,6 +4,7 @@
 
 #include "store/checkpointer.h"
 #include "store/events.h"
+#include "store/outputs.h"
 #include "store/sandboxes.h"
 
 namespace osb::store {
@@ -17,6 +18,7 @@ class Store {
 
   Sandboxes& sandboxes() { return *sandboxes_; }
   Events& events() { return *events_; }
+  Outputs& outputs() { return *outputs_; }
   // Changes that belong together: nothing of them is stored unless the transaction commits.
   Result<Transaction> begin() { return Transaction::begin(db_); }
 
@@ -27,6 +29,7 @@ class Store {
   Database db_;
   std::optional<Sandboxes> sandboxes_;
   std::optional<Events> events_;
+  std::optional<Outputs> outputs_;
   std::unique_ptr<Checkpointer> checkpointer_;
 };
 

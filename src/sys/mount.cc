@@ -32,6 +32,12 @@ int restrict_mount(int mount, uint64_t attributes) {
   return result(::mount_setattr(mount, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof attr));
 }
 
+int seal_mount(int root) {
+  struct mount_attr attr{};
+  attr.attr_set = MOUNT_ATTR_RDONLY;
+  return result(::mount_setattr(root, "", AT_EMPTY_PATH, &attr, sizeof attr));
+}
+
 int mount_filesystem(const char* type, const MountOption* options, int count, uint64_t attributes) {
   int context = result(::fsopen(type, FSOPEN_CLOEXEC));
   if (context < 0) return context;

@@ -19,6 +19,10 @@ int idmap_mount(int mount, int user_namespace);
 // Turns MOUNT_ATTR_* flags on, for `mount` and everything below it. 0 or -errno.
 int restrict_mount(int mount, uint64_t attributes);
 
+// Makes one attached mount read-only, given an open directory at its root; what lies below stays as it is. 0 or
+// -errno.
+int seal_mount(int root);
+
 // One option of a file system to be mounted.
 struct MountOption {
   const char* key;

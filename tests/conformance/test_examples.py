@@ -10,7 +10,7 @@ FOLDER = REPOSITORY / "examples" / "code-interpreter"
 def test_languages(interpreter_service, tmp_path):
     lines = run_program([FOLDER / "languages.py"], interpreter_service, tmp_path)
     assert lines == [
-        "python: 42", "javascript: 42", "typescript: 42", "java: 42", "go: 42", "bash: 42",
+        "python: 42", "javascript: 42", "typescript: 42", "java: 42", "go: 42",
         "kept: ['a', 'b']", "elsewhere: NameError", "interrupted: KeyboardInterrupt", "still 'alive'",
     ]  # fmt: skip
 

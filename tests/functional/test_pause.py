@@ -36,7 +36,10 @@ def frozen(service, name):
 
 def count(service, name):
     pid = service.scope.sandbox_pids(name)[0]
-    return int(Path(f"/proc/{pid}/root/tmp/count").read_text() or 0)
+    try:
+        return int(Path(f"/proc/{pid}/root/tmp/count").read_text() or 0)
+    except FileNotFoundError:
+        return 0  # it has not counted yet
 
 
 @pytest.mark.usefixtures("no_leaks")

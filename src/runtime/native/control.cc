@@ -24,6 +24,8 @@ Result<ControlState> parse_control_state(std::string_view text) {
   state.sys_errno = static_cast<int>(field["errno"].integer().value_or(0));
   state.path = field["path"].string().value_or("");
   state.message = field["message"].string().value_or("");
+  state.output = field["output"].string().value_or("");
+  state.output_truncated = field["truncated"].boolean().value_or(false);
   if (word == "waiting")
     state.kind = ControlState::Kind::waiting;
   else if (word == "running")

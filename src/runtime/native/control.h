@@ -22,6 +22,8 @@ struct ControlState {
   int sys_errno = 0;  // failed
   std::string path;   // failed: what could not be executed
   std::string message;
+  std::string output;  // ended: the last part of what it wrote
+  bool output_truncated = false;
 };
 
 struct EntryProcess {

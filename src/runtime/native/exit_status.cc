@@ -17,6 +17,7 @@ struct PidfdInfo {
   int32_t exit_code;
 };
 constexpr uint64_t kInfoExit = 1u << 3;
+constexpr size_t kMostOutput = 128 * 1024;
 #define OSB_PIDFD_GET_INFO _IOWR(0xFF, 11, struct PidfdInfo)
 
 std::string signal_name(int number) {
@@ -36,7 +37,12 @@ End signalled(int number) {
 End describe_end(const ControlState& ended) {
   if (ended.kind != ControlState::Kind::ended)
     return {End::Kind::lost, 0, "execd did not say how the entry process ended"};
-  return ended.signal ? signalled(ended.signal) : exited(ended.exit_code);
+  End end = ended.signal ? signalled(ended.signal) : exited(ended.exit_code);
+  // execd keeps to its bound, unless somebody inside has taken it over.
+  bool too_long = ended.output.size() > kMostOutput;
+  end.output = too_long ? ended.output.substr(ended.output.size() - kMostOutput) : ended.output;
+  end.output_truncated = ended.output_truncated || too_long;
+  return end;
 }
 
 End end_from_pidfd(int pidfd) {

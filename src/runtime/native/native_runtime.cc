@@ -8,6 +8,7 @@
 #include "launcher/bytes.h"
 #include "runtime/native/entry_process.h"
 #include "runtime/native/exit_status.h"
+#include "runtime/native/isolation.h"
 #include "runtime/native/limit_check.h"
 #include "runtime/native/plan.h"
 #include "sys/process.h"
@@ -77,6 +78,8 @@ Task<> NativeRuntime::close() { co_await tasks_.close(); }
 std::string NativeRuntime::socket_path(const std::string& id, const char* suffix) const {
   return settings_.images.state_dir + "/run/" + id + suffix;
 }
+
+Isolation NativeRuntime::isolation() const { return native_isolation(settings_.cgroups); }
 
 std::expected<void, CreateFailure> NativeRuntime::check(const SandboxSpec& spec) const {
   using Kind = CreateFailure::Kind;
@@ -233,8 +236,8 @@ Task<End> NativeRuntime::explain(SandboxPtr sandbox, Result<ControlState> last) 
   if (!killed) co_return end;
   auto answer = co_await launcher_.call(Verb::ooms, sandbox->id);
   if (answer && launcher::ByteReader(answer->body).number<int64_t>() > 0) {
-    co_return End{End::Kind::out_of_memory, end.number,
-                  "the entry process was killed: the memory limit was reached"};
+    end.kind = End::Kind::out_of_memory;
+    end.detail = "the entry process was killed: the memory limit was reached";
   }
   co_return end;
 }

@@ -63,6 +63,11 @@ launcher::Plan make_plan(const SandboxSpec& spec, const ImageRoot& image, const 
   Step hostname = step(Step::Kind::hostname, "");
   hostname.name = "sandbox";
   plan.steps.push_back(std::move(hostname));
+  if (spec.read_only_root) {
+    for (const char* path : {"/tmp", "/run"}) plan.steps.push_back(step(Step::Kind::scratch, path));
+    for (const auto& [target, lower] : image.trees) plan.steps.push_back(step(Step::Kind::seal, target));
+    plan.steps.push_back(step(Step::Kind::seal, "/"));
+  }
   return plan;
 }
 

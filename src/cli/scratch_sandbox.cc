@@ -1,0 +1,100 @@
+#include "cli/scratch_sandbox.h"
+
+#include <fmt/format.h>
+
+#include "json/decode.h"
+
+namespace osb::cli {
+namespace {
+
+using namespace std::chrono_literals;
+using Steady = std::chrono::steady_clock;
+namespace bj = json::bj;
+
+constexpr auto kLease = 60s;  // as short as a server may demand, so within what every server allows
+constexpr auto kRenewEvery = 20s;
+constexpr auto kRetryEvery = 5s;
+constexpr auto kStartTime = 300s;
+
+// The state of a sandbox in the server's words, for people.
+std::string describe_state(const bj::object& sandbox) {
+  const auto* status = sandbox.if_contains("status");
+  if (!status || !status->is_object()) return "in an unknown state";
+  std::string out = text_of(status->as_object(), "state").value_or("in an unknown state");
+  for (const char* member : {"reason", "message"}) {
+    if (auto text = text_of(status->as_object(), member)) out += ": " + *text;
+  }
+  return out;
+}
+
+bool is_pending(const bj::object& sandbox) {
+  const auto* status = sandbox.if_contains("status");
+  return status && status->is_object() && text_of(status->as_object(), "state").value_or("") == "Pending";
+}
+
+}  // namespace
+
+Task<Result<void>> ScratchSandbox::create() {
+  bool keep = afterwards_ == Afterwards::keep;
+  what_.timeout = keep ? std::nullopt : std::optional(kLease);
+  created_ = Steady::now();
+  auto sandbox = CO_TRY(co_await api_.create(what_));
+  id_ = CO_TRY(text_of(sandbox, "id"));
+  if (!keep) first_expiry_ = CO_TRY(parse_time(CO_TRY(text_of(sandbox, "expiresAt"))));
+  while (is_pending(sandbox)) {  // the image is being fetched
+    if (Steady::now() - created_ > kStartTime)
+      co_return fail(Code::timeout, "the sandbox did not start within 5 minutes");
+    co_await io::sleep_for(200ms);
+    sandbox = CO_TRY(co_await api_.get(id_));
+  }
+  co_return Result<void>{};
+}
+
+Task<Result<void>> ScratchSandbox::renew_once() {
+  if (afterwards_ == Afterwards::keep) {
+    CO_TRY(co_await api_.get(id_));
+    co_return Result<void>{};
+  }
+  // The server's clock plus the time that went by: ours may show another time.
+  auto expiry =
+      first_expiry_ + std::chrono::duration_cast<std::chrono::microseconds>(Steady::now() - created_);
+  co_return co_await api_.renew(id_, format_api_time(expiry));
+}
+
+Task<> ScratchSandbox::keep_lease() {
+  for (;;) {
+    co_await io::sleep_for(kRenewEvery);
+    auto last_good = Steady::now() - kRenewEvery;
+    while (!co_await renew_once()) {
+      if (Steady::now() - last_good > kLease) co_return;
+      co_await io::sleep_for(kRetryEvery);
+    }
+  }
+}
+
+Task<Error> ScratchSandbox::explain(Error error) {
+  auto sandbox = co_await api_.get(id_);
+  if (!sandbox && sandbox.error().code == Code::not_found) {
+    co_return Error{error.code, 0, "the sandbox is gone: it was removed or has expired"};
+  }
+  if (sandbox) error.message += "\n  cause: the sandbox is " + describe_state(*sandbox);
+  co_return error;
+}
+
+Task<> ScratchSandbox::clean_up(Signals& signals) {
+  if (id_.empty()) co_return;
+  if (afterwards_ == Afterwards::keep) {
+    fmt::print(stderr, "osb: sandbox {} is kept; remove it with: osb rm {}\n", id_, id_);
+    co_return;
+  }
+  std::optional<Result<void>> removed;
+  int winner = co_await io::race(store(&removed, api_.remove(id_)), signals.more_than(signals.count()));
+  if (winner == 0 && (*removed || removed->error().code == Code::not_found)) co_return;
+  std::string why = winner == 0 ? removed->error().message : "interrupted";
+  fmt::print(
+      stderr,
+      "osb: sandbox {} was not removed: {}\n  remedy: osb rm {}; it expires by itself within a minute\n", id_,
+      why, id_);
+}
+
+}  // namespace osb::cli
