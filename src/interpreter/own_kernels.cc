@@ -32,7 +32,7 @@ Result<std::shared_ptr<Kernel>> OwnKernels::start(const std::string& name, std::
   if (name == "bash") return BashKernel::start(core_, std::move(start.cwd));
   std::shared_ptr<ProcessKernel> kernel = take_spare(start);
   if (!kernel) kernel = TRY(ProcessKernel::start(core_, start));
-  make_spare_later(start);
+  make_spare_later(start, kernel);
   return kernel;
 }
 
@@ -138,13 +138,22 @@ std::shared_ptr<ProcessKernel> OwnKernels::take_spare(const KernelStart& start) 
   return nullptr;
 }
 
-void OwnKernels::make_spare_later(const KernelStart& start) {
+void OwnKernels::make_spare_later(const KernelStart& start, const std::shared_ptr<ProcessKernel>& kernel) {
   if (start.cwd != core_.cwd) return;
   Spare& spare = spares_.try_emplace(std::string(start.language->name), core_.executor).first->second;
   spare.how = start;
+  wait_for_calm(spare, kernel);
+}
+
+// Until the kernel that somebody waits for is ready: a spare would only compete with it. One that fails to
+// start gets no spare.
+void OwnKernels::wait_for_calm(Spare& spare, std::weak_ptr<ProcessKernel> kernel) {
   spare.timer.expires_after(kSpareDelay);
-  spare.timer.async_wait([this, &spare](const boost::system::error_code& error) {
-    if (!error) make_spare(spare);
+  spare.timer.async_wait([this, &spare, kernel](const boost::system::error_code& error) {
+    auto present = kernel.lock();
+    if (error || !present || present->ended()) return;
+    if (present->ready()) return make_spare(spare);
+    wait_for_calm(spare, kernel);
   });
 }
 
