@@ -2,6 +2,7 @@
 
 TITLES = [
     ("create.first_output", "create → first output (HTTP, cold)", "f1", "first_output"),
+    ("create.beside_bubblewrap", "  the same beside bubblewrap", "bubblewrap.first_output", None),
     ("create.call", "  of which POST /v1/sandboxes", None, None),
     ("delete.call", "  DELETE of it", None, None),
     ("command.round_trip", "command round trip (`true`)", "f2", "exec"),
@@ -40,6 +41,7 @@ TITLES = [
     ("sandbox.memory.100", "idle sandbox, per 100 more", None, None),
     ("sandbox.memory.1000", "idle sandbox, up to 1,000", None, None),
     ("sandbox.live.1000", "answering /ping of 1,000", None, None),
+    ("create.beside_1000", "a create beside 1,000, against beside 10", "create.beside_10", None),
 ]
 
 

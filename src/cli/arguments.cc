@@ -255,10 +255,10 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
   try {
     std::vector<std::string> reversed(ours.rbegin(), ours.rend());
     app.parse(std::move(reversed));
-  } catch (const CLI::ExtrasError& e) {
-    if (run->parsed()) return usage("the command comes after --: osb run IMAGE -- COMMAND...", "osb run");
-    return stopped(app, e, "osb");
   } catch (const CLI::ParseError& e) {
+    bool extras = dynamic_cast<const CLI::ExtrasError*>(&e) != nullptr;
+    if (extras && run->parsed())
+      return usage("the command comes after --: osb run IMAGE -- COMMAND...", "osb run");
     std::string see = "osb";
     for (const CLI::App* sub : app.get_subcommands()) {
       see += " " + sub->get_name();

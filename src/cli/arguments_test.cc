@@ -148,5 +148,64 @@ TEST(ServerArguments, InitConfig) {
   EXPECT_EQ(stop(server({"opensandbox-server", "init-config", "--example", "nope"})).status, 2);
 }
 
+TEST_F(Arguments, ImportTakesEverything) {
+  auto import = std::get<ImportImageOptions>(osb({"osb",
+                                                  "images",
+                                                  "import",
+                                                  "x.tar",
+                                                  "--name",
+                                                  "a",
+                                                  "-n",
+                                                  "b",
+                                                  "--env",
+                                                  "A=1",
+                                                  "-u",
+                                                  "app",
+                                                  "-w",
+                                                  "/w",
+                                                  "--entrypoint",
+                                                  "sh",
+                                                  "--entrypoint",
+                                                  "-c",
+                                                  "--label",
+                                                  "k=v",
+                                                  "--max-size",
+                                                  "2Gi",
+                                                  "--max-entries",
+                                                  "5",
+                                                  "--state-dir",
+                                                  "/s",
+                                                  "-q"}));
+  EXPECT_EQ(import.source, "x.tar");
+  EXPECT_THAT(import.names, ElementsAre("a", "b"));
+  EXPECT_THAT(import.env, ElementsAre(Pair("A", "1")));
+  EXPECT_THAT(import.labels, ElementsAre(Pair("k", "v")));
+  EXPECT_THAT(import.entrypoint, ElementsAre("sh", "-c"));
+  EXPECT_EQ(import.user, "app");
+  EXPECT_EQ(import.workdir, "/w");
+  EXPECT_EQ(import.max_bytes, 2ull << 30);
+  EXPECT_EQ(import.max_entries, 5u);
+  EXPECT_EQ(import.store.state_dir, "/s");
+  EXPECT_TRUE(import.quiet);
+}
+
+TEST_F(Arguments, ImagesSaysWhatIsWrong) {
+  for (const auto& words : {std::vector<const char*>{"osb", "images"},
+                            {"osb", "images", "import"},
+                            {"osb", "images", "rm"},
+                            {"osb", "images", "import", "x", "--max-size", "big"},
+                            {"osb", "images", "import", "x", "-w", "rel"},
+                            {"osb", "images", "import", "x", "--env", "=1"},
+                            {"osb", "images", "import", "x", "y"}}) {
+    auto stopped = stop(parse_osb_arguments(static_cast<int>(words.size()), words.data()));
+    EXPECT_EQ(stopped.status, 2) << words.back();
+    EXPECT_THAT(stopped.err, HasSubstr("see: osb images"));
+  }
+  auto rm = std::get<RmImagesOptions>(osb({"osb", "images", "rm", "a", "b", "--force"}));
+  EXPECT_THAT(rm.names, ElementsAre("a", "b"));
+  EXPECT_TRUE(rm.force);
+  EXPECT_TRUE(std::get<LsImagesOptions>(osb({"osb", "images", "ls", "--json"})).json);
+}
+
 }  // namespace
 }  // namespace osb::cli

@@ -46,9 +46,15 @@ Result<Place> find_place(const ImageStore& store) {
 
 Result<image::Store> open_store(const ImageStore& where) {
   Place place = TRY(find_place(where));
-  return image::Store::open({.state_dir = place.state_dir, .service_gid = place.gid, .waiting = [] {
-                               fmt::print(stderr, "osb: another import is at work; waiting for it\n");
-                             }});
+  image::Store::Options options;
+  options.state_dir = place.state_dir;
+  options.service_gid = place.gid;
+  options.waiting = [] { fmt::print(stderr, "osb: another import is at work; waiting for it\n"); };
+  options.lost = [](const std::string& name) {
+    fmt::print(stderr,
+               "osb: the image {} was not completely on disk when the host stopped; import it again\n", name);
+  };
+  return image::Store::open(std::move(options));
 }
 
 // SIGINT, SIGTERM and SIGHUP as something to poll, so that an import can tidy up behind itself.
@@ -105,7 +111,6 @@ class ProgressLine {
 };
 
 Result<std::vector<image::Imported>> run_import(const ImportImageOptions& options) {
-  // Before the store is opened: an early signal must not end us with its lock and staging in hand.
   TRY(image::load_libraries());
   image::ImportOptions order;
   order.source = options.source;

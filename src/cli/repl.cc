@@ -222,7 +222,11 @@ Task<int> run_repl(ReplOptions options) {
   }
 
   bool closed = ended && !*ended && ended->error().sys_errno == EPIPE;
-  if (ended && !*ended && !closed) print_error("osb", co_await sandbox.explain(ended->error()));
+  if (ended && !*ended && !closed) {
+    // An answer of the server explains itself; a stream that broke does not.
+    bool broken = ended->error().code == Code::unavailable;
+    print_error("osb", broken ? co_await sandbox.explain(ended->error()) : ended->error());
+  }
   co_await sandbox.clean_up(*signals);
   if (is_end_signal(*signals)) co_return 128 + *signals->last();
   if (closed) co_return kOutputClosed;

@@ -81,5 +81,22 @@ TEST(Dashes, KeepTheCommandWordByWord) {
   EXPECT_TRUE(split_at_dashes(4, argv).theirs->empty());
 }
 
+TEST(Bytes, Table) {
+  for (const auto& [text, bytes] : {std::pair{"1", 1ull},
+                                    {"512Mi", 512ull << 20},
+                                    {"8G", 8'000'000'000ull},
+                                    {"2Ki", 2048ull},
+                                    {"3k", 3000ull},
+                                    {"1Ti", 1ull << 40}}) {
+    EXPECT_EQ(parse_bytes(text).value_or(0), bytes) << text;
+  }
+  for (const char* bad : {"", "0", "-1", "1.5G", "G", "1 G", "1GB", "1Gib", "1x", "99999999999T", "1m"})
+    EXPECT_FALSE(parse_bytes(bad)) << bad;
+  EXPECT_EQ(print_bytes(999), "999 B");
+  EXPECT_EQ(print_bytes(1500), "1.5 kB");
+  EXPECT_EQ(print_bytes(999'960), "1.0 MB");
+  EXPECT_EQ(print_bytes(96'000'000), "96.0 MB");
+}
+
 }  // namespace
 }  // namespace osb::cli

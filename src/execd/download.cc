@@ -11,6 +11,7 @@
 #include "execd/http_date.h"
 #include "execd/line_range.h"
 #include "execd/paths.h"
+#include "execd/piece.h"
 
 namespace osb::execd {
 namespace {
@@ -37,22 +38,22 @@ std::expected<Opened, ApiError> open_for_reading(const Core& core, const std::st
   return file;
 }
 
+// Fewer bytes only at the end of the file.
+Result<size_t> read_into(const OpenFile& file, uint64_t offset, char* into, size_t limit) {
+  size_t done = 0;
+  while (done < limit) {
+    ssize_t n = ::pread(file.fd.get(), into + done, limit - done, static_cast<off_t>(offset + done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return fail_errno("read " + file.path);
+    if (n == 0) break;
+    done += static_cast<size_t>(n);
+  }
+  return done;
+}
+
 Result<std::string> read_piece(const OpenFile& file, uint64_t offset, size_t limit) {
-  std::string out;
-  int failed = 0;
-  out.resize_and_overwrite(limit, [&](char* into, size_t room) {
-    size_t done = 0;
-    while (done < room) {
-      ssize_t n = ::pread(file.fd.get(), into + done, room - done, static_cast<off_t>(offset + done));
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0) failed = errno;
-      if (n <= 0) break;
-      done += static_cast<size_t>(n);
-    }
-    return done;
-  });
-  errno = failed;
-  if (failed) return fail_errno("read " + file.path);
+  std::string out(limit, '\0');
+  out.resize(TRY(read_into(file, offset, out.data(), limit)));
   return out;
 }
 
@@ -72,13 +73,25 @@ bool changed_since(const OpenFile& file, std::string_view date) {
 
 io::Task<> send_bytes(Workers& workers, Opened file, http::ResponseWriter& response, uint64_t at,
                       uint64_t end) {
+  auto read_at = [&workers, file, end](uint64_t offset, Piece into) {
+    size_t size = static_cast<size_t>(std::min<uint64_t>(Piece::kCapacity, end - offset));
+    return workers.begin(std::nullopt,
+                         [file, offset, size, into = std::move(into)]() mutable -> Result<Piece> {
+                           into.size = TRY(read_into(*file, offset, into.data.get(), size));
+                           return std::move(into);
+                         });
+  };
+  // One piece is read while the other is on its way.
+  Piece spare;
+  auto reading = read_at(at, Piece());
   while (at < end) {
-    size_t size = static_cast<size_t>(std::min<uint64_t>(kPiece, end - at));
-    auto piece = co_await workers.run(std::nullopt, [file, at, size] { return read_piece(*file, at, size); });
+    auto piece = co_await reading.wait();
     // The file has become shorter than was promised: a cut answer says so.
-    if (!piece || piece->empty()) co_return response.abort();
-    at += piece->size();
-    if (!co_await response.write(*piece)) co_return;
+    if (!piece || piece->size == 0) co_return response.abort();
+    at += piece->size;
+    if (at < end) reading = read_at(at, std::move(spare));
+    if (!co_await response.write(piece->view())) co_return;
+    spare = std::move(*piece);
   }
   co_await response.finish();
 }

@@ -7,21 +7,14 @@
 #include "execd/file_routes.h"
 #include "execd/incoming_file.h"
 #include "execd/paths.h"
+#include "execd/piece.h"
 #include "execd/spill_buffer.h"
 #include "http/multipart.h"
 
 namespace osb::execd {
 namespace {
 
-constexpr size_t kPiece = 256 * 1024;
 constexpr size_t kMaxMetadata = 64 * 1024;
-
-// Content on its way to a worker. Not a string: that would clear memory which is overwritten at once.
-struct Piece {
-  std::unique_ptr<char[]> data = std::make_unique_for_overwrite<char[]>(kPiece);
-  size_t size = 0;
-  std::string_view view() const { return {data.get(), size}; }
-};
 
 struct Metadata {
   std::string path;
@@ -74,8 +67,8 @@ class Upload {
 
 io::Task<Result<Piece>> Upload::read_piece(http::MultipartReader& form, Piece piece) {
   piece.size = 0;
-  while (piece.size < kPiece) {
-    auto got = co_await form.read_some({piece.data.get() + piece.size, kPiece - piece.size});
+  while (piece.size < Piece::kCapacity) {
+    auto got = co_await form.read_some({piece.data.get() + piece.size, Piece::kCapacity - piece.size});
     if (!got) co_return std::unexpected(got.error());
     piece.size += *got;
     if (*got == 0) break;
@@ -111,7 +104,7 @@ io::Task<Upload::Outcome> Upload::read_file(http::MultipartReader& form) {
     if (!file) co_return std::unexpected(file.error());
     received.file = std::move(*file);
   } else {
-    received.waiting = std::make_shared<SpillBuffer>(kPiece);
+    received.waiting = std::make_shared<SpillBuffer>(Piece::kCapacity);
   }
   // One piece is written while the next one arrives; written pieces come back to be filled again.
   auto write = [file = received.file, waiting = received.waiting](Piece full) {

@@ -67,6 +67,9 @@ class Builder {
  private:
   void add(const Layer& layer) {
     if (layer.hides_all_below) image_.layers.clear();
+    // A layer that comes again (empty ones often do) hides itself further down, and an overlay takes none
+    // twice.
+    std::erase(image_.layers, layer.digest);
     image_.layers.push_back(layer.digest);
     imported_.bytes += layer.bytes;
     imported_.entries += layer.entries;
@@ -208,6 +211,7 @@ Result<std::vector<Imported>> import_images(Store& store, const ImportOptions& o
   // Also after a failure: layers that came before it, and what a replaced name leaves unused.
   auto collected = store.collect();
   if (imported && !collected) return std::unexpected(std::move(collected.error()));
+  store.settle_in_background();
   return imported;
 }
 

@@ -5,18 +5,22 @@
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <set>
 
 #include "base/ids.h"
 #include "image/digest.h"
+#include "sys/process.h"
 #include "sys/remove_tree.h"
 
 namespace osb::image {
 namespace {
 
+constexpr char kBootAttribute[] = "trusted.opensandbox.boot";
 constexpr char kLayers[] = "layers", kStaging[] = "staging", kTrash[] = "trash";
 
 Result<void> make_dir(const std::string& path, mode_t mode, gid_t gid = 0) {
@@ -29,8 +33,8 @@ Result<void> make_dir(const std::string& path, mode_t mode, gid_t gid = 0) {
   return {};
 }
 
-// Tells ext4 to put each layer into another part of the disk: where many files were just removed, it looks long for
-// a free inode. Other file systems have no such flag; that is fine.
+// Tells ext4 to put each layer into another part of the disk: where many files were just removed, it looks
+// long for a free inode. Other file systems have no such flag; that is fine.
 void spread_subdirectories(int dir) {
   int flags = 0;
   if (::ioctl(dir, FS_IOC_GETFLAGS, &flags) < 0 || (flags & FS_TOPDIR_FL)) return;
@@ -42,6 +46,20 @@ std::set<std::string> layers_of(const Index& index) {
   std::set<std::string> layers;
   for (const auto& [id, image] : index.images) layers.insert(image.layers.begin(), image.layers.end());
   return layers;
+}
+
+// Made in an earlier boot, and nobody saw it reach the disk.
+bool is_cut_off(const std::string& layer_path, const std::string& boot) {
+  char value[64];
+  ssize_t n = ::lgetxattr(layer_path.c_str(), kBootAttribute, value, sizeof value);
+  return n >= 0 && std::string_view(value, static_cast<size_t>(n)) != boot;
+}
+
+bool is_lost(const std::string& state_dir, const Image& image, const std::string& boot) {
+  for (const std::string& layer : image.layers) {
+    if (is_cut_off(state_dir + "/images/store/layers/" + layer, boot)) return true;
+  }
+  return false;
 }
 
 bool has_name(const Index& index, const std::string& id) {
@@ -92,7 +110,60 @@ Result<Store> Store::open(Options options) {
   }
   store.index_ = TRY(load_index(store.options_.state_dir));
   TRY(in_context("sweep the image store", store.sweep()));
+  TRY(store.drop_lost_images());
   return store;
+}
+
+// Sandboxes of an earlier boot are gone, so nobody uses what goes here.
+Result<void> Store::drop_lost_images() {
+  std::string boot = TRY(sys::boot_id());
+  Index next = index_;
+  for (const auto& [id, image] : index_.images) {
+    if (!is_lost(options_.state_dir, image, boot)) continue;
+    for (const auto& [name, named] : index_.names) {
+      if (named == id && options_.lost) options_.lost(name);
+      if (named == id) next.names.erase(name);
+    }
+    next.images.erase(id);
+  }
+  if (next.images.size() != index_.images.size()) {
+    TRY(write_index(next));
+    index_ = std::move(next);
+  }
+  // Also layers that no image has yet: an import of this boot must not find them and think them whole.
+  for (const std::string& layer : TRY(sys::names_in(layers_.get()))) {
+    if (!is_cut_off(layer_path(layer), boot)) continue;
+    if (::renameat(layers_.get(), layer.c_str(), trash_.get(), new_uuid4().c_str()) < 0)
+      return fail_errno("remove a layer that was cut off");
+  }
+  return empty_trash();
+}
+
+Result<void> drop_lost_images(Store::Options options) {
+  Index index = TRY(load_index(options.state_dir));
+  std::string boot = TRY(sys::boot_id());
+  bool lost = std::ranges::any_of(
+      index.images, [&](const auto& item) { return is_lost(options.state_dir, item.second, boot); });
+  if (lost) TRY(Store::open(std::move(options)));
+  return {};
+}
+
+void Store::settle_in_background() {
+  if (unsettled_.empty()) return;
+  pid_t pid = ::fork();
+  if (pid != 0) return;  // also when it failed: the layers stay marked, which is true
+  // Nothing of the caller's: neither the lock nor a pipe whose end somebody waits for.
+  ::setsid();
+  int layers = ::fcntl(layers_.get(), F_DUPFD_CLOEXEC, 16), null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  for (int fd : {0, 1, 2}) ::dup2(null, fd);
+  if (::dup2(layers, 3) < 0) ::_exit(1);
+  ::syscall(SYS_close_range, 4, ~0U, 0);
+  if (::syncfs(3) < 0) ::_exit(1);
+  for (const std::string& layer : unsettled_) {
+    int dir = ::openat(3, layer.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (dir >= 0) (void)::fremovexattr(dir, kBootAttribute);
+  }
+  ::_exit(0);
 }
 
 // Nobody else writes now: what lies in staging is half-made and what lies in the trash was on its way out.
@@ -141,8 +212,12 @@ Result<void> Store::commit_layer(const std::string& staged, const std::string& d
     discard(staged);
     return {};
   }
+  std::string boot = TRY(sys::boot_id());
+  if (::setxattr(staged.c_str(), kBootAttribute, boot.data(), boot.size(), 0) < 0)
+    return fail_errno("mark a layer");
   if (::renameat(staging_.get(), name.c_str(), layers_.get(), digest.c_str()) < 0)
     return fail_errno("place a layer");
+  unsettled_.push_back(digest);
   return {};
 }
 

@@ -31,8 +31,9 @@ class Store {
  public:
   struct Options {
     std::string state_dir;
-    gid_t service_gid = 0;          // who may read the index
-    std::function<void()> waiting;  // called once when another writer is at work
+    gid_t service_gid = 0;                              // who may read the index
+    std::function<void()> waiting;                      // called once when another writer is at work
+    std::function<void(const std::string& name)> lost;  // an image that a crash of the host cut off
   };
   // As root. Waits for other writers.
   static Result<Store> open(Options options);
@@ -56,6 +57,9 @@ class Store {
   // Removes images without a name that no sandbox uses, and layers without an image.
   Result<void> collect();
 
+  // Starts a process that waits until the new layers are on disk. The caller may end at once.
+  void settle_in_background();
+
   // Ids of the sandboxes made from an image.
   Result<std::vector<std::string>> users_of(const std::string& image_id) const;
 
@@ -63,6 +67,7 @@ class Store {
   explicit Store(Options options) : options_(std::move(options)) {}
   Result<void> make_directories();
   Result<void> sweep();
+  Result<void> drop_lost_images();
   Result<void> write_index(const Index& index);
   Result<void> empty_trash();
   Result<std::multimap<std::string, std::string>> users() const;  // image id -> sandbox id
@@ -71,6 +76,10 @@ class Store {
   Options options_;
   Fd lock_, layers_, staging_, trash_;
   Index index_;
+  std::vector<std::string> unsettled_;  // layers of this writer
 };
+
+// When the service starts: opens the store only if something was cut off, which `lost` is told.
+Result<void> drop_lost_images(Store::Options options);
 
 }  // namespace osb::image

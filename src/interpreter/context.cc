@@ -154,6 +154,7 @@ void Context::show(const KernelMessage& message) {
 
 void Context::finish(int64_t count) {
   flush_partial_lines(OutputText::More::none);
+  partial_.cancel();
   auto run = std::move(active_);
   std::string last;
   int64_t now = epoch_ms();
@@ -178,6 +179,7 @@ void Context::refuse(Run& run, std::string_view name, std::string_view why) {
 
 void Context::fail_all(std::string_view name, const std::string& why) {
   flush_partial_lines(OutputText::More::none);
+  partial_.cancel();
   if (auto run = std::move(active_)) refuse(*run, name, why);
   for (auto& run : std::exchange(waiting_, {})) refuse(*run, name, why);
 }

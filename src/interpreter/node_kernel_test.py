@@ -47,6 +47,9 @@ class JavaScript(KernelTest):
         self.assertEqual(self.value("let later; await null; later = 1; typeof later"), "'number'")
         self.assertEqual(self.value("async function work() { await new Promise(r => setTimeout(r, 20)); console.log('worked'); return 9 }\nwork()"), "9")
         self.assertEqual(self.value("await (async () => { for (const k of [1]) { var inner = k } return inner })()"), "1")
+        self.assertEqual(self.value("var left = 1; await 0; if (left === 2) var other = await 5\nelse var other = await 6\nvar left\n;[left, other]"), "[ 1, 6 ]")
+        self.assertEqual(self.value("{ let a = 1\nvar nested = await 2 }\nfor (var k of [await 7]) var seen = k\n;[nested, k, seen]"), "[ 2, 7, 7 ]")
+        self.assertEqual(self.value("let {u = 3, v: [z]} = await {v: [4]}, none\n;[u, z, none]"), "[ 3, 4, undefined ]")
         self.fails("await Promise.reject(new TypeError('late'))", "TypeError", "late")
         self.fails("await new Promise(() => setTimeout(() => { throw new RangeError('stray') }, 5))", "RangeError", "stray")
 

@@ -1,6 +1,7 @@
 #include "interpreter/own_kernels.h"
 
 #include "base/log.h"
+#include "interpreter/bash_kernel.h"
 #include "interpreter/language.h"
 
 namespace osb::interpreter {
@@ -28,9 +29,10 @@ Result<std::shared_ptr<Kernel>> OwnKernels::start(const std::string& name, std::
   execd::Environment env = core_.command_env();
   KernelStart start{&language, TRY(find_interpreter(language, env)), env.block(), std::move(cwd)};
   if (name == "python") return fork_python(start);
+  if (name == "bash") return BashKernel::start(core_, std::move(start.cwd));
   std::shared_ptr<ProcessKernel> kernel = take_spare(start);
   if (!kernel) kernel = TRY(ProcessKernel::start(core_, start));
-  make_spare_later(start);
+  make_spare_later(start, kernel);
   return kernel;
 }
 
@@ -136,13 +138,22 @@ std::shared_ptr<ProcessKernel> OwnKernels::take_spare(const KernelStart& start) 
   return nullptr;
 }
 
-void OwnKernels::make_spare_later(const KernelStart& start) {
+void OwnKernels::make_spare_later(const KernelStart& start, const std::shared_ptr<ProcessKernel>& kernel) {
   if (start.cwd != core_.cwd) return;
   Spare& spare = spares_.try_emplace(std::string(start.language->name), core_.executor).first->second;
   spare.how = start;
+  wait_for_calm(spare, kernel);
+}
+
+// Until the kernel that somebody waits for is ready: a spare would only compete with it. One that fails to
+// start gets no spare.
+void OwnKernels::wait_for_calm(Spare& spare, std::weak_ptr<ProcessKernel> kernel) {
   spare.timer.expires_after(kSpareDelay);
-  spare.timer.async_wait([this, &spare](const boost::system::error_code& error) {
-    if (!error) make_spare(spare);
+  spare.timer.async_wait([this, &spare, kernel](const boost::system::error_code& error) {
+    auto present = kernel.lock();
+    if (error || !present || present->ended()) return;
+    if (present->ready()) return make_spare(spare);
+    wait_for_calm(spare, kernel);
   });
 }
 

@@ -42,7 +42,8 @@ class OwnKernels final : public KernelSource {
   void on_parent_changed(PythonParent& parent, const std::string& unshareable);
   void replace_parent();
   std::shared_ptr<ProcessKernel> take_spare(const KernelStart& start);
-  void make_spare_later(const KernelStart& start);
+  void make_spare_later(const KernelStart& start, const std::shared_ptr<ProcessKernel>& kernel);
+  void wait_for_calm(Spare& spare, std::weak_ptr<ProcessKernel> kernel);
   void make_spare(Spare& spare);
 
   execd::Core& core_;

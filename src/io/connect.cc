@@ -94,6 +94,7 @@ Task<Result<Socket>> connect_unix(std::string path) {
   // connect would report success. Try again for about five seconds.
   for (int attempt = 0; attempt < 110; ++attempt) {
     Fd fd = CO_TRY(stream_socket(AF_UNIX));
+    widen_unix(fd.get());
     if (::connect(fd.get(), address.get(), address.size) == 0) co_return adopt(executor, std::move(fd));
     if (errno != EAGAIN && errno != EINTR) co_return fail_errno("connect " + path);
     co_await sleep_for(pause);

@@ -75,10 +75,20 @@ Acceptor::Acceptor(Executor executor, Fd listener) : fd_(std::move(executor)) {
   fd_.non_blocking(true, error);
 }
 
+void widen_unix(int fd) {
+  int family = 0, size = 1 << 20;
+  socklen_t length = sizeof family;
+  if (::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &length) == 0 && family == AF_UNIX)
+    ::setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
+}
+
 Task<Result<Socket>> Acceptor::accept() {
   while (fd_.is_open()) {
     Fd fd(::accept4(fd_.native_handle(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (fd.valid()) co_return adopt(fd_.get_executor(), std::move(fd));
+    if (fd.valid()) {
+      widen_unix(fd.get());
+      co_return adopt(fd_.get_executor(), std::move(fd));
+    }
     switch (errno) {
       case EINTR:
       case ECONNABORTED:

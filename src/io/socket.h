@@ -20,6 +20,10 @@ using Socket = asio::generic::stream_protocol::socket;
 Result<Fd> listen_tcp(const std::string& host, uint16_t port, int backlog);
 Result<Fd> listen_unix(const std::string& path, int backlog);
 
+// Room for what a unix socket sends: the default makes both sides switch five times per megabyte. Costs
+// nothing while nothing waits; the kernel cuts it to its own limit.
+void widen_unix(int fd);
+
 // A connected stream socket of any family as a Socket.
 Result<Socket> adopt(Executor executor, Fd connected);
 

@@ -75,11 +75,14 @@ host_paths = ["/opt/tools"]
 [native.images]
 python = "/images/python"
 "a/b:1" = "/images/ab"
+[native.image_aliases]
+"python:*" = "python"
 [store]
 path = "~/state.db"
 )",
                       {{"HOME", "/home/u"}});
   ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->native.image_aliases, (std::map<std::string, std::string>{{"python:*", "python"}}));
   EXPECT_EQ(config->server.host, "0.0.0.0");
   EXPECT_EQ(config->server.port, 9090);
   EXPECT_EQ(config->server.api_key, "k");
@@ -138,6 +141,8 @@ TEST(Config, MistakesNameKeyCauseAndRemedy) {
       {"[native]\nimages = 5", "native.images"},
       {"[native.images]\nx = 5", "native.images.x"},
       {"[native.images]\nx = \"relative\"", "native.images.x"},
+      {"[native.image_aliases]\nx = 5", "native.image_aliases.x"},
+      {"[native.image_aliases]\nx = \"a*\"", "native.image_aliases.x"},
       {"[store]\ntype = \"postgresql\"", "store.type"},
       {"[store]\npath = 5", "store.path"},
   };

@@ -357,3 +357,22 @@ def test_nothing_is_left_of_a_sandbox_with_contexts(no_leaks, sdk):
     assert text(interpreter.run("import fractions\n6 * 7", contexts[0])) == "42"
     interpreter.run("import os\nif os.fork() == 0:\n    import time\n    time.sleep(60)", contexts[1])
     sdk.kill(interpreter.sandbox)
+
+
+def test_bash_keeps_its_state_whatever_a_cell_does(interpreter, api):
+    made = api.execd(interpreter.sandbox.id, "POST", "/code/context", json={"language": "bash", "cwd": "/tmp"}).json
+
+    def run(code):
+        return api.execd(interpreter.sandbox.id, "POST", "/code", json={"code": code, "context": {"id": made["id"]}}).body.decode()
+
+    assert "execution_complete" in run("x=1; f() { echo f$x; }; cd /var")
+    left = run("x=2; exit 7")
+    assert '"evalue":"7"' in left and "execution_complete" not in left
+    after = run("f; pwd")
+    assert '"text":"f1' in after and "/var" in after, after
+    finish = run_aside(interpreter, api, "touch /tmp/bash-runs; sleep 60", type("Context", (), {"id": made["id"]}))
+    wait_for_file(api, interpreter.sandbox, "/tmp/bash-runs")
+    assert api.execd(interpreter.sandbox.id, "DELETE", f"/code?id={made['id']}").status == 200
+    assert "KeyboardInterrupt" in finish()
+    assert '"text":"f1' in run("f")
+    api.execd(interpreter.sandbox.id, "DELETE", f"/code/contexts/{made['id']}")

@@ -293,12 +293,15 @@ function assign_instead(node, edits, names, parent) {
   const loop = parent && /^For(In|Of)Statement$/.test(parent.type) && parent.left === node;
   const parts = node.declarations;
   for (const each of parts) bound_names(each.id, names);
-  edits.replace(node.start, parts[0].start, loop ? '' : ';');
-  if (parent && parent.type === 'ForStatement') edits.list[edits.list.length - 1].by = '';
+  // The semicolon keeps an unfinished line before it apart; where one statement is all there may be, there is no such line.
+  const among_others = !parent || /^(BlockStatement|SwitchCase)$/.test(parent.type);
+  edits.replace(node.start, parts[0].start, among_others ? ';' : '');
   for (const each of parts) {
     if (loop) continue;
+    // `var x` leaves a value alone, `let x` does not.
+    const empty = !each.init && node.kind !== 'var' && each.id.type === 'Identifier';
     edits.insert(each.start, '(');
-    edits.insert(each.end, each.init ? ')' : `${each.id.type === 'Identifier' ? ' = undefined' : ''})`);
+    edits.insert(each.end, empty ? ' = undefined)' : ')');
   }
 }
 

@@ -102,13 +102,13 @@ def become_kernel(control, fds, cwd):
 def be_parent():
     """Returns in the children."""
     os.set_inheritable(CHANNEL, False)
-    times = package_times()
     control = _socket.socket(fileno=CHANNEL)
     request, _ = receive_fork(control)
     wrong = import_modules((request or {}).get("modules", "").split())
     if wrong:
         send("stale", names=[wrong])
         os._exit(0)
+    times = package_times()  # only now: importing may have left bytecode there
     _signal.signal(_signal.SIGCHLD, _signal.SIG_IGN)  # execd watches the kernels
     send("ready", language="python", version="%d.%d.%d" % sys.version_info[:3])
     tidy = False

@@ -1,7 +1,11 @@
 #include "runtime/native/plan.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/fd.h"
 #include "runtime/native/control.h"
 
 namespace osb::runtime {
@@ -81,6 +85,46 @@ TEST(Images, UnknownNamesListTheKnownOnes) {
     EXPECT_EQ(missing.error().code, Code::not_found);
     EXPECT_NE(missing.error().message.find("host, debian"), std::string::npos);
   }
+}
+
+TEST(Images, ImportedOnesAreSeenAsSoonAsTheIndexChanges) {
+  char name[] = "/tmp/osb-images-XXXXXX";
+  std::string state = ::mkdtemp(name);
+  ImageSettings settings;
+  settings.state_dir = state;
+  settings.host_version = "host-1";
+  settings.aliases = {{"python:*", "app"}};
+  Images images(settings);
+  EXPECT_FALSE(images.find("app"));
+  image::Index index;
+  image::Image image;
+  image.id = std::string(64, 'c');
+  image.layers = {std::string(64, 'a'), std::string(64, 'b')};
+  image.config.user = "app";
+  index.images[image.id] = image;
+  index.names["app"] = image.id;
+  ASSERT_EQ(::mkdir((state + "/catalog").c_str(), 0755), 0);
+  ASSERT_TRUE(write_file(image::index_path(state), encode(index), O_CREAT));
+  for (const char* asked : {"app", "app:latest", "python:3.11"}) {
+    auto root = images.find(asked);
+    ASSERT_TRUE(root) << asked;
+    EXPECT_EQ(root->id, image.id);
+    EXPECT_EQ(root->config.user, "app");
+    std::string layers = state + "/images/store/layers/";
+    EXPECT_EQ(root->lowers, (std::vector{state + "/images/host-1/common", layers + image.layers[1],
+                                         layers + image.layers[0]}));
+  }
+  auto missing = images.find("nope");
+  ASSERT_FALSE(missing);
+  EXPECT_NE(missing.error().message.find("osb images import"), std::string::npos);
+  ASSERT_TRUE(write_file(image::index_path(state), "{", O_TRUNC));
+  auto broken = images.find("app");
+  ASSERT_FALSE(broken);
+  EXPECT_NE(broken.error().code, Code::not_found) << "an index that cannot be read says nothing about images";
+  ::unlink(image::index_path(state).c_str());
+  EXPECT_FALSE(images.find("app"));
+  ::rmdir((state + "/catalog").c_str());
+  ::rmdir(state.c_str());
 }
 
 TEST(Control, StatesAndNonsense) {

@@ -5,6 +5,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/log.h"
+#include "image/store.h"
 #include "launcher/settings.h"
 #include "sys/memfd.h"
 
@@ -21,6 +23,17 @@ Result<void> keep_across_exec(int fd) {
   return {};
 }
 
+Result<void> drop_lost_images(const launcher::Settings& settings) {
+  image::Store::Options store;
+  store.state_dir = settings.state_dir;
+  store.service_gid = settings.service_gid;
+  store.lost = [](const std::string& name) {
+    log::warn("an image was not completely on disk when the host stopped; import it again",
+              {{"image", name}});
+  };
+  return image::drop_lost_images(std::move(store));
+}
+
 Result<void> exec_launcher(ServiceOptions options) {
   if (::geteuid() != 0) {
     return fail(Code::permission_denied,
@@ -33,6 +46,7 @@ Result<void> exec_launcher(ServiceOptions options) {
   settings.service_uid = account.uid;
   settings.service_gid = account.gid;
   options.images.host_version = TRY(write_host_image(options.images.state_dir));
+  TRY(drop_lost_images(settings));
   settings.sources = Images(options.images).sources();
   settings.server = std::move(options.server);
   settings.server.push_back("--host-image=" + options.images.host_version);

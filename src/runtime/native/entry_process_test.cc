@@ -1,0 +1,66 @@
+#include "runtime/native/entry_process.h"
+
+#include <gmock/gmock.h>
+
+namespace osb::runtime {
+namespace {
+
+using ::testing::Contains;
+using ::testing::Not;
+using ::testing::Pair;
+
+SandboxSpec spec() {
+  SandboxSpec out;
+  out.id = "id";
+  out.entrypoint = {"a", "b"};
+  out.env = {{"A", "request"}, {"OPENSANDBOX_ID", "forged"}};
+  return out;
+}
+
+TEST(EntryProcess, WithoutAConfiguration) {
+  EntryProcess entry = entry_process(spec(), {});
+  EXPECT_EQ(entry.arguments, spec().entrypoint);
+  EXPECT_EQ(entry.directory, "/");
+  EXPECT_EQ(entry.uid, 0u);
+  for (const auto& [name, value] : {std::pair{"A", "request"},
+                                    {"OPENSANDBOX_ID", "id"},
+                                    {"HOME", "/root"},
+                                    {"USER", "root"},
+                                    {"EXECD_ENVS", "/opt/opensandbox/.env"}}) {
+    EXPECT_THAT(entry.environment, Contains(Pair(name, value)));
+  }
+  EXPECT_THAT(entry.environment, Not(Contains(Pair("OPENSANDBOX_ID", "forged"))));
+}
+
+TEST(EntryProcess, TheImageThenTheRequest) {
+  image::ImageConfig image;
+  image.env = {{"A", "image"}, {"B", "image"}, {"PATH", "/bin"}};
+  image.uid = 1000;
+  image.gid = 50;
+  image.user_name = "app";
+  image.home = "/home/app";
+  image.workdir = "/work";
+  EntryProcess entry = entry_process(spec(), image);
+  EXPECT_EQ(entry.uid, 1000u);
+  EXPECT_EQ(entry.gid, 50u);
+  EXPECT_EQ(entry.directory, "/work");
+  for (const auto& [name, value] : {std::pair{"A", "request"},
+                                    {"B", "image"},
+                                    {"PATH", "/bin"},
+                                    {"HOME", "/home/app"},
+                                    {"USER", "app"}}) {
+    EXPECT_THAT(entry.environment, Contains(Pair(name, value)));
+  }
+  EXPECT_THAT(entry.environment, Not(Contains(Pair("A", "image"))));
+}
+
+TEST(EntryProcess, AnIdThatTheImageDoesNotKnow) {
+  image::ImageConfig image;
+  image.uid = 4242;
+  EntryProcess entry = entry_process(spec(), image);
+  EXPECT_THAT(entry.environment, Contains(Pair("HOME", "/")));
+  EXPECT_THAT(entry.environment, Contains(Pair("USER", "4242")));
+}
+
+}  // namespace
+}  // namespace osb::runtime
