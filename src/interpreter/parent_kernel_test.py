@@ -55,10 +55,13 @@ class Forked:
     def run(self, code):
         self.channel.sendall(frame(op="run", id="r", code=code))
         value = None
+        self.shown = []
         while True:
             said = read(self.channel)
             if said["op"] == "result":
                 value = said["data"]["text/plain"]
+            if said["op"] == "display":
+                self.shown.append(said["data"])
             if said["op"] == "error":
                 raise AssertionError(said)
             if said["op"] == "done":
@@ -157,6 +160,16 @@ class PythonParent(unittest.TestCase):
         if kernel.run("import sys\n'numpy' in sys.modules") == "False":
             self.skipTest("numpy is not installed")
         self.assertEqual(kernel.run("import numpy\na = numpy.ones((400, 400))\nfloat((a @ a)[0, 0])"), "400.0")
+
+    def test_figures_of_a_shared_matplotlib_are_shown(self):
+        parent = self.start("matplotlib.pyplot")
+        self.assertEqual(read(parent)["op"], "ready")
+        kernel = self.fork(parent)
+        if kernel.run("import sys\n'matplotlib.pyplot' in sys.modules") == "False":
+            self.skipTest("matplotlib is not installed")
+        kernel.run("import matplotlib.pyplot as plt\nplt.plot([1])\nplt.show()\nopen_figures = plt.get_fignums()")
+        self.assertEqual([data["image/png"][:8] for data in kernel.shown], ["iVBORw0K"])
+        self.assertEqual(kernel.run("open_figures"), "[]")
 
     def test_changed_packages_make_it_stale(self):
         parent = self.start()

@@ -210,6 +210,17 @@ class PythonKernel(unittest.TestCase):
         self.run_cell("from __future__ import annotations")
         self.assertEqual(self.value("def g(a: undefined_name): pass\ng.__annotations__['a']"), "'undefined_name'")
 
+    def test_sources_are_not_kept_for_ever(self):
+        fresh = Kernel("python")
+        try:
+            fresh.run("import linecache\nbefore = len(linecache.cache)")
+            for _ in range(6):
+                fresh.run("'" + "x" * 1_000_000 + "';")
+            self.assertLess(int(fresh.run("sum(size for size, *_ in linecache.cache.values())").text), 5_000_000)
+            self.assertIn("1 / 0", "".join(fresh.run("1 / 0").error["traceback"]))
+        finally:
+            fresh.close()
+
     def test_tells_what_was_imported(self):
         fresh = Kernel("python", cwd=self.directory.name)
         try:

@@ -15,7 +15,7 @@ from _json import encode_basestring, scanstring
 
 CHANNEL = 3
 MAX_FRAME = 64 << 20
-MAX_KEPT_SOURCE = 1 << 20
+MAX_KEPT_SOURCE = 4 << 20
 COROUTINE = 0x80 | 0x200  # of code objects: a coroutine or an asynchronous generator
 PLAIN = (int, float, str, bool, bytes, complex, list, tuple, dict, set, frozenset, range)
 
@@ -28,6 +28,7 @@ future_flags = 0
 known_modules = 0  # how many modules execd has been told of
 namespace = {}
 cells = {}  # file name -> source, for tracebacks
+kept_source = 0
 last_value = None  # what `_` was set to; a `_` of the user's own stays
 
 
@@ -184,19 +185,23 @@ def show_result(value):
 
 
 def remember_source(name, source):
-    if len(source) > MAX_KEPT_SOURCE:
-        return
+    """For tracebacks. The oldest go when there is too much of them."""
+    global kept_source
     cells[name] = source
-    if len(cells) > 1000:
-        del cells[next(iter(cells))]
-    if "linecache" in sys.modules:
-        fill_linecache(sys.modules["linecache"])
+    kept_source += len(source)
+    linecache = sys.modules.get("linecache")
+    while (kept_source > MAX_KEPT_SOURCE or len(cells) > 1000) and len(cells) > 1:
+        oldest = next(iter(cells))
+        kept_source -= len(cells.pop(oldest))
+        if linecache:
+            linecache.cache.pop(oldest, None)
+    if linecache:
+        linecache.cache[name] = (len(source), None, source.splitlines(True), name)
 
 
 def fill_linecache(linecache):
     for name, source in cells.items():
-        if name not in linecache.cache:
-            linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+        linecache.cache[name] = (len(source), None, source.splitlines(True), name)
 
 
 def run_cell(source):
@@ -315,7 +320,11 @@ def set_up():
     sys.argv = [""]
     builtins.input = refuse_input
     builtins.display = display
-    sys.meta_path.insert(0, ImportHooks())
+    hooks = ImportHooks()
+    sys.meta_path.insert(0, hooks)
+    for name, hook in hooks.hooks.items():  # what the parent has imported already
+        if name in sys.modules:
+            hook(sys.modules[name])
     _signal.signal(_signal.SIGINT, on_interrupt)
 
 

@@ -102,6 +102,7 @@ def become_kernel(control, fds, cwd):
 def be_parent():
     """Returns in the children."""
     os.set_inheritable(CHANNEL, False)
+    os.environ.setdefault("MPLBACKEND", "agg")  # as in kernels, but before modules look at it
     control = _socket.socket(fileno=CHANNEL)
     request, _ = receive_fork(control)
     wrong = import_modules((request or {}).get("modules", "").split())
