@@ -667,6 +667,10 @@ func read_records(from io.Reader, said map[string]string) {
 	}
 }
 
+func was_interrupted() *failure {
+	return &failure{"KeyboardInterrupt", "the run was interrupted", []string{"KeyboardInterrupt: the run was interrupted"}}
+}
+
 func judged(said map[string]string, err error) (string, bool, *failure) {
 	if cause, there := said["panic"]; there {
 		lines := []string{"panic: " + cause}
@@ -677,6 +681,13 @@ func judged(said map[string]string, err error) (string, bool, *failure) {
 			}
 		}
 		return "", false, &failure{"panic", cause, lines}
+	}
+	var ended *exec.ExitError
+	if errors.As(err, &ended) {
+		// The whole group gets an interrupt: the cell may be gone before this process has heard of it.
+		if how, known := ended.Sys().(syscall.WaitStatus); known && how.Signaled() && how.Signal() == syscall.SIGINT {
+			return "", false, was_interrupted()
+		}
 	}
 	if err != nil {
 		return "", false, &failure{"ExitError", err.Error(), []string{err.Error()}}
@@ -786,7 +797,7 @@ func main() {
 		value, shown, wrong := k.run(each.code)
 		k.mu.Lock()
 		if k.interrupted {
-			wrong = &failure{"KeyboardInterrupt", "the run was interrupted", []string{"KeyboardInterrupt: the run was interrupted"}}
+			wrong = was_interrupted()
 		}
 		k.mu.Unlock()
 		if wrong != nil {
