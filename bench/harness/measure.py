@@ -81,6 +81,7 @@ class Measurement:
                 if peer.exec_argv and self.wants(peer.name + ".exec"):
                     add(peer.name + ".exec", self.load.program_time("exit", peer.exec_argv))
         self.load.ask("delete", sandbox)
+        s["create.beside_bubblewrap"] = s["create.first_output"]  # the same, promised against another yardstick
         for name, values in s.items():
             self.results.add_round(name, values)
 
@@ -98,7 +99,6 @@ class Measurement:
                 s[ours + ".floor"].append(kernel + health)
                 s[ours].append(self.load.ask(ours, sandbox)[0])
         self.load.ask("delete", sandbox)
-        s["create.beside_bubblewrap"] = s["create.first_output"]  # the same, promised against another yardstick
         for name, values in s.items():
             self.results.add_round(name, values)
 
@@ -166,14 +166,9 @@ class Measurement:
         # Somebody else gave memory back in the meantime. "Less than nothing" must not pass as a small cost.
         raise BenchError("the machine released more memory than the sandboxes took; measure again when it is quiet")
 
-    def create_beside(self, size):
-        """One more beside so many: several times, since a single one says little."""
-        self.results.add_round(f"create.beside_{size}", [float(self.load.ask("first")[1]) for _ in range(20)])
-
     def density(self, rounds):
-        if self.wants("sandbox.memory.10", "create.beside_10"):
+        if self.wants("sandbox.memory.10"):
             self.results.add_round("sandbox.memory.10", [self.grow(10)])
-            self.create_beside(10)
         for _ in range(rounds):
             self.results.add_round("sandbox.memory.100", [self.grow(100)])
 
@@ -190,7 +185,8 @@ class Measurement:
             except BenchError:
                 continue
         self.results.add_round(f"sandbox.live.{size}", [answered])
-        self.create_beside(size)
+        for _ in range(3):
+            self.results.add_round(f"create.beside_{size}", [float(self.load.ask("first")[1]) for _ in range(20)])
 
     def end_fleet(self):
         fleet, self._fleet = self._fleet, []

@@ -41,7 +41,7 @@ TITLES = [
     ("sandbox.memory.100", "idle sandbox, per 100 more", None, None),
     ("sandbox.memory.1000", "idle sandbox, up to 1,000", None, None),
     ("sandbox.live.1000", "answering /ping of 1,000", None, None),
-    ("create.beside_1000", "a create beside 1,000, against beside 10", "create.beside_10", None),
+    ("create.beside_1000", "POST /v1/sandboxes beside 1,000 others", "create.call", None),
 ]
 
 
