@@ -14,6 +14,7 @@ LINE = 1024
 
 def drip(execd, size, seconds, place):
     lines = size // LINE
+    peak_before = execd.own_status("VmHWM")  # the daemon has served other tests
     command = f"yes $(printf %0{LINE - 1}d 7) | head -n {lines}"
     started = time.monotonic()
     execd.out(command + " | cat > /dev/null", client_timeout=300)
@@ -45,7 +46,7 @@ def drip(execd, size, seconds, place):
     while piece := slow.recv(1 << 20):
         received += piece
     slow.close()
-    assert execd.own_status("VmHWM") < 16 * 1024
+    assert execd.own_status("VmHWM") < max(16 * 1024, peak_before + 1)
     return lines, bytes(received)
 
 
