@@ -5,10 +5,10 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-#include <array>
 #include <boost/json.hpp>
 
 #include "cli/api_error.h"
+#include "cli/table.h"
 #include "image/import.h"
 #include "image/libraries.h"
 #include "json/decode.h"
@@ -167,7 +167,7 @@ int import_image(const ImportImageOptions& options) {
 }
 
 std::string image_table(const image::Index& index, WallTime now) {
-  using Row = std::array<std::string, 5>;
+  using Row = std::vector<std::string>;
   std::vector<Row> rows{{"NAME", "ID", "LAYERS", "SIZE", "AGE"}};
   auto add = [&](const std::string& name, const image::Image& image) {
     auto age = std::chrono::duration_cast<std::chrono::seconds>(now - image.imported);
@@ -179,16 +179,7 @@ std::string image_table(const image::Index& index, WallTime now) {
     bool named = std::ranges::any_of(index.names, [&](const auto& pair) { return pair.second == id; });
     if (!named) add("(none, in use)", image);
   }
-  std::array<size_t, 5> width{};
-  for (const Row& row : rows) {
-    for (size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], row[i].size());
-  }
-  std::string out;
-  for (const Row& row : rows) {
-    for (size_t i = 0; i + 1 < row.size(); ++i) out += fmt::format("{:{}}  ", row[i], width[i]);
-    out += row.back() + "\n";
-  }
-  return out;
+  return print_table(rows);
 }
 
 int list_images(const LsImagesOptions& options) {

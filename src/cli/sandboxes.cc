@@ -3,18 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <boost/json/array.hpp>
 #include <boost/json/object.hpp>
 
 #include "cli/api.h"
 #include "cli/api_error.h"
+#include "cli/table.h"
 
 namespace osb::cli {
 namespace {
 
 namespace bj = json::bj;
-using Row = std::array<std::string, 5>;
+using Row = std::vector<std::string>;
 
 // Names of others end up on a terminal: control characters do not.
 std::string clean(std::string text) {
@@ -48,16 +48,7 @@ Row row_of(const bj::value& sandbox, WallTime now) {
 std::string sandbox_table(const std::vector<bj::value>& sandboxes, WallTime now) {
   std::vector<Row> rows{{"ID", "STATE", "IMAGE", "AGE", "EXPIRES IN"}};
   for (const auto& sandbox : sandboxes) rows.push_back(row_of(sandbox, now));
-  std::array<size_t, 5> width{};
-  for (const Row& row : rows) {
-    for (size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], row[i].size());
-  }
-  std::string out;
-  for (const Row& row : rows) {
-    for (size_t i = 0; i + 1 < row.size(); ++i) out += fmt::format("{:{}}  ", row[i], width[i]);
-    out += row.back() + "\n";
-  }
-  return out;
+  return print_table(rows);
 }
 
 io::Task<int> list_sandboxes(LsOptions options) {
