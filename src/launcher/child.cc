@@ -17,6 +17,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <iterator>
 
 #include "launcher/settings.h"
 #include "sys/caps.h"
@@ -90,11 +91,12 @@ struct Builder {
 
   int overlay(const ReadyStep& ready) {
     const Step& step = *ready.step;
+    if (ready.mounted) return add_root(ready.sources[0], step);
     size_t count = step.lowers.size();
     // The layers become visible below the lowers directory, in this mount namespace only, with the sandbox's
     // ids.
     char names[256][16];
-    sys::MountOption options[256 + 6];
+    sys::MountOption options[256 + 2 + std::size(sys::kPlainOverlay)];
     int used = 0;
     if (count > 256) return -E2BIG;
     for (size_t i = 0; i < count; ++i) {
@@ -107,12 +109,12 @@ struct Builder {
     }
     options[used++] = {"upperdir", ready.upper};
     options[used++] = {"workdir", ready.work};
-    options[used++] = {"volatile", nullptr};
-    // So that the upper stays what it looks like: a plain diff.
-    options[used++] = {"redirect_dir", "off"};
-    options[used++] = {"metacopy", "off"};
-    options[used++] = {"index", "off"};
-    int mount = sys::mount_filesystem("overlay", options, used, kQuiet);
+    for (const sys::MountOption& option : sys::kPlainOverlay) options[used++] = option;
+    return add_root(sys::mount_filesystem("overlay", options, used, kQuiet), step);
+  }
+
+  // The first overlay is the new root, others lie in it.
+  int add_root(int mount, const Step& step) {
     if (mount < 0) return mount;
     if (root >= 0) return place(mount, step.target.c_str());
     int status = sys::attach_mount(mount, AT_FDCWD, state::kMount);
