@@ -43,15 +43,16 @@ Result<Fd> inherited(int fd, const char* what) {
   return owned;
 }
 
-runtime::NativeSettings native_settings(const server::NativeSection& native, std::string host_version,
+runtime::NativeSettings native_settings(const server::NativeSection& native, const ServerRoleOptions& role,
                                         sys::CgroupLayout cgroups) {
   return {.images = {.state_dir = native.state_dir,
-                     .host_version = std::move(host_version),
+                     .host_version = role.host_image,
                      .directories = native.images,
                      .host_paths = native.host_paths,
-          .aliases = native.image_aliases},
+                     .aliases = native.image_aliases},
           .pids_limit = native.pids_limit,
-          .cgroups = std::move(cgroups)};
+          .cgroups = std::move(cgroups),
+          .rootless = role.rootless};
 }
 
 io::Task<> set_on_signal(io::Event& stop) {
@@ -60,16 +61,16 @@ io::Task<> set_on_signal(io::Event& stop) {
   stop.set();
 }
 
-io::Task<Result<void>> serve(server::Config config, std::string host_image) {
+io::Task<Result<void>> serve(server::Config config, ServerRoleOptions role) {
   auto listener = CO_TRY(inherited(launcher::kServerListenerFd, "the listener"));
   auto channel = CO_TRY(inherited(launcher::kServerLauncherFd, "the launcher's socket"));
-  auto cgroups = CO_TRY(sys::CgroupLayout::detect());
+  sys::CgroupLayout cgroups;  // without root: none
+  if (!role.rootless) cgroups = CO_TRY(sys::CgroupLayout::detect());
   auto executor = co_await io::asio::this_coro::executor;
 
   io::Event stop(executor);
   bool launcher_lost = false;
-  runtime::NativeRuntime runtime(executor,
-                                 native_settings(config.native, std::move(host_image), std::move(cgroups)),
+  runtime::NativeRuntime runtime(executor, native_settings(config.native, role, std::move(cgroups)),
                                  std::move(channel), [&] {
                                    launcher_lost = true;
                                    stop.set();
@@ -87,8 +88,8 @@ io::Task<Result<void>> serve(server::Config config, std::string host_image) {
   co_return served;
 }
 
-io::Task<int> serve_or_log(server::Config config, std::string host_image) {
-  auto served = co_await serve(std::move(config), std::move(host_image));
+io::Task<int> serve_or_log(server::Config config, ServerRoleOptions role) {
+  auto served = co_await serve(std::move(config), std::move(role));
   if (served) co_return 0;
   log::error(served.error().message);
   co_return 1;
@@ -105,7 +106,7 @@ int run_server_role(const ServerRoleOptions& options) {
     return 1;
   }
   log::set_level(log::level_from(config->log_level));
-  return block_on(serve_or_log(std::move(*config), options.host_image));
+  return block_on(serve_or_log(std::move(*config), options));
 }
 
 }  // namespace osb::cli

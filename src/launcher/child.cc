@@ -18,6 +18,7 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "launcher/rootless.h"
 #include "launcher/settings.h"
 #include "sys/caps.h"
 #include "sys/mount.h"
@@ -88,19 +89,22 @@ struct Builder {
     return status;
   }
 
+  // Not possible without root, and not needed: ids inside are then those of our own user namespace.
+  int map_ids(int mount) const { return order.rootless ? 0 : sys::idmap_mount(mount, order.user_namespace); }
+
   int overlay(const ReadyStep& ready) {
     const Step& step = *ready.step;
     size_t count = step.lowers.size();
     // The layers become visible below the lowers directory, in this mount namespace only, with the sandbox's
     // ids.
     char names[256][16];
-    sys::MountOption options[256 + 6];
+    sys::MountOption options[256 + 7];
     int used = 0;
     if (count > 256) return -E2BIG;
     for (size_t i = 0; i < count; ++i) {
       std::snprintf(names[i], sizeof names[i], "%s/%d", state::kLowers, lowers_used++);
       int layer = ready.sources[i];
-      int status = sys::idmap_mount(layer, order.user_namespace);
+      int status = map_ids(layer);
       if (status == 0) status = sys::attach_mount(layer, AT_FDCWD, names[i]);
       if (status < 0) return status;
       options[used++] = {count == 1 ? "lowerdir" : "lowerdir+", names[i]};
@@ -109,9 +113,11 @@ struct Builder {
     options[used++] = {"workdir", ready.work};
     options[used++] = {"volatile", nullptr};
     // So that the upper stays what it looks like: a plain diff.
-    options[used++] = {"redirect_dir", "off"};
+    // Attributes of a user lead nowhere: the kernel refuses to follow them ("off" would).
+    options[used++] = {"redirect_dir", order.rootless ? "nofollow" : "off"};
     options[used++] = {"metacopy", "off"};
     options[used++] = {"index", "off"};
+    if (order.rootless) options[used++] = {"userxattr", nullptr};
     int mount = sys::mount_filesystem("overlay", options, used, kQuiet);
     if (mount < 0) return mount;
     if (root >= 0) return place(mount, step.target.c_str());
@@ -124,7 +130,7 @@ struct Builder {
 
   int bind(const ReadyStep& ready) const {
     int mount = ready.sources[0];
-    int status = sys::idmap_mount(mount, order.user_namespace);
+    int status = map_ids(mount);
     if (status == 0) status = sys::restrict_mount(mount, kQuiet | MOUNT_ATTR_RDONLY);
     if (status < 0) return status;
     return place(mount, ready.step->target.c_str());
@@ -133,7 +139,8 @@ struct Builder {
   int devices(const char* target) const {
     char owner[16], tty[16];
     std::snprintf(owner, sizeof owner, "%u", order.first_id);
-    std::snprintf(tty, sizeof tty, "%u", order.first_id + 5);  // by Debian's numbering and most others'
+    std::snprintf(tty, sizeof tty, "%u",
+                  order.first_id + (order.rootless ? 0 : 5));  // by Debian's numbering and most others'
     const sys::MountOption options[] = {
         {"mode", "0755"}, {"size", "65536"}, {"nr_inodes", "256"}, {"uid", owner}, {"gid", owner}};
     int mount = sys::mount_filesystem("tmpfs", options, 5, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
@@ -157,6 +164,11 @@ struct Builder {
     // The umask is cleared by run_child. Nodes are made here, while this process may; the sandbox itself
     // never can.
     for (const auto& node : kNodes) {
+      if (order.rootless) {
+        status = bind_host_device(dev, node.name);
+        if (status < 0) return status;
+        continue;
+      }
       status = check_call(::mknodat(dev, node.name, S_IFCHR | 0666, makedev(node.major, node.minor)));
       if (status == 0) status = check_call(::fchownat(dev, node.name, id, id, AT_SYMLINK_NOFOLLOW));
       if (status < 0) return status;
@@ -324,8 +336,10 @@ int pivot(int root) {
   return check_call(::chdir("/"));
 }
 
-int become_sandbox_root() {
-  if (::setgroups(0, nullptr) < 0) return -errno;
+int become_sandbox_root(const ChildOrder& order) {
+  int groups = check_call(::setgroups(0, nullptr));
+  if (order.rootless) groups = sys::tolerate(groups, {EPERM}, kKeptGroups);
+  if (groups < 0) return groups;
   if (::setresgid(0, 0, 0) < 0) return -errno;
   return check_call(::setresuid(0, 0, 0));
 }
@@ -337,6 +351,11 @@ int set_limits(const ChildOrder& order) {
     auto most = static_cast<rlim_t>(order.open_files);
     const struct rlimit files{most, most};
     if (::setrlimit(RLIMIT_NOFILE, &files) < 0) return -errno;
+  }
+  if (order.processes > 0) {
+    auto most = static_cast<rlim_t>(order.processes);
+    const struct rlimit processes{most, most};
+    if (::setrlimit(RLIMIT_NPROC, &processes) < 0) return -errno;
   }
   // One byte: no core file, and, unlike zero, no core handler of the host either.
   const struct rlimit core{1, 1};
@@ -362,6 +381,8 @@ int arrange_descriptors(const ChildOrder& order) {
 
 const char* to_string(Stage stage) {
   switch (stage) {
+    case Stage::record:
+      return "wait for the record of the sandbox";
     case Stage::cgroup_v1:
       return "join the v1 cgroups";
     case Stage::cgroup_namespace:
@@ -404,6 +425,7 @@ void run_child(const ChildOrder& order) {
   ::signal(SIGPIPE, SIG_DFL);
   ::setsid();
   ::umask(0);
+  if (order.rootless) must(order, Stage::record, wait_until_recorded(order.go, order.go_writer));
   must(order, Stage::cgroup_v1, join_v1_groups(order));
   must(order, Stage::cgroup_namespace, check_call(::unshare(CLONE_NEWCGROUP)));
   must(order, Stage::private_mounts,
@@ -431,7 +453,7 @@ void run_child(const ChildOrder& order) {
   // From here on: every capability, but only within the sandbox's user namespace, which owns none of the
   // other namespaces.
   must(order, Stage::user_namespace, check_call(::setns(order.user_namespace, CLONE_NEWUSER)));
-  must(order, Stage::identity, become_sandbox_root());
+  must(order, Stage::identity, become_sandbox_root(order));
   must(order, Stage::capabilities, sys::drop_capabilities());
   // From here on: what sandbox root keeps for good.
   must(order, Stage::no_new_privs, check_call(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)));

@@ -15,9 +15,11 @@
 #include "base/strings.h"
 #include "launcher/checks.h"
 #include "launcher/limit_order.h"
+#include "launcher/rootless.h"
 #include "sys/mount.h"
 #include "sys/namespaces.h"
 #include "sys/process.h"
+#include "sys/user_namespace.h"
 
 extern "C" const unsigned char osb_seccomp_program[];
 extern "C" const unsigned char osb_seccomp_program_end[];
@@ -80,9 +82,17 @@ std::string describe(const ChildFailure& failure, const Plan& plan) {
 Result<Sandboxes> Sandboxes::open(const Settings& settings, StateDir& state, sys::CgroupTree cgroups) {
   auto views = TRY(LimitViews::open(settings.state_dir + "/" + state::kViews));
   Sandboxes sandboxes(settings, state, std::move(cgroups), std::move(views));
-  sandboxes.own_network_ = TRY(sys::own_network_namespace());
+  // Without root there is no way back into the host's: see sys::create_network_namespace.
+  if (!settings.rootless) sandboxes.own_network_ = TRY(sys::own_network_namespace());
   for (const std::string& id : TRY(state.list())) {
     if (auto range = state.range_of(id)) sandboxes.mark(*range, true);
+    if (!settings.rootless) continue;
+    if (auto init = recorded_process(settings.state_dir, id)) sandboxes.inits_[id] = std::move(*init);
+  }
+  if (settings.rootless) {
+    for (auto& [id, init] : sandboxes.inits_)
+      if (auto pid = sys::pid_of(init.get())) sandboxes.cpus_.adopt(id, *pid);
+    return sandboxes;
   }
   for (const std::string& id : TRY(sandboxes.cgroups_.list())) {
     auto init = sandboxes.first_process(id);
@@ -108,6 +118,7 @@ Result<Fd> Sandboxes::first_process(const std::string& id) const {
 
 // The lowest: its user namespace is the one most likely to be there already.
 Result<uint32_t> Sandboxes::free_range() const {
+  if (settings_->rootless) return 0;
   auto found = std::find(taken_.begin(), taken_.end(), false);
   if (found == taken_.end()) {
     return fail(Code::exhausted,
@@ -122,6 +133,11 @@ void Sandboxes::mark(uint32_t range, bool taken) {
 }
 
 Result<int> Sandboxes::user_namespace(uint32_t range) {
+  if (settings_->rootless) {
+    // One for each sandbox: all have the same ids, only this keeps their process counts and keyrings apart.
+    fresh_user_namespace_ = TRY(sys::create_user_namespace(0, sys::mapped_ids()));
+    return fresh_user_namespace_.get();
+  }
   auto found = user_namespaces_.find(range);
   if (found != user_namespaces_.end()) return found->second.get();
   if (user_namespaces_.size() >= kCachedUserNamespaces)
@@ -138,7 +154,7 @@ Result<Fd> Sandboxes::network_namespace() {
 }
 
 bool Sandboxes::prepare() {
-  if (auto range = free_range()) (void)user_namespace(*range);
+  if (auto range = free_range(); range && !settings_->rootless) (void)user_namespace(*range);
   if (spare_networks_.size() >= kSpareNetworks) return false;
   auto made = sys::create_network_namespace(own_network_.get());
   if (!made) {
@@ -195,22 +211,34 @@ Result<Sandboxes::Starting> Sandboxes::start(const Plan& plan) {
   order.api_listener = api.get();
   order.control_listener = control.get();
   order.report = report_write.get();
+  Gate gate;
+  if (settings_->rootless) {
+    gate = TRY(Gate::create());
+    order.rootless = true;
+    order.go = gate.wait.get();
+    order.go_writer = gate.open.get();
+    order.processes = plan.limits.pids.value_or(0);
+  }
 
   int pidfd = -1;
   struct clone_args args{};
-  args.flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_PIDFD | CLONE_INTO_CGROUP;
+  args.flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_PIDFD;
+  if (cgroup.v2_directory.valid()) args.flags |= CLONE_INTO_CGROUP;
   args.pidfd = reinterpret_cast<uint64_t>(&pidfd);
   args.exit_signal = SIGCHLD;
-  args.cgroup = static_cast<uint64_t>(cgroup.v2_directory.get());
+  if (cgroup.v2_directory.valid()) args.cgroup = static_cast<uint64_t>(cgroup.v2_directory.get());
   long pid = ::syscall(SYS_clone3, &args, sizeof args);
   if (pid == 0) run_child(order);
   if (pid < 0) return fail_errno("clone the sandbox");
+  Fd init(pidfd);
+  if (settings_->rootless)
+    TRY(gate.pass(record_process(settings_->state_dir, plan.id, static_cast<pid_t>(pid))));
   undo.release();
 
   Starting starting;
   starting.id = plan.id;
   starting.report = std::move(report_read);
-  starting.pidfd = Fd(pidfd);
+  starting.pidfd = std::move(init);
   starting.started = {pid, sys::process_start_ticks(static_cast<pid_t>(pid)).value_or(0)};
   inits_[plan.id] = Fd(::fcntl(pidfd, F_DUPFD_CLOEXEC, 0));
   return starting;
@@ -237,6 +265,11 @@ Result<Fd> Sandboxes::kill(const std::string& id) {
     init = std::move(found->second);
     inits_.erase(found);
   }
+  if (settings_->rootless) {
+    // With the first process of a pid namespace all others end.
+    if (!init.valid()) init = recorded_process(settings_->state_dir, id).value_or(Fd());
+    if (init.valid()) TRY(sys::send_signal(init.get(), SIGKILL));
+  }
   TRY(cgroups_.kill(id));
   return init;
 }
@@ -254,7 +287,12 @@ Result<void> Sandboxes::remove(const std::string& id, bool keep_files) {
 Result<Fd> Sandboxes::adopt(const std::string& id, pid_t pid, uint64_t start_ticks) {
   auto found = inits_.find(id);
   if (found == inits_.end()) return fail(Code::not_found, "sandbox " + id + " has no process");
-  auto pids = TRY(cgroups_.processes(id));
+  std::vector<pid_t> pids;
+  if (settings_->rootless) {
+    pids.push_back(TRY(sys::pid_of(found->second.get())));
+  } else {
+    pids = TRY(cgroups_.processes(id));
+  }
   bool in_group = std::find(pids.begin(), pids.end(), pid) != pids.end();
   if (!in_group || TRY(sys::process_start_ticks(pid)) != start_ticks) {
     return fail(Code::not_found, "sandbox " + id + " is not the process that was recorded");

@@ -75,6 +75,7 @@ class Sandboxes {
   LimitViews views_;
   Cpus cpus_ = Cpus::of_this_process();
   Fd own_network_;
+  Fd fresh_user_namespace_;                               // rootless: of the latest sandbox
   std::map<std::string, Fd> inits_;                       // pidfds
   std::vector<bool> taken_ = std::vector<bool>(kRanges);  // id ranges
   std::map<uint32_t, Fd> user_namespaces_;  // by first id; kept for the next sandbox of that range

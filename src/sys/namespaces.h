@@ -13,11 +13,13 @@ namespace osb::sys {
 Result<Fd> create_user_namespace(uint32_t base, uint32_t count);
 
 // A network namespace whose only interface, lo, is up, and in which every user may bind low ports. The caller
-// must be single-threaded: it enters the new namespace for a moment and comes back to `home`.
+// must be single-threaded: it enters the new namespace for a moment and comes back to `home`. Without a
+// `home`
+// (-1), for callers who may not come back to it, a child does that.
 Result<Fd> create_network_namespace(int home);
 
 // Unconnected TCP sockets inside the network namespace of a process (or of a namespace descriptor).
-// Single-threaded too.
+// Single-threaded too, and `home` means the same.
 Result<void> sockets_in_network(int pidfd, int home, Fd* sockets, int count);
 
 // The caller's own network namespace.
