@@ -18,13 +18,14 @@
 namespace osb::cli {
 namespace {
 
-Result<server::Config> inherited_config() {
+Result<server::Config> inherited_config(const std::string& state_dir) {
   const char* text = ::getenv(kConfigVariable);
   const char* source = ::getenv(kConfigSourceVariable);
   if (!text || !source) {
     return fail(Code::invalid_argument, "started without a configuration; start opensandbox-server instead");
   }
   auto config = TRY(server::parse_config(text, source, ::getenv));
+  config.native.state_dir = state_dir;
   if (config.store_path.empty()) {
     config.store_path =
         fmt::format("{}/{}/opensandbox.db", config.native.state_dir, launcher::state::kDatabase);
@@ -75,13 +76,19 @@ io::Task<Result<void>> serve(server::Config config, ServerRoleOptions role) {
                                    launcher_lost = true;
                                    stop.set();
                                  });
+  std::string tier = "namespaces, user namespace, capabilities, seccomp";
+  if (role.rootless) {
+    auto isolation = runtime.isolation();
+    tier = isolation.tier;
+    for (const std::string& what : isolation.missing) log::warn("without root", {{"lacking", what}});
+  }
   io::TaskGroup waiting(executor);
   waiting.spawn(set_on_signal(stop));
   auto served = co_await server::run({.config = std::move(config),
                                       .listener = std::move(listener),
                                       .runtime = &runtime,
                                       .stop = &stop,
-                                      .isolation = "namespaces, user namespace, capabilities, seccomp"});
+                                      .isolation = std::move(tier)});
   co_await waiting.close();
   co_await runtime.close();
   if (served && launcher_lost) co_return fail(Code::unavailable, "the launcher is gone");
@@ -100,7 +107,7 @@ io::Task<int> serve_or_log(server::Config config, ServerRoleOptions role) {
 int run_server_role(const ServerRoleOptions& options) {
   log::set_role("server");
   ::signal(SIGPIPE, SIG_IGN);
-  auto config = inherited_config();
+  auto config = inherited_config(options.state_dir);
   if (!config) {
     log::error(config.error().message);
     return 1;
