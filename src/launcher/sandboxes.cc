@@ -135,7 +135,7 @@ void Sandboxes::mark(uint32_t range, bool taken) {
 Result<int> Sandboxes::user_namespace(uint32_t range) {
   if (settings_->rootless) {
     // One for each sandbox: all have the same ids, only this keeps their process counts and keyrings apart.
-    fresh_user_namespace_ = TRY(sys::create_user_namespace(0, sys::mapped_ids()));
+    fresh_user_namespace_ = TRY(sys::create_user_namespace(sys::identity_map(sys::mapped_ids())));
     return fresh_user_namespace_.get();
   }
   auto found = user_namespaces_.find(range);

@@ -102,6 +102,10 @@ int32_t receive_descriptors(int socket, Fd* descriptors, int count) {
 }  // namespace
 
 Result<Fd> create_user_namespace(uint32_t base, uint32_t count) {
+  return create_user_namespace("0 " + std::to_string(base) + " " + std::to_string(count));
+}
+
+Result<Fd> create_user_namespace(const std::string& map) {
   int pidfd = -1;
   struct clone_args args{};
   args.flags = CLONE_NEWUSER | CLONE_PIDFD;
@@ -125,7 +129,6 @@ Result<Fd> create_user_namespace(uint32_t base, uint32_t count) {
     ::waitpid(static_cast<pid_t>(pid), nullptr, __WALL);
   });
   std::string proc = "/proc/" + std::to_string(pid);
-  std::string map = "0 " + std::to_string(base) + " " + std::to_string(count);
   TRY(write_file(proc + "/uid_map", map));
   TRY(write_file(proc + "/gid_map", map));
   return open_at(AT_FDCWD, proc + "/ns/user", O_RDONLY);

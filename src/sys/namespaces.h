@@ -3,6 +3,7 @@
 // User and network namespaces as descriptors, made ahead of the sandbox that will use them.
 
 #include <cstdint>
+#include <string>
 
 #include "base/fd.h"
 
@@ -11,6 +12,8 @@ namespace osb::sys {
 // A user namespace that maps ids 0 .. count-1 inside to base .. base+count-1 outside, for users and groups.
 // Needs CAP_SETUID and CAP_SETGID in the caller's namespace.
 Result<Fd> create_user_namespace(uint32_t base, uint32_t count);
+// The same with a map of several lines, as the kernel takes them.
+Result<Fd> create_user_namespace(const std::string& map);
 
 // A network namespace whose only interface, lo, is up, and in which every user may bind low ports. The caller
 // must be single-threaded: it enters the new namespace for a moment and comes back to `home`. Without a

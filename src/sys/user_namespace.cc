@@ -151,6 +151,10 @@ uint32_t mapped_ids() {
   return std::min({users, groups, kMostIds});
 }
 
+std::string identity_map(uint32_t ids) {
+  return ids <= 1 ? "0 0 1" : "0 0 1\n1 1 " + std::to_string(ids - 1);
+}
+
 bool may_set_groups() { return trim(read_file("/proc/self/setgroups").value_or("")) == "allow"; }
 
 Result<std::string> enter_user_namespace(const std::string& user) {

@@ -31,6 +31,9 @@ uint32_t ids_from_zero(std::string_view map);
 
 // Ids from 0 on that this process may use, for users and groups alike; at most 65536.
 uint32_t mapped_ids();
+// A map for a namespace below, with the same ids. Two lines: a line may not span ids that came from different
+// ranges, and 0 is always one by itself.
+std::string identity_map(uint32_t ids);
 // Whether processes here may change their supplementary groups.
 bool may_set_groups();
 

@@ -45,6 +45,11 @@ TEST(IdsFromZero, CountsWhatIsWithoutAGap) {
   EXPECT_EQ(ids_from_zero("0 x 1"), 0u);
 }
 
+TEST(IdentityMap, HasTheUsersOwnIdOnALineOfItsOwn) {
+  EXPECT_EQ(identity_map(1), "0 0 1");
+  EXPECT_EQ(identity_map(65536), "0 0 1\n1 1 65535");
+}
+
 TEST(UserNamespaceObstacle, NamesTheSwitch) {
   EXPECT_EQ(obstacle({"", "96343", ""}), "");
   EXPECT_EQ(obstacle({"1", "96343", "0"}), "");
