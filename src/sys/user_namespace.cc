@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,6 +20,7 @@ namespace osb::sys {
 namespace {
 
 constexpr uint32_t kMostIds = 0x1'0000;
+constexpr int kMostLevels = 32;  // of the kernel
 
 struct Mappers {
   std::string users, groups;  // arguments of newuidmap and newgidmap
@@ -194,13 +196,22 @@ Result<std::string> enter_user_namespace(const std::string& user) {
   return extra_ids_obstacle;
 }
 
-Result<void> join_user_namespace_above(int pidfd) {
-  Fd inner = TRY(open_at(AT_FDCWD, "/proc/" + std::to_string(TRY(pid_of(pidfd))) + "/ns/user", O_RDONLY));
-  Fd above(::ioctl(inner.get(), NS_GET_PARENT));
-  if (!above.valid()) return fail_errno("find the user namespace of the running sandboxes");
-  if (::setns(above.get(), CLONE_NEWUSER) < 0)
-    return fail_errno("enter the user namespace of the running sandboxes");
-  return become_root_here();
+Result<void> join_user_namespace_of(int pidfd) {
+  struct stat own{}, above{};
+  if (::stat("/proc/self/ns/user", &own) < 0) return fail_errno("look at /proc/self/ns/user");
+  Fd space = TRY(open_at(AT_FDCWD, "/proc/" + std::to_string(TRY(pid_of(pidfd))) + "/ns/user", O_RDONLY));
+  // A sandbox that is still being made has not entered its own yet.
+  for (int level = 0; level < kMostLevels; ++level) {
+    Fd parent(::ioctl(space.get(), NS_GET_PARENT));
+    if (!parent.valid() || ::fstat(parent.get(), &above) < 0)
+      return fail_errno("find the user namespace of a process");
+    if (above.st_ino == own.st_ino) {
+      if (::setns(space.get(), CLONE_NEWUSER) < 0) return fail_errno("enter the user namespace of a process");
+      return become_root_here();
+    }
+    space = std::move(parent);
+  }
+  return fail(Code::not_found, "the process is not below this user namespace");
 }
 
 UserNamespaceSwitches UserNamespaceSwitches::read() {

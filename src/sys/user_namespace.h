@@ -42,8 +42,9 @@ bool may_set_groups();
 // more are.
 Result<std::string> enter_user_namespace(const std::string& user);
 
-// The same into an existing namespace, made by the same user: the one above that of a process.
-Result<void> join_user_namespace_above(int pidfd);
+// The same into an existing namespace, made by the same user: the one right below the caller's that a process
+// is in, or in a descendant of.
+Result<void> join_user_namespace_of(int pidfd);
 
 // What forbids user namespaces here, and the remedy; for the error of a failed attempt.
 struct UserNamespaceSwitches {

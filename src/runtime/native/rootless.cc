@@ -13,19 +13,24 @@
 namespace osb::runtime {
 namespace {
 
-// Any sandbox of an earlier service that still lives.
-Result<Fd> living_sandbox(const std::string& state_dir) {
+// Into the namespace of any sandbox of an earlier service that still lives; false when there is none.
+bool join_earlier_service(const std::string& state_dir) {
   std::string path = state_dir + "/" + launcher::state::kSandboxes;
   DIR* dir = ::opendir(path.c_str());
-  if (!dir) return fail(Code::not_found, "no sandboxes");
-  Result<Fd> found = fail(Code::not_found, "no sandbox lives");
-  while (struct dirent* entry = ::readdir(dir)) {
+  if (!dir) return false;
+  bool joined = false;
+  while (struct dirent* entry = joined ? nullptr : ::readdir(dir)) {
     if (entry->d_name[0] == '.') continue;
-    found = launcher::recorded_process(state_dir, entry->d_name);
-    if (found) break;
+    auto first = launcher::recorded_process(state_dir, entry->d_name);
+    if (!first) continue;
+    auto entered = sys::join_user_namespace_of(first->get());
+    joined = entered.has_value();
+    if (!joined)  // most likely it ended just now
+      log::warn("cannot join a sandbox's user namespace",
+                {{"id", entry->d_name}, {"error", entered.error().message}});
   }
   ::closedir(dir);
-  return found;
+  return joined;
 }
 
 // The directories above the state directory that a fresh home does not have.
@@ -42,7 +47,7 @@ Result<void> make_parents(const std::string& path) {
 
 Result<void> enter_rootless(const std::string& state_dir) {
   TRY(make_parents(state_dir));
-  if (auto sandbox = living_sandbox(state_dir)) return sys::join_user_namespace_above(sandbox->get());
+  if (join_earlier_service(state_dir)) return {};
   struct passwd* account = ::getpwuid(::getuid());
   std::string obstacle = TRY(sys::enter_user_namespace(account ? account->pw_name : ""));
   if (!obstacle.empty()) log::warn("sandboxes have one user only", {{"reason", obstacle}});
