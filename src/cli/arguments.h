@@ -83,6 +83,8 @@ struct RmImagesOptions {
 // `osb server`, started by the launcher; everything else is inherited
 struct ServerRoleOptions {
   std::string host_image;  // version of the image `host` that was prepared for it
+  std::string state_dir;
+  bool rootless = false;  // the service was started by an ordinary user
 };
 
 // `opensandbox-server`

@@ -19,6 +19,7 @@
 #include <cstdio>
 #include <iterator>
 
+#include "launcher/rootless.h"
 #include "launcher/settings.h"
 #include "sys/caps.h"
 #include "sys/mount.h"
@@ -91,6 +92,9 @@ struct Builder {
     return status;
   }
 
+  // Not possible without root, and not needed: ids inside are then those of our own user namespace.
+  int map_ids(int mount) const { return order.rootless ? 0 : sys::idmap_mount(mount, order.user_namespace); }
+
   int overlay(const ReadyStep& ready) {
     const Step& step = *ready.step;
     if (ready.mounted) return add_root(ready.sources[0], step);
@@ -98,20 +102,24 @@ struct Builder {
     // The layers become visible below the lowers directory, in this mount namespace only, with the sandbox's
     // ids.
     char names[256][16];
-    sys::MountOption options[256 + 2 + std::size(sys::kPlainOverlay)];
+    sys::MountOption options[256 + 2 + std::size(sys::kUserOverlay)];
     int used = 0;
     if (count > 256) return -E2BIG;
     for (size_t i = 0; i < count; ++i) {
       std::snprintf(names[i], sizeof names[i], "%s/%d", state::kLowers, lowers_used++);
       int layer = ready.sources[i];
-      int status = sys::idmap_mount(layer, order.user_namespace);
+      int status = map_ids(layer);
       if (status == 0) status = sys::attach_mount(layer, AT_FDCWD, names[i]);
       if (status < 0) return status;
       options[used++] = {count == 1 ? "lowerdir" : "lowerdir+", names[i]};
     }
     options[used++] = {"upperdir", ready.upper};
     options[used++] = {"workdir", ready.work};
-    for (const sys::MountOption& option : sys::kPlainOverlay) options[used++] = option;
+    if (order.rootless) {
+      for (const sys::MountOption& option : sys::kUserOverlay) options[used++] = option;
+    } else {
+      for (const sys::MountOption& option : sys::kPlainOverlay) options[used++] = option;
+    }
     return add_root(sys::mount_filesystem("overlay", options, used, kQuiet), step);
   }
 
@@ -128,7 +136,7 @@ struct Builder {
 
   int bind(const ReadyStep& ready) const {
     int mount = ready.sources[0];
-    int status = sys::idmap_mount(mount, order.user_namespace);
+    int status = map_ids(mount);
     if (status == 0) status = sys::restrict_mount(mount, kQuiet | MOUNT_ATTR_RDONLY);
     if (status < 0) return status;
     return place(mount, ready.step->target.c_str());
@@ -137,7 +145,8 @@ struct Builder {
   int devices(const char* target) const {
     char owner[16], tty[16];
     std::snprintf(owner, sizeof owner, "%u", order.first_id);
-    std::snprintf(tty, sizeof tty, "%u", order.first_id + 5);  // by Debian's numbering and most others'
+    std::snprintf(tty, sizeof tty, "%u",
+                  order.first_id + (order.rootless ? 0 : 5));  // by Debian's numbering and most others'
     const sys::MountOption options[] = {
         {"mode", "0755"}, {"size", "65536"}, {"nr_inodes", "256"}, {"uid", owner}, {"gid", owner}};
     int mount = sys::mount_filesystem("tmpfs", options, 5, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
@@ -161,6 +170,11 @@ struct Builder {
     // The umask is cleared by run_child. Nodes are made here, while this process may; the sandbox itself
     // never can.
     for (const auto& node : kNodes) {
+      if (order.rootless) {
+        status = bind_host_device(dev, node.name);
+        if (status < 0) return status;
+        continue;
+      }
       status = check_call(::mknodat(dev, node.name, S_IFCHR | 0666, makedev(node.major, node.minor)));
       if (status == 0) status = check_call(::fchownat(dev, node.name, id, id, AT_SYMLINK_NOFOLLOW));
       if (status < 0) return status;
@@ -336,8 +350,10 @@ int pivot(int root) {
   return check_call(::chdir("/"));
 }
 
-int become_sandbox_root() {
-  if (::setgroups(0, nullptr) < 0) return -errno;
+int become_sandbox_root(const ChildOrder& order) {
+  int groups = check_call(::setgroups(0, nullptr));
+  if (order.rootless) groups = sys::tolerate(groups, {EPERM}, kKeptGroups);
+  if (groups < 0) return groups;
   if (::setresgid(0, 0, 0) < 0) return -errno;
   return check_call(::setresuid(0, 0, 0));
 }
@@ -349,6 +365,11 @@ int set_limits(const ChildOrder& order) {
     auto most = static_cast<rlim_t>(order.open_files);
     const struct rlimit files{most, most};
     if (::setrlimit(RLIMIT_NOFILE, &files) < 0) return -errno;
+  }
+  if (order.processes > 0) {
+    auto most = static_cast<rlim_t>(order.processes);
+    const struct rlimit processes{most, most};
+    if (::setrlimit(RLIMIT_NPROC, &processes) < 0) return -errno;
   }
   // One byte: no core file, and, unlike zero, no core handler of the host either.
   const struct rlimit core{1, 1};
@@ -374,6 +395,8 @@ int arrange_descriptors(const ChildOrder& order) {
 
 const char* to_string(Stage stage) {
   switch (stage) {
+    case Stage::record:
+      return "wait for the record of the sandbox";
     case Stage::cgroup_v1:
       return "join the v1 cgroups";
     case Stage::cgroup_namespace:
@@ -416,6 +439,7 @@ void run_child(const ChildOrder& order) {
   ::signal(SIGPIPE, SIG_DFL);
   ::setsid();
   ::umask(0);
+  if (order.rootless) must(order, Stage::record, wait_until_recorded(order.go, order.go_writer));
   must(order, Stage::cgroup_v1, join_v1_groups(order));
   must(order, Stage::cgroup_namespace, check_call(::unshare(CLONE_NEWCGROUP)));
   must(order, Stage::private_mounts,
@@ -443,7 +467,7 @@ void run_child(const ChildOrder& order) {
   // From here on: every capability, but only within the sandbox's user namespace, which owns none of the
   // other namespaces.
   must(order, Stage::user_namespace, check_call(::setns(order.user_namespace, CLONE_NEWUSER)));
-  must(order, Stage::identity, become_sandbox_root());
+  must(order, Stage::identity, become_sandbox_root(order));
   must(order, Stage::capabilities, sys::drop_capabilities());
   // From here on: what sandbox root keeps for good.
   must(order, Stage::no_new_privs, check_call(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)));

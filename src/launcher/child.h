@@ -51,7 +51,13 @@ struct ChildOrder {
   int execd = -1;
   int api_listener = -1;
   int control_listener = -1;
-  int report = -1;  // closes at exec: end of file without bytes means that execd runs
+  // Of a service without root. The process waits for a byte on `go` and ends when there is none: it must be
+  // on record before it lives.
+  bool rootless = false;
+  int go = -1;
+  int go_writer = -1;     // its other end, closed first
+  int64_t processes = 0;  // of each of its users; 0: no limit
+  int report = -1;        // closes at exec: end of file without bytes means that execd runs
 };
 
 // What arrives on the report pipe when a step failed.
@@ -61,6 +67,7 @@ struct ChildFailure {
 };
 inline constexpr uint32_t kFixedStage = 0x10000;
 enum class Stage : uint32_t {
+  record,
   cgroup_v1,
   cgroup_namespace,
   private_mounts,

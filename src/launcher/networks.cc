@@ -11,15 +11,16 @@ constexpr size_t kMostSpares = 32;
 
 }  // namespace
 
-Result<Networks> Networks::open() {
+Result<Networks> Networks::open(bool rootless) {
   Networks networks;
-  networks.home_ = TRY(sys::own_network_namespace());
+  if (!rootless) networks.home_ = TRY(sys::own_network_namespace());
   return networks;
 }
 
 Result<Fd> Networks::make() {
   Fd made = TRY(sys::create_network_namespace(home_.get()));
-  if (silence_.empty()) silence_ = sys::network_counters(made.get(), home_.get()).value_or("");
+  if (silence_.empty() && home_.valid())
+    silence_ = sys::network_counters(made.get(), home_.get()).value_or("");
   return made;
 }
 

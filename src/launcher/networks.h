@@ -14,8 +14,9 @@ namespace osb::launcher {
 
 class Networks {
  public:
-  static Result<Networks> open();
+  static Result<Networks> open(bool rootless);
 
+  // The host's; -1 without root: there is no way back into it (sys::create_network_namespace).
   int home() const { return home_.get(); }
 
   Result<Fd> take();

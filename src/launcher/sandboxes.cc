@@ -16,8 +16,10 @@
 #include "launcher/checks.h"
 #include "launcher/limit_order.h"
 #include "launcher/ready_steps.h"
+#include "launcher/rootless.h"
 #include "sys/namespaces.h"
 #include "sys/process.h"
+#include "sys/user_namespace.h"
 
 extern "C" const unsigned char osb_seccomp_program[];
 extern "C" const unsigned char osb_seccomp_program_end[];
@@ -52,9 +54,16 @@ std::string describe(const ChildFailure& failure, const Plan& plan) {
 Result<Sandboxes> Sandboxes::open(const Settings& settings, StateDir& state, sys::CgroupTree cgroups) {
   auto views = TRY(LimitViews::open(settings.state_dir + "/" + state::kViews));
   Sandboxes sandboxes(settings, state, std::move(cgroups), std::move(views));
-  sandboxes.networks_ = TRY(Networks::open());
+  sandboxes.networks_ = TRY(Networks::open(settings.rootless));
   for (const std::string& id : TRY(state.list())) {
     if (auto range = state.range_of(id)) sandboxes.mark(*range, true);
+    if (!settings.rootless) continue;
+    if (auto init = recorded_process(settings.state_dir, id)) sandboxes.inits_[id] = std::move(*init);
+  }
+  if (settings.rootless) {
+    for (auto& [id, init] : sandboxes.inits_)
+      if (auto pid = sys::pid_of(init.get())) sandboxes.cpus_.adopt(id, *pid);
+    return sandboxes;
   }
   for (const std::string& id : TRY(sandboxes.cgroups_.list())) {
     auto init = sandboxes.first_process(id);
@@ -80,6 +89,7 @@ Result<Fd> Sandboxes::first_process(const std::string& id) const {
 
 // The lowest: its user namespace is the one most likely to be there already.
 Result<uint32_t> Sandboxes::free_range() const {
+  if (settings_->rootless) return 0;
   auto found = std::find(taken_.begin(), taken_.end(), false);
   if (found == taken_.end()) {
     return fail(Code::exhausted,
@@ -94,6 +104,11 @@ void Sandboxes::mark(uint32_t range, bool taken) {
 }
 
 Result<int> Sandboxes::user_namespace(uint32_t range) {
+  if (settings_->rootless) {
+    // One for each sandbox: all have the same ids, only this keeps their process counts and keyrings apart.
+    fresh_user_namespace_ = TRY(sys::create_user_namespace(sys::identity_map(sys::mapped_ids())));
+    return fresh_user_namespace_.get();
+  }
   auto found = user_namespaces_.find(range);
   if (found != user_namespaces_.end()) return found->second.get();
   if (user_namespaces_.size() >= kCachedUserNamespaces)
@@ -103,7 +118,7 @@ Result<int> Sandboxes::user_namespace(uint32_t range) {
 }
 
 bool Sandboxes::prepare() {
-  if (auto range = free_range()) (void)user_namespace(*range);
+  if (auto range = free_range(); range && !settings_->rootless) (void)user_namespace(*range);
   return networks_.prepare() || prepare_root();
 }
 
@@ -231,22 +246,34 @@ Result<Sandboxes::Starting> Sandboxes::start(const Plan& plan) {
   order.api_listener = api.get();
   order.control_listener = control.get();
   order.report = report_write.get();
+  Gate gate;
+  if (settings_->rootless) {
+    gate = TRY(Gate::create());
+    order.rootless = true;
+    order.go = gate.wait.get();
+    order.go_writer = gate.open.get();
+    order.processes = plan.limits.pids.value_or(0);
+  }
 
   int pidfd = -1;
   struct clone_args args{};
-  args.flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_PIDFD | CLONE_INTO_CGROUP;
+  args.flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_PIDFD;
+  if (cgroup.v2_directory.valid()) args.flags |= CLONE_INTO_CGROUP;
   args.pidfd = reinterpret_cast<uint64_t>(&pidfd);
   args.exit_signal = SIGCHLD;
-  args.cgroup = static_cast<uint64_t>(cgroup.v2_directory.get());
+  if (cgroup.v2_directory.valid()) args.cgroup = static_cast<uint64_t>(cgroup.v2_directory.get());
   long pid = ::syscall(SYS_clone3, &args, sizeof args);
   if (pid == 0) run_child(order);
   if (pid < 0) return fail_errno("clone the sandbox");
+  Fd init(pidfd);
+  if (settings_->rootless)
+    TRY(gate.pass(record_process(settings_->state_dir, plan.id, static_cast<pid_t>(pid))));
   undo.release();
 
   Starting starting;
   starting.id = plan.id;
   starting.report = std::move(report_read);
-  starting.pidfd = Fd(pidfd);
+  starting.pidfd = std::move(init);
   starting.started = {pid, sys::process_start_ticks(static_cast<pid_t>(pid)).value_or(0)};
   inits_[plan.id] = Fd(::fcntl(pidfd, F_DUPFD_CLOEXEC, 0));
   if (place.root) {
@@ -283,6 +310,11 @@ Result<Fd> Sandboxes::kill(const std::string& id) {
   if (reusable != reusable_.end() && (cgroups_.kernel_memory(id).value_or(INT64_MAX) > kMostKernelMemory ||
                                       !is_untouched(id, reusable->second)))
     reusable_.erase(reusable);
+  if (settings_->rootless) {
+    // With the first process of a pid namespace all others end.
+    if (!init.valid()) init = recorded_process(settings_->state_dir, id).value_or(Fd());
+    if (init.valid()) TRY(sys::send_signal(init.get(), SIGKILL));
+  }
   TRY(cgroups_.kill(id));
   return init;
 }
@@ -312,7 +344,12 @@ Result<void> Sandboxes::remove(const std::string& id, bool keep_files) {
 Result<Fd> Sandboxes::adopt(const std::string& id, pid_t pid, uint64_t start_ticks) {
   auto found = inits_.find(id);
   if (found == inits_.end()) return fail(Code::not_found, "sandbox " + id + " has no process");
-  auto pids = TRY(cgroups_.processes(id));
+  std::vector<pid_t> pids;
+  if (settings_->rootless) {
+    pids.push_back(TRY(sys::pid_of(found->second.get())));
+  } else {
+    pids = TRY(cgroups_.processes(id));
+  }
   bool in_group = std::find(pids.begin(), pids.end(), pid) != pids.end();
   if (!in_group || TRY(sys::process_start_ticks(pid)) != start_ticks) {
     return fail(Code::not_found, "sandbox " + id + " is not the process that was recorded");

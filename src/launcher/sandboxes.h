@@ -71,7 +71,7 @@ class Sandboxes {
         state_(&state),
         cgroups_(std::move(cgroups)),
         views_(std::move(views)),
-        roots_(state) {}
+        roots_(settings, state) {}
 
   // Where a sandbox will live.
   struct Place {
@@ -104,6 +104,7 @@ class Sandboxes {
   Networks networks_;
   Roots roots_;
   Plan model_;                       // the last plan whose root could be made ahead; without steps: none
+  Fd fresh_user_namespace_;          // rootless: of the latest sandbox
   std::map<std::string, Fd> inits_;  // pidfds
   std::vector<bool> taken_ = std::vector<bool>(kRanges);  // id ranges
   std::map<uint32_t, Fd> user_namespaces_;  // by first id; kept for the next sandbox of that range

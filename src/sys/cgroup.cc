@@ -162,6 +162,7 @@ std::vector<std::string> CgroupTree::v1_mounts() const {
 }
 
 std::vector<std::pair<std::string, std::string>> CgroupTree::views(const std::string& id) const {
+  if (!exists()) return {};
   using Version = Controller::Version;
   bool v1 = layout_.memory.version == Version::v1 || layout_.cpu.version == Version::v1;
   if (!v1) return {{"", path(layout_.v2, id)}};
@@ -184,6 +185,7 @@ Result<std::string> disk_of(dev_t device) {
 }
 
 Result<CgroupHandles> CgroupTree::create(const std::string& id, const CgroupLimits& limits) const {
+  if (!exists()) return CgroupHandles{};
   auto missing = [](const char* what) {
     return fail(Code::unsupported, std::string("no cgroup controller here can limit ") + what);
   };
@@ -260,16 +262,20 @@ Result<CgroupHandles> CgroupTree::create(const std::string& id, const CgroupLimi
 }
 
 Result<void> CgroupTree::kill(const std::string& id) const {
+  if (!exists()) return {};
   auto done = write_file(path(layout_.v2, id) + "/cgroup.kill", "1");
   if (!done && done.error().code == Code::not_found) return {};
   return done;
 }
 
 Result<void> CgroupTree::freeze(const std::string& id, bool frozen) const {
+  if (!exists())
+    return fail(Code::unsupported, "this service has no cgroup in which it could freeze a sandbox");
   return write_file(path(layout_.v2, id) + "/cgroup.freeze", frozen ? "1" : "0");
 }
 
 Result<bool> CgroupTree::is_to_freeze(const std::string& id) const {
+  if (!exists()) return false;
   return trim(TRY(read_file(path(layout_.v2, id) + "/cgroup.freeze"))) == "1";
 }
 
@@ -331,6 +337,7 @@ Result<int64_t> CgroupTree::kernel_memory(const std::string& id) const {
 }
 
 Result<void> CgroupTree::remove(const std::string& id) const {
+  if (!exists()) return {};
   auto remove_group = [](const std::string& group) -> Result<void> {
     if (::rmdir(group.c_str()) == 0 || errno == ENOENT) return {};
     if (errno == EBUSY) return fail(Code::exhausted, "cgroup " + group + " still has processes");
@@ -345,6 +352,7 @@ Result<void> CgroupTree::remove(const std::string& id) const {
 }
 
 void CgroupTree::leave() const {
+  if (!exists()) return;
   for (const std::string& mount : v1_mounts()) ::rmdir(path(mount, "").c_str());
   for (const std::string& mount : {layout_.io.mount, layout_.cpuset, layout_.cpuacct}) {
     if (!mount.empty() && mount != layout_.v2) ::rmdir(path(mount, "").c_str());
@@ -353,6 +361,7 @@ void CgroupTree::leave() const {
 }
 
 Result<std::vector<std::string>> CgroupTree::list() const {
+  if (!exists()) return std::vector<std::string>{};
   std::string root = path(layout_.v2, "");
   DIR* dir = ::opendir(root.c_str());
   if (!dir) return fail_errno("list " + root);

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "sys/weakening.h"
 
 namespace osb::sys {
 
@@ -71,6 +72,10 @@ class CgroupTree {
  public:
   // Ensures the parent group `name` in every hierarchy used.
   static Result<CgroupTree> open(CgroupLayout layout, std::string name);
+
+  // No groups at all: nothing is limited, nothing can be frozen or found by them.
+  static CgroupTree none(const Weakening&) { return CgroupTree({}, {}); }
+  bool exists() const { return !layout_.v2.empty(); }
 
   const CgroupLayout& layout() const { return layout_; }
   Result<CgroupHandles> create(const std::string& id, const CgroupLimits& limits) const;

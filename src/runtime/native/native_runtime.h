@@ -19,6 +19,7 @@ struct NativeSettings {
   ImageSettings images;
   int64_t pids_limit = 4096;  // for sandboxes that do not ask
   sys::CgroupLayout cgroups;  // what this host can limit
+  bool rootless = false;      // see rootless.h: what is not limited is named, not refused
 };
 
 class NativeRuntime : public Runtime {

@@ -1,0 +1,90 @@
+#include "runtime/native/rootless.h"
+
+#include <dirent.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "launcher/rootless.h"
+#include "launcher/settings.h"
+#include "sys/user_namespace.h"
+
+namespace osb::runtime {
+namespace {
+
+// Into the namespace of any sandbox of an earlier service that still lives; false when there is none.
+bool join_earlier_service(const std::string& state_dir) {
+  std::string path = state_dir + "/" + launcher::state::kSandboxes;
+  DIR* dir = ::opendir(path.c_str());
+  if (!dir) return false;
+  bool joined = false;
+  while (struct dirent* entry = joined ? nullptr : ::readdir(dir)) {
+    if (entry->d_name[0] == '.') continue;
+    auto first = launcher::recorded_process(state_dir, entry->d_name);
+    if (!first) continue;
+    auto entered = sys::join_user_namespace_of(first->get());
+    joined = entered.has_value();
+    if (!joined)  // most likely it ended just now
+      log::warn("cannot join a sandbox's user namespace",
+                {{"id", entry->d_name}, {"error", entered.error().message}});
+  }
+  ::closedir(dir);
+  return joined;
+}
+
+// The directories above the state directory that a fresh home does not have.
+Result<void> make_parents(const std::string& path) {
+  for (size_t slash = path.find('/', 1); slash != path.npos; slash = path.find('/', slash + 1)) {
+    if (::mkdir(path.substr(0, slash).c_str(), 0700) < 0 && errno != EEXIST && errno != EACCES &&
+        errno != EROFS)
+      return fail_errno("make " + path.substr(0, slash));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> enter_rootless(const std::string& state_dir) {
+  TRY(make_parents(state_dir));
+  if (join_earlier_service(state_dir)) return {};
+  struct passwd* account = ::getpwuid(::getuid());
+  std::string obstacle = TRY(sys::enter_user_namespace(account ? account->pw_name : ""));
+  if (!obstacle.empty()) log::warn("sandboxes have one user only", {{"reason", obstacle}});
+  return {};
+}
+
+RootlessFacts RootlessFacts::read() { return {sys::mapped_ids(), sys::may_set_groups()}; }
+
+Isolation rootless_isolation(const RootlessFacts& facts) {
+  Isolation out{.tier =
+                    "rootless: user namespace of the service's user first; mount, pid, network, ipc, uts and "
+                    "cgroup namespaces owned by it; a user namespace of its own, without rights over the "
+                    "former, entered last; capabilities dropped, seccomp, no_new_privs"};
+  auto lose = [&](std::string what) { out.missing.push_back(std::move(what)); };
+  lose("cpu and memory are not limited: an ordinary user has no cgroups; programs see the sizes asked for");
+  lose("processes are limited by RLIMIT_NPROC, which counts per user of the sandbox");
+  lose("pause and resume: an ordinary user has no cgroup to freeze");
+  lose("the size of the disk and its speed cannot be limited");
+  lose("the reason of an end does not tell memory from other kills by the kernel");
+  lose("the sandbox's root is the service's user outside, in every sandbox: no ids of its own");
+  lose("the server runs as the same user as the launcher, without capabilities");
+  lose(
+      "layers are not idmapped: what belongs to the host's root, /usr of the image host first of all, "
+      "belongs "
+      "to nobody inside and cannot be changed");
+  lose("images cannot be imported; host and unpacked directories can be used");
+  if (facts.ids <= 1)
+    lose(
+        "only user and group 0 exist inside: install newuidmap and newgidmap (Debian: uidmap) and give the "
+        "service's user a range in /etc/subuid and /etc/subgid");
+  else if (facts.ids < 0x1'0000)
+    lose("only users and groups below " + std::to_string(facts.ids) + " exist inside");
+  if (!facts.sets_groups)
+    lose(
+        "supplementary groups of the service's user stay with every process of a sandbox: the kernel lets "
+        "nobody drop them without newgidmap");
+  return out;
+}
+
+}  // namespace osb::runtime

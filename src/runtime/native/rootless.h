@@ -1,0 +1,28 @@
+#pragma once
+
+// The service without root: what it does first, and what it lacks.
+//
+// opensandbox-server, started by an ordinary user, enters a user namespace whose root is that user and goes
+// on as if it were root. Sandboxes outlive the service, and with them that namespace: a later start enters
+// the same one again, found through any sandbox that lives, because only from there can it reach their
+// networks.
+
+#include <string>
+
+#include "base/error.h"
+#include "runtime/runtime.h"
+
+namespace osb::runtime {
+
+// Returns as user 0 of the namespace. Code::permission_denied with the remedy where the system forbids it.
+Result<void> enter_rootless(const std::string& state_dir);
+
+// What is true of this process's namespaces, for the tier.
+struct RootlessFacts {
+  uint32_t ids = 1;
+  bool sets_groups = false;
+  static RootlessFacts read();
+};
+Isolation rootless_isolation(const RootlessFacts& facts);
+
+}  // namespace osb::runtime
