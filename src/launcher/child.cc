@@ -17,6 +17,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <iterator>
 
 #include "launcher/rootless.h"
 #include "launcher/settings.h"
@@ -94,11 +95,12 @@ struct Builder {
 
   int overlay(const ReadyStep& ready) {
     const Step& step = *ready.step;
+    if (ready.mounted) return add_root(ready.sources[0], step);
     size_t count = step.lowers.size();
     // The layers become visible below the lowers directory, in this mount namespace only, with the sandbox's
     // ids.
     char names[256][16];
-    sys::MountOption options[256 + 7];
+    sys::MountOption options[256 + 2 + std::size(sys::kUserOverlay)];
     int used = 0;
     if (count > 256) return -E2BIG;
     for (size_t i = 0; i < count; ++i) {
@@ -111,14 +113,18 @@ struct Builder {
     }
     options[used++] = {"upperdir", ready.upper};
     options[used++] = {"workdir", ready.work};
-    options[used++] = {"volatile", nullptr};
-    // So that the upper stays what it looks like: a plain diff.
-    // Attributes of a user lead nowhere: the kernel refuses to follow them ("off" would).
-    options[used++] = {"redirect_dir", order.rootless ? "nofollow" : "off"};
-    options[used++] = {"metacopy", "off"};
-    options[used++] = {"index", "off"};
-    if (order.rootless) options[used++] = {"userxattr", nullptr};
-    int mount = sys::mount_filesystem("overlay", options, used, kQuiet);
+    auto add = [&](const auto& more) {
+      for (const sys::MountOption& option : more) options[used++] = option;
+    };
+    if (order.rootless)
+      add(sys::kUserOverlay);
+    else
+      add(sys::kPlainOverlay);
+    return add_root(sys::mount_filesystem("overlay", options, used, kQuiet), step);
+  }
+
+  // The first overlay is the new root, others lie in it.
+  int add_root(int mount, const Step& step) {
     if (mount < 0) return mount;
     if (root >= 0) return place(mount, step.target.c_str());
     int status = sys::attach_mount(mount, AT_FDCWD, state::kMount);

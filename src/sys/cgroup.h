@@ -49,6 +49,15 @@ struct CgroupLayout {
   static Result<CgroupLayout> detect();
 };
 
+// The version 2 group of a process, from the text of its /proc/<pid>/cgroup; empty when there is none.
+std::string v2_group(std::string_view text);
+
+// What an ordinary user has of all this: the group of the calling process, when it was delegated to that user
+// (cgroups(7), "Delegation"), as a layout of its own with the controllers that could be turned on there. The
+// process moves into a group `leaf` below, because a group with processes cannot share out controllers.
+// Code::unsupported, and why, when there is none.
+Result<CgroupLayout> delegated_layout(const std::string& leaf);
+
 // Moving a process into a v1 group waits for a grace period of the kernel, many milliseconds on an idle host,
 // unless the kernel is told to favour such changes ("favordynmods" of cgroup2; forks get slightly dearer).
 // Host-wide, until the next boot. Nothing happens where it is set already, unknown (before 6.0), or not
@@ -91,6 +100,8 @@ class CgroupTree {
   Result<std::vector<pid_t>> processes(const std::string& id) const;
   // How often the kernel killed for memory in this group.
   Result<int64_t> oom_kills(const std::string& id) const;
+  // Bytes that the kernel itself holds for the group: names, open files, page tables. Code::unsupported.
+  Result<int64_t> kernel_memory(const std::string& id) const;
   // Removes the group everywhere; success when it is gone already. Code::exhausted while processes remain.
   Result<void> remove(const std::string& id) const;
   Result<std::vector<std::string>> list() const;

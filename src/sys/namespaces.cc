@@ -180,6 +180,20 @@ Result<Fd> create_network_namespace(int home) {
   return own_network_namespace();
 }
 
+Result<std::string> network_counters(int network, int home) {
+  if (::setns(network, CLONE_NEWNET) < 0) return fail_errno("enter a network namespace");
+  Cleanup back;
+  back.push([&] { return_home(home); });
+  std::string counters;
+  // Packets, protocols (also attempts that found no route), and labels that outlive their socket.
+  for (const char* name : {"dev", "snmp", "snmp6", "netstat", "ip6_flowlabel"}) {
+    auto text = read_file(std::string("/proc/thread-self/net/") + name);
+    if (!text && text.error().code == Code::not_found) continue;  // a kernel without that protocol
+    counters += TRY(std::move(text));
+  }
+  return counters;
+}
+
 Result<void> sockets_in_network(int pidfd, int home, Fd* sockets, int count) {
   if (home < 0) {
     return made_by_child(sockets, count, [&](Fd* into) -> int32_t {

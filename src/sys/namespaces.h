@@ -25,6 +25,10 @@ Result<Fd> create_network_namespace(int home);
 // Single-threaded too, and `home` means the same.
 Result<void> sockets_in_network(int pidfd, int home, Fd* sockets, int count);
 
+// What has happened in a network namespace, as text: equal texts of two namespaces mean that as much (or as
+// little) was sent in them. Single-threaded too.
+Result<std::string> network_counters(int network, int home);
+
 // The caller's own network namespace.
 Result<Fd> own_network_namespace();
 

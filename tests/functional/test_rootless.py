@@ -16,6 +16,7 @@ from lib.images import programs
 from lib.load import Creators
 from lib.plugin import warm_up
 from lib.rootless import RootlessService, require_user_namespaces
+from lib.scope import cgroup_mounts
 from lib.waiting import process_gone, wait_for
 
 
@@ -152,7 +153,7 @@ class TestSandbox:
 
 class TestTier:
     LOSSES = (
-        "cpu and memory are not limited", "RLIMIT_NPROC", "pause and resume", "size of the disk", "the service's user outside",
+        "cpu and memory not limited", "RLIMIT_NPROC", "pause and resume", "size of the disk", "the service's user outside",
         "the server runs as the same user", "not idmapped", "only user and group 0 exist", "supplementary groups",
     )  # fmt: skip
 
@@ -366,6 +367,68 @@ class TestMappedIds:
         assert api.run(made, "id -u", uid=1000, gid=1000).stdout == "1000"
         assert api.delete(made).status == 204
         leaks.assert_nothing_leaked(mapped, before)
+
+
+class TestDelegatedGroup:
+    """A cgroup of version 2 that the system gave to the user, as a service manager does with Delegate=yes."""
+
+    @pytest.fixture
+    def delegated(self, new_rootless):
+        mount = cgroup_mounts().get("")
+        if not mount:
+            pytest.skip("no cgroup version 2 is mounted")
+        service = new_rootless(start=False)
+        group = Path(mount, f"osb-test-{service.uid}")
+        group.mkdir()
+        for name in ("", "cgroup.procs", "cgroup.subtree_control", "cgroup.threads"):
+            os.chown(group / name, service.uid, service.uid)
+        service.wrapper = ["sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh"]
+        try:
+            service.start()
+            warm_up(service)
+            yield service, group
+        finally:
+            service.destroy()
+            for path in [*sorted((path for path in group.rglob("*") if path.is_dir()), key=lambda p: -len(p.parts)), group]:
+                wait_for(lambda path=path: not path.exists() or remove_group(path), 5, f"{path} is empty")
+
+    def test_pause_and_resume(self, delegated):
+        service, group = delegated
+        api = Api(service)
+        made = api.create(resourceLimits={"cpu": "1", "memory": "512Mi"})["id"]
+        assert list(group.glob(f"*/{made}/cgroup.procs")), "the sandbox has a group of its own"
+        text = inspect(api, made)
+        assert "rootless" in text and "pause" not in text
+        assert api.call("POST", f"/sandboxes/{made}/pause").status == 202
+        assert api.status(made)["state"] == "Paused"
+        # Frozen ones are found again as such, and can be ended.
+        service.kill_both()
+        service.start()
+        assert api.status(made)["state"] == "Paused"
+        assert api.call("POST", f"/sandboxes/{made}/resume").status == 202
+        assert api.run(made, "echo on").stdout == "on"
+        assert api.call("POST", f"/sandboxes/{made}/pause").status == 202
+        assert api.delete(made).status == 204
+        assert not list(group.glob(f"*/{made}"))
+
+    def test_a_sandbox_of_a_service_without_the_group_is_kept(self, delegated):
+        service, _ = delegated
+        api = Api(service)
+        made = api.create()["id"]
+        service.kill_both()
+        service.wrapper = []
+        service.start()
+        assert api.run(made, "echo on").stdout == "on"
+        assert api.call("POST", f"/sandboxes/{made}/pause").status == 400
+        assert api.delete(made).status == 204
+
+
+def remove_group(path):
+    try:
+        path.rmdir()
+    except OSError:
+        return False
+    return True
 
 
 def test_the_published_client(rootless):

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/strings.h"
 #include "launcher/rootless.h"
 #include "launcher/settings.h"
 #include "sys/user_namespace.h"
@@ -54,7 +55,16 @@ Result<void> enter_rootless(const std::string& state_dir) {
   return {};
 }
 
-RootlessFacts RootlessFacts::read() { return {sys::mapped_ids(), sys::may_set_groups()}; }
+RootlessFacts RootlessFacts::read(std::string_view abilities) {
+  RootlessFacts facts{.ids = sys::mapped_ids(), .sets_groups = sys::may_set_groups()};
+  for (std::string_view word : split(abilities, ',')) {
+    if (word == "freeze") facts.freezes = true;
+    if (word == "cpu") facts.limits_cpu = true;
+    if (word == "memory") facts.limits_memory = true;
+    if (word == "pids") facts.limits_pids = true;
+  }
+  return facts;
+}
 
 Isolation rootless_isolation(const RootlessFacts& facts) {
   Isolation out{.tier =
@@ -62,11 +72,18 @@ Isolation rootless_isolation(const RootlessFacts& facts) {
                     "cgroup namespaces owned by it; a user namespace of its own, without rights over the "
                     "former, entered last; capabilities dropped, seccomp, no_new_privs"};
   auto lose = [&](std::string what) { out.missing.push_back(std::move(what)); };
-  lose("cpu and memory are not limited: an ordinary user has no cgroups; programs see the sizes asked for");
-  lose("processes are limited by RLIMIT_NPROC, which counts per user of the sandbox");
-  lose("pause and resume: an ordinary user has no cgroup to freeze");
+  std::string unlimited = facts.limits_cpu ? "" : "cpu";
+  if (!facts.limits_memory) unlimited += unlimited.empty() ? "memory" : " and memory";
+  if (!unlimited.empty())
+    lose(
+        unlimited +
+        " not limited, whatever resourceLimits say: no cgroup controller is delegated to the service's user; "
+        "programs that count processors or read /proc/meminfo see the sizes asked for");
+  if (!facts.limits_pids) lose("processes are limited by RLIMIT_NPROC, which counts per user of the sandbox");
+  if (!facts.freezes)
+    lose("pause and resume: no cgroup is delegated to the service's user (systemd: Delegate=yes)");
+  if (!facts.limits_memory) lose("an end for lack of memory is reported as a kill like any other");
   lose("the size of the disk and its speed cannot be limited");
-  lose("the reason of an end does not tell memory from other kills by the kernel");
   lose("the sandbox's root is the service's user outside, in every sandbox: no ids of its own");
   lose("the server runs as the same user as the launcher, without capabilities");
   lose(

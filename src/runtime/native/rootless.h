@@ -8,6 +8,7 @@
 // networks.
 
 #include <string>
+#include <string_view>
 
 #include "base/error.h"
 #include "runtime/runtime.h"
@@ -21,7 +22,10 @@ Result<void> enter_rootless(const std::string& state_dir);
 struct RootlessFacts {
   uint32_t ids = 1;
   bool sets_groups = false;
-  static RootlessFacts read();
+  // Of control groups that were delegated to the service's user.
+  bool freezes = false, limits_cpu = false, limits_memory = false, limits_pids = false;
+  // `abilities` is what the launcher says about its groups.
+  static RootlessFacts read(std::string_view abilities);
 };
 Isolation rootless_isolation(const RootlessFacts& facts);
 
