@@ -326,6 +326,28 @@ class TestPlaces:
             assert [item["id"] for item in Api(service).list_all()] == [name]
             assert Api(service).delete(name).status == 204
 
+    def test_a_directory_of_somebody_else_is_refused_with_the_remedy(self, new_rootless):
+        service = new_rootless(start=False)
+        text = service.config_path.read_text()
+        service.config_path.write_text(text.replace(str(service.state_dir), "/var/lib/osb-test-of-root"))
+        service.spawn()
+        assert service.process.wait(15) == 1
+        assert "remove native.state_dir" in service.log_tail()
+
+    def test_root_does_not_take_over_a_users_directory(self, new_rootless, new_service):
+        users = new_rootless()
+        made = Api(users).create()["id"]
+        users.stop()
+        roots = new_service(start=False)
+        text = roots.config_path.read_text()
+        roots.config_path.write_text(text.replace(str(roots.state_dir), str(users.state_dir)))
+        roots.spawn()
+        assert roots.process.wait(15) == 1
+        assert "ordinary user" in roots.log_tail()
+        users.start()
+        assert Api(users).run(made, "echo on").stdout == "on"
+        assert Api(users).delete(made).status == 204
+
     def test_where_user_namespaces_are_forbidden_the_switch_is_named(self, new_rootless):
         # A user namespace in which no further ones may be made: the host itself is not touched.
         service = new_rootless(start=False, wrapper=["python3", "-c", NO_FURTHER_USER_NAMESPACES])
@@ -334,7 +356,7 @@ class TestPlaces:
         log = service.log_tail()
         assert "user.max_user_namespaces" in log
         assert "root" in log
-        assert not service.state_dir.exists()
+        assert not (service.state_dir / "db").exists()
 
 
 class TestMappedIds:

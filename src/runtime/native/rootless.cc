@@ -1,6 +1,7 @@
 #include "runtime/native/rootless.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -44,10 +45,34 @@ Result<void> make_parents(const std::string& path) {
   return {};
 }
 
+// Tells whose the directory is.
+std::string marker(const std::string& state_dir) { return state_dir + "/rootless"; }
+
+Result<void> claim(const std::string& state_dir) {
+  TRY(make_parents(state_dir));
+  if (::mkdir(state_dir.c_str(), 0711) < 0 && errno != EEXIST && errno != EACCES && errno != EROFS)
+    return fail_errno("make " + state_dir);
+  auto marked = write_file(marker(state_dir), "", O_CREAT | O_NOFOLLOW, 0600);
+  if (marked) return {};
+  return fail(
+      Code::permission_denied,
+      "user " + std::to_string(::getuid()) + " cannot keep files in " + state_dir + " (" +
+          marked.error().message +
+          "); remove native.state_dir from the configuration to use a directory of this user's own, or "
+          "start the service as root");
+}
+
 }  // namespace
 
+Result<void> check_not_rootless(const std::string& state_dir) {
+  if (::access(marker(state_dir).c_str(), F_OK) < 0) return {};
+  return fail(Code::wrong_state, state_dir +
+                                     " belongs to a service that an ordinary user started; start it as that "
+                                     "user, or set native.state_dir to another place");
+}
+
 Result<void> enter_rootless(const std::string& state_dir) {
-  TRY(make_parents(state_dir));
+  TRY(claim(state_dir));
   if (join_earlier_service(state_dir)) return {};
   struct passwd* account = ::getpwuid(::getuid());
   std::string obstacle = TRY(sys::enter_user_namespace(account ? account->pw_name : ""));

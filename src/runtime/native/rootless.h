@@ -15,6 +15,10 @@
 
 namespace osb::runtime {
 
+// Refuses a state directory in which an ordinary user's service was: its sandboxes may live on in a namespace
+// that root's service would not look for.
+Result<void> check_not_rootless(const std::string& state_dir);
+
 // Returns as user 0 of the namespace. Code::permission_denied with the remedy where the system forbids it.
 Result<void> enter_rootless(const std::string& state_dir);
 
