@@ -31,6 +31,15 @@ Result<sys::CgroupTree> rootless_cgroups(const Settings& settings) {
                      "an ordinary user has no cgroups; the tier of every sandbox names it"});
 }
 
+void find_group(sys::CgroupTree& cgroups, const std::string& id, pid_t first_process) {
+  if (!cgroups.exists()) return;
+  std::string group =
+      sys::v2_group(read_file("/proc/" + std::to_string(first_process) + "/cgroup").value_or(""));
+  auto host = sys::CgroupLayout::detect();
+  // Its own group bears its name; without one it is in that of the service which made it.
+  if (host && group.ends_with("/" + id)) cgroups.find_elsewhere(id, host->v2 + group);
+}
+
 std::string abilities(const sys::CgroupTree& cgroups) {
   std::string out = "freeze";
   const sys::CgroupLayout& layout = cgroups.layout();

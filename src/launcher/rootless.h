@@ -26,6 +26,9 @@ inline constexpr sys::Weakening kKeptGroups{
 
 // The groups of a service without root: below its own group, if that was delegated to its user; else none.
 Result<sys::CgroupTree> rootless_cgroups(const Settings& settings);
+// Tells the tree where the group of a running sandbox is, if the service was in another place when it made
+// it.
+void find_group(sys::CgroupTree& cgroups, const std::string& id, pid_t first_process);
 // For the server: "freeze", and the controllers that limit, with commas between.
 std::string abilities(const sys::CgroupTree& cgroups);
 // Of these limits, the ones that a controller here can hold.

@@ -61,8 +61,12 @@ Result<Sandboxes> Sandboxes::open(const Settings& settings, StateDir& state, sys
     if (auto init = recorded_process(settings.state_dir, id)) sandboxes.inits_[id] = std::move(*init);
   }
   if (settings.rootless) {
-    for (auto& [id, init] : sandboxes.inits_)
-      if (auto pid = sys::pid_of(init.get())) sandboxes.cpus_.adopt(id, *pid);
+    for (auto& [id, init] : sandboxes.inits_) {
+      auto pid = sys::pid_of(init.get());
+      if (!pid) continue;
+      sandboxes.cpus_.adopt(id, *pid);
+      find_group(sandboxes.cgroups_, id, *pid);
+    }
     return sandboxes;
   }
   for (const std::string& id : TRY(sandboxes.cgroups_.list())) {
@@ -387,6 +391,8 @@ Result<int64_t> Sandboxes::oom_kills(const std::string& id) const {
 
 Result<void> Sandboxes::freeze(const std::string& id, bool frozen) const {
   TRY(check_id(id));
+  if (settings_->rootless && inits_.contains(id) && !cgroups_.open_events(id))
+    return fail(Code::unsupported, "the sandbox was made without a cgroup");
   return cgroups_.freeze(id, frozen);
 }
 

@@ -192,6 +192,9 @@ Result<CgroupTree> CgroupTree::open(CgroupLayout layout, std::string name) {
 }
 
 std::string CgroupTree::path(const std::string& mount, const std::string& id) const {
+  if (!elsewhere_.empty()) {
+    if (auto found = elsewhere_.find(id); found != elsewhere_.end()) return found->second;
+  }
   return mount + "/" + name_ + (id.empty() ? "" : "/" + id);
 }
 

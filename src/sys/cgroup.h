@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -87,6 +88,8 @@ class CgroupTree {
   bool exists() const { return !layout_.v2.empty(); }
 
   const CgroupLayout& layout() const { return layout_; }
+  // A v2 group that was made below another parent, by a service in another place.
+  void find_elsewhere(const std::string& id, std::string directory) { elsewhere_[id] = std::move(directory); }
   Result<CgroupHandles> create(const std::string& id, const CgroupLimits& limits) const;
   // Ends every process of the group, at once and without a race against forks.
   Result<void> kill(const std::string& id) const;
@@ -118,6 +121,7 @@ class CgroupTree {
 
   CgroupLayout layout_;
   std::string name_;
+  std::map<std::string, std::string> elsewhere_;
 };
 
 }  // namespace osb::sys

@@ -433,6 +433,44 @@ class TestDelegatedGroup:
         assert api.delete(made).status == 204
         assert not list(group.glob(f"*/{made}"))
 
+    def test_the_next_service_may_be_in_another_group(self, delegated):
+        """Every login, every systemd-run gives another one."""
+        service, group = delegated
+        api = Api(service)
+        paused, running = api.create()["id"], api.create()["id"]
+        assert api.call("POST", f"/sandboxes/{paused}/pause").status == 202
+        service.kill_both()
+        other = group / "other"
+        other.mkdir()
+        for name in ("", "cgroup.procs", "cgroup.subtree_control", "cgroup.threads"):
+            os.chown(other / name, service.uid, service.uid)
+        service.wrapper = ["sh", "-c", f'echo $$ > {other}/cgroup.procs && exec "$@"', "sh"]
+        service.start()
+        assert api.status(paused)["state"] == "Paused"
+        assert api.call("POST", f"/sandboxes/{paused}/resume").status == 202
+        assert api.run(paused, "echo on").stdout == "on"
+        assert api.call("POST", f"/sandboxes/{running}/pause").status == 202
+        new = api.create()["id"]
+        assert list(other.glob(f"*/{new}"))
+        for name in (paused, running, new):
+            assert api.delete(name).status == 204
+            assert not list(group.rglob(name))
+
+    def test_a_sandbox_made_without_a_group_cannot_be_paused(self, delegated):
+        service, _ = delegated
+        api = Api(service)
+        service.stop()
+        wrapper, service.wrapper = service.wrapper, []
+        service.start()
+        made = api.create()["id"]
+        service.stop()
+        service.wrapper = wrapper
+        service.start()
+        reply = api.call("POST", f"/sandboxes/{made}/pause")
+        assert_envelope(reply, 400, "SANDBOX::UNSUPPORTED")
+        assert api.run(made, "echo on").stdout == "on"
+        assert api.delete(made).status == 204
+
     def test_a_sandbox_of_a_service_without_the_group_is_kept(self, delegated):
         service, _ = delegated
         api = Api(service)
