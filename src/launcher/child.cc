@@ -38,6 +38,7 @@ struct Builder {
   const ChildOrder& order;
   int root = -1;  // the new root, once its overlay is attached
   int lowers_used = 0;
+  int empty_file = -1, empty_directory = -1;  // see cover_of
 
   // A path of the new root, with the image's own symlinks resolved inside it, as if it were already "/".
   int open_in_root(const char* path, int flags) const {
@@ -80,12 +81,13 @@ struct Builder {
   // Attaches a detached mount at a directory of the new root, and closes it.
   int place(int mount, const char* target) const {
     if (mount < 0) return mount;
-    int status = ensure_directory(target);
-    if (status == 0) {
-      int at = open_in_root(target, O_PATH | O_DIRECTORY);
-      status = at < 0 ? at : sys::attach_mount_to(mount, at);
-      if (at >= 0) ::close(at);
+    int at = open_in_root(target, O_PATH | O_DIRECTORY);
+    if (at == -ENOENT) {
+      int made = ensure_directory(target);
+      at = made < 0 ? made : open_in_root(target, O_PATH | O_DIRECTORY);
     }
+    int status = at < 0 ? at : sys::attach_mount_to(mount, at);
+    if (at >= 0) ::close(at);
     ::close(mount);
     return status;
   }
@@ -200,24 +202,32 @@ struct Builder {
     return status;
   }
 
+  // What masks are copies of: a file that is always empty, and a directory.
+  int cover_of(bool directory) {
+    if (!directory) {
+      if (empty_file < 0) empty_file = open_in_root("/dev/null", O_PATH);
+      return empty_file < 0 ? empty_file : sys::clone_mount(empty_file, "");
+    }
+    if (empty_directory >= 0) return sys::clone_mount(empty_directory, "");
+    const sys::MountOption options[] = {{"mode", "0555"}, {"size", "4096"}, {"nr_inodes", "2"}};
+    return sys::mount_filesystem("tmpfs", options, 3, kQuiet | MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC);
+  }
+
   // Covers by descriptor: what is looked at and what is covered are the same object.
-  int mask(const char* target) const {
+  int mask(const char* target) {
     int at = open_in_root(target, O_PATH);
     if (at == -ENOENT) return 0;
     if (at < 0) return at;
     struct stat info{};
     int status = check_call(::fstat(at, &info));
-    int cover = -1;
-    if (status == 0 && S_ISDIR(info.st_mode)) {
-      const sys::MountOption options[] = {{"mode", "0555"}, {"size", "4096"}, {"nr_inodes", "2"}};
-      cover = sys::mount_filesystem("tmpfs", options, 3, kQuiet | MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC);
-    } else if (status == 0) {
-      int null = open_in_root("/dev/null", O_PATH);
-      cover = null < 0 ? null : sys::clone_mount(null, "");
-      if (null >= 0) ::close(null);
-    }
-    if (status == 0) status = cover < 0 ? cover : sys::attach_mount_to(cover, at);
-    if (cover >= 0) ::close(cover);
+    bool directory = S_ISDIR(info.st_mode);
+    int cover = status < 0 ? status : cover_of(directory);
+    status = cover < 0 ? cover : sys::attach_mount_to(cover, at);
+    // Once it is attached, it can be copied on every kernel.
+    if (status == 0 && directory && empty_directory < 0)
+      empty_directory = cover;
+    else if (cover >= 0)
+      ::close(cover);
     ::close(at);
     return status;
   }

@@ -63,8 +63,7 @@ bool untouched(const Root::Overlay& overlay, int directory) {
       now.st_mode != then.st_mode || now.st_uid != then.st_uid || now.st_gid != then.st_gid ||
       now.st_nlink != then.st_nlink)
     return false;
-  auto names = sys::names_in(upper->get());
-  return names && names->empty();
+  return sys::is_empty_directory(upper->get()).value_or(false);
 }
 
 }  // namespace

@@ -319,33 +319,28 @@ Result<Fd> Sandboxes::kill(const std::string& id) {
   // What is not to be used again is let go while the sandbox still holds it: then its end takes it apart, not
   // this process.
   auto reusable = reusable_.find(id);
-  if (reusable != reusable_.end() && !is_reusable(id, reusable->second)) reusable_.erase(reusable);
+  if (reusable != reusable_.end() && (cgroups_.kernel_memory(id).value_or(INT64_MAX) > kMostKernelMemory ||
+                                      !is_untouched(id, reusable->second)))
+    reusable_.erase(reusable);
   TRY(cgroups_.kill(id));
   return init;
 }
 
-bool Sandboxes::is_reusable(const std::string& id, const Reusable& used) const {
-  if (cgroups_.kernel_memory(id).value_or(INT64_MAX) > kMostKernelMemory) return false;
+bool Sandboxes::is_untouched(const std::string& id, const Reusable& used) const {
   auto directory = state_->open_sandbox(id);
   return directory && Roots::untouched(used.root, directory->get());
 }
 
 Result<void> Sandboxes::remove(const std::string& id, bool keep_files) {
-  // Asked while its group is there, which tells how much it left behind.
-  auto reusable = reusable_.find(id);
-  bool again = reusable != reusable_.end() && !keep_files && is_reusable(id, reusable->second);
   TRY(cgroups_.remove(id));
   cpus_.release(id);
-  std::optional<Reusable> used;
-  if (reusable != reusable_.end()) {
-    if (again) used = std::move(reusable->second);
-    reusable_.erase(reusable);
-  }
+  auto reusable = reusable_.extract(id);
   if (keep_files) return {};
-  if (used) {
-    networks_.give_back(std::move(used->network));
-    TRY(state_->sandbox_to_spare(id, std::to_string(used->root.range)));
-    return keep(std::move(used->root));
+  if (!reusable.empty() && is_untouched(id, reusable.mapped())) {
+    Reusable& used = reusable.mapped();
+    if (used.network.valid()) networks_.give_back(std::move(used.network));
+    TRY(state_->sandbox_to_spare(id, std::to_string(used.root.range)));
+    return keep(std::move(used.root));
   }
   auto range = state_->range_of(id);
   TRY(state_->discard(id));

@@ -93,7 +93,7 @@ class Sandboxes {
   bool prepare_root();
   Result<void> keep(Root root);
   Result<void> drop_oldest_root();
-  bool is_reusable(const std::string& id, const Reusable& used) const;
+  bool is_untouched(const std::string& id, const Reusable& used) const;
   Result<Fd> first_process(const std::string& id) const;
 
   const Settings* settings_;

@@ -28,6 +28,7 @@ namespace osb::launcher {
 namespace {
 
 constexpr size_t kFirstLowers = 8;  // what most images need; more are made when a plan has more
+constexpr mode_t kRunMode = 02750;  // sockets made in there belong to its group
 constexpr int kBacklog = 512;
 constexpr size_t kPatientTrash = 2048;
 constexpr size_t kMostDisks = 64;
@@ -77,12 +78,12 @@ Result<void> make_run_dir(const std::string& path, const std::string& name, cons
     if (is_directory || ::statfs(memory.c_str(), &kind) < 0) continue;
     if (kind.f_type != TMPFS_MAGIC && !kept_for_us) continue;
     std::string target = memory + "/" + name;
-    if (!make_dir_among_others(target, 0750, gid)) continue;
+    if (!make_dir_among_others(target, kRunMode, gid)) continue;
     if (::unlink(path.c_str()) < 0 && errno != ENOENT) return fail_errno("replace " + path);
     if (::symlink(target.c_str(), path.c_str()) < 0) return fail_errno("link " + path);
     return {};
   }
-  return make_dir(path, 0750, 0, gid);
+  return make_dir(path, kRunMode, 0, gid);
 }
 
 // A directory above the state that the service's user may not pass would show only as a server that never
@@ -275,10 +276,11 @@ Result<Fd> StateDir::listen(const std::string& id, const char* suffix) const {
   std::memcpy(address.sun_path, name.c_str(), name.size() + 1);
   Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!socket.valid()) return fail_errno("unix socket");
-  if (::bind(socket.get(), reinterpret_cast<struct sockaddr*>(&address), sizeof address) < 0)
-    return fail_errno("bind " + name);
-  if (::chmod(name.c_str(), 0660) < 0 || ::chown(name.c_str(), 0, settings_->service_gid) < 0)
-    return fail_errno("own " + name);
+  // Mode 0660; the group comes from the directory.
+  mode_t mask = ::umask(0117);
+  int bound = ::bind(socket.get(), reinterpret_cast<struct sockaddr*>(&address), sizeof address);
+  ::umask(mask);
+  if (bound < 0) return fail_errno("bind " + name);
   if (::listen(socket.get(), kBacklog) < 0) return fail_errno("listen " + name);
   return socket;
 }
