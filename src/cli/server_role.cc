@@ -53,7 +53,8 @@ runtime::NativeSettings native_settings(const server::NativeSection& native, con
                      .aliases = native.image_aliases},
           .pids_limit = native.pids_limit,
           .cgroups = std::move(cgroups),
-          .rootless = role.rootless};
+          .rootless = role.rootless,
+          .rootless_abilities = role.cgroups};
 }
 
 io::Task<> set_on_signal(io::Event& stop) {

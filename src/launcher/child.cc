@@ -115,11 +115,13 @@ struct Builder {
     }
     options[used++] = {"upperdir", ready.upper};
     options[used++] = {"workdir", ready.work};
-    if (order.rootless) {
-      for (const sys::MountOption& option : sys::kUserOverlay) options[used++] = option;
-    } else {
-      for (const sys::MountOption& option : sys::kPlainOverlay) options[used++] = option;
-    }
+    auto add = [&](const auto& more) {
+      for (const sys::MountOption& option : more) options[used++] = option;
+    };
+    if (order.rootless)
+      add(sys::kUserOverlay);
+    else
+      add(sys::kPlainOverlay);
     return add_root(sys::mount_filesystem("overlay", options, used, kQuiet), step);
   }
 

@@ -511,7 +511,8 @@ Result<int> open_and_run(Settings& settings) {
   ::signal(SIGPIPE, SIG_IGN);
   ::umask(022);
   StateDir state = TRY(StateDir::open(settings));
-  auto cgroups = TRY(settings.rootless ? rootless_cgroups() : open_cgroups(settings));
+  auto cgroups = TRY(settings.rootless ? rootless_cgroups(settings) : open_cgroups(settings));
+  if (settings.rootless && cgroups.exists()) settings.server.push_back("--cgroups=" + abilities(cgroups));
   Sandboxes sandboxes = TRY(Sandboxes::open(settings, state, std::move(cgroups)));
   int status = Loop(settings, state, sandboxes).run();
   sandboxes.leave();

@@ -11,9 +11,9 @@ constexpr size_t kMostSpares = 32;
 
 }  // namespace
 
-Result<Networks> Networks::open(bool rootless) {
+Result<Networks> Networks::open(Back back) {
   Networks networks;
-  if (!rootless) networks.home_ = TRY(sys::own_network_namespace());
+  if (back == Back::yes) networks.home_ = TRY(sys::own_network_namespace());
   return networks;
 }
 

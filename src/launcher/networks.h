@@ -14,10 +14,12 @@ namespace osb::launcher {
 
 class Networks {
  public:
-  static Result<Networks> open(bool rootless);
+  // Whether the launcher may come back from a namespace that it entered. Without root it may not: children
+  // make what is needed, and nothing is used again.
+  enum class Back { yes, no };
+  static Result<Networks> open(Back back);
 
-  // The host's; -1 without root: there is no way back into it (sys::create_network_namespace).
-  int home() const { return home_.get(); }
+  int home() const { return home_.get(); }  // -1 without a way back
 
   Result<Fd> take();
   // Makes one more; false when there are enough, or when it failed.

@@ -7,8 +7,8 @@
 
 #include <cstdio>
 
+#include "base/log.h"
 #include "base/strings.h"
-#include "launcher/settings.h"
 #include "sys/mount.h"
 #include "sys/process.h"
 
@@ -21,10 +21,46 @@ std::string note_path(const std::string& state_dir, const std::string& id) {
 
 }  // namespace
 
-Result<sys::CgroupTree> rootless_cgroups() {
+Result<sys::CgroupTree> rootless_cgroups(const Settings& settings) {
+  std::string name = cgroup_name(settings.state_dir);
+  auto layout = sys::delegated_layout(name + "-service");
+  if (layout) return sys::CgroupTree::open(std::move(*layout), name);
+  log::info("no cgroups for sandboxes", {{"reason", layout.error().message}});
   return sys::CgroupTree::none(
       sys::Weakening{"limits on cpu and memory, and freezing",
                      "an ordinary user has no cgroups; the tier of every sandbox names it"});
+}
+
+void find_group(sys::CgroupTree& cgroups, const std::string& id, pid_t first_process) {
+  if (!cgroups.exists()) return;
+  std::string group =
+      sys::v2_group(read_file("/proc/" + std::to_string(first_process) + "/cgroup").value_or(""));
+  auto host = sys::CgroupLayout::detect();
+  // Its own group bears its name; without one it is in that of the service which made it.
+  if (host && group.ends_with("/" + id)) cgroups.find_elsewhere(id, host->v2 + group);
+}
+
+std::string abilities(const sys::CgroupTree& cgroups) {
+  std::string out = "freeze";
+  const sys::CgroupLayout& layout = cgroups.layout();
+  for (auto [name, controller] : {std::pair("cpu", &layout.cpu), std::pair("memory", &layout.memory),
+                                  std::pair("pids", &layout.pids)}) {
+    if (controller->version != sys::Controller::Version::none) out.append(",").append(name);
+  }
+  return out;
+}
+
+sys::CgroupLimits enforceable(sys::CgroupLimits limits, const sys::CgroupLayout& layout) {
+  constexpr sys::Weakening kUnlimited{
+      "limits on cpu, memory and the number of processes",
+      "their controllers were not delegated; the tier of every sandbox names it"};
+  auto keep = [](std::optional<int64_t>& limit, const sys::Controller& controller, const sys::Weakening&) {
+    if (controller.version == sys::Controller::Version::none) limit.reset();
+  };
+  keep(limits.cpu_millis, layout.cpu, kUnlimited);
+  keep(limits.memory_bytes, layout.memory, kUnlimited);
+  keep(limits.pids, layout.pids, kUnlimited);
+  return limits;
 }
 
 Result<Gate> Gate::create() {

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "base/fd.h"
+#include "launcher/settings.h"
 #include "sys/cgroup.h"
 #include "sys/weakening.h"
 
@@ -23,8 +24,15 @@ inline constexpr sys::Weakening kKeptGroups{
     "an empty list of supplementary groups",
     "the kernel does not let a user drop groups without newgidmap; the tier names it"};
 
-// The groups of a service without root: none.
-Result<sys::CgroupTree> rootless_cgroups();
+// The groups of a service without root: below its own group, if that was delegated to its user; else none.
+Result<sys::CgroupTree> rootless_cgroups(const Settings& settings);
+// Tells the tree where the group of a running sandbox is, if the service was in another place when it made
+// it.
+void find_group(sys::CgroupTree& cgroups, const std::string& id, pid_t first_process);
+// For the server: "freeze", and the controllers that limit, with commas between.
+std::string abilities(const sys::CgroupTree& cgroups);
+// Of these limits, the ones that a controller here can hold.
+sys::CgroupLimits enforceable(sys::CgroupLimits limits, const sys::CgroupLayout& layout);
 
 // Held by the launcher while a new process waits for its note.
 struct Gate {

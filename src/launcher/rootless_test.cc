@@ -76,6 +76,15 @@ TEST(Gate, OpensOnlyForWhatIsOnRecord) {
   EXPECT_EQ(wait_until_recorded(closed->wait.get(), closed->open.release()), -ECANCELED);
 }
 
+TEST(Enforceable, KeepsWhatHasAController) {
+  sys::CgroupLayout layout;
+  layout.memory = {sys::Controller::Version::v2, "/g"};
+  auto kept = enforceable({.cpu_millis = 1000, .memory_bytes = 1 << 30, .pids = 64}, layout);
+  EXPECT_FALSE(kept.cpu_millis);
+  EXPECT_EQ(kept.memory_bytes, 1 << 30);
+  EXPECT_FALSE(kept.pids);
+}
+
 TEST(Settings, OfAServiceWithoutRootSurvive) {
   Settings settings;
   settings.state_dir = "/home/ann/.local/state/opensandbox";

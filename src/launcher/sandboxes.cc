@@ -57,7 +57,7 @@ std::string describe(const ChildFailure& failure, const Plan& plan) {
 Result<Sandboxes> Sandboxes::open(const Settings& settings, StateDir& state, sys::CgroupTree cgroups) {
   auto views = TRY(LimitViews::open(settings.state_dir + "/" + state::kViews));
   Sandboxes sandboxes(settings, state, std::move(cgroups), std::move(views));
-  sandboxes.networks_ = TRY(Networks::open(settings.rootless));
+  sandboxes.networks_ = TRY(Networks::open(settings.rootless ? Networks::Back::no : Networks::Back::yes));
   if (sandboxes.roots_.available()) {
     auto nothing = sys::create_empty_mount_namespace(state.path(state::kMount));
     if (!nothing) log::warn("creates will be slower", {{"reason", nothing.error().message}});
@@ -69,9 +69,12 @@ Result<Sandboxes> Sandboxes::open(const Settings& settings, StateDir& state, sys
   }
   if (!settings.rootless) ids = TRY(sandboxes.cgroups_.list());
   for (const std::string& id : ids) {
-    if (auto init = sandboxes.init_of(id)) {
-      if (auto pid = sys::pid_of(*init)) sandboxes.cpus_.adopt(id, *pid);
-    }
+    auto init = sandboxes.init_of(id);
+    if (!init) continue;
+    auto pid = sys::pid_of(*init);
+    if (!pid) continue;
+    sandboxes.cpus_.adopt(id, *pid);
+    if (settings.rootless) find_group(sandboxes.cgroups_, id, *pid);
   }
   return sandboxes;
 }
@@ -196,7 +199,8 @@ void Sandboxes::drop_spares() {
 // A directory for a sandbox, and its overlays if they can be mounted ahead of its process. What was made is
 // undone by `undo`.
 Result<Sandboxes::Place> Sandboxes::make_place(const Plan& plan, Cleanup& undo) {
-  bool ahead = roots_.available() && !plan.disk_bytes;
+  // Without root all sandboxes have the same ids: there is no range that could go along.
+  bool ahead = roots_.available() && !plan.disk_bytes && !settings_->rootless;
   Place place;
   if (ahead) place.root = roots_.take(root_key(plan));
   place.range = place.root ? place.root->range : TRY(free_range());
@@ -241,7 +245,9 @@ Result<Sandboxes::Starting> Sandboxes::start(const Plan& plan) {
       TRY(ReadySteps::make(plan, place.layers, place.root ? &*place.root : nullptr, *settings_, *state_));
   undo.push([&] { cpus_.release(plan.id); });
   LimitOrder limited = TRY(LimitOrder::make(plan, range, overlay_names(plan), *state_, views_, cpus_));
-  sys::CgroupHandles cgroup = TRY(cgroups_.create(plan.id, limited.cgroup()));
+  sys::CgroupHandles cgroup =
+      TRY(settings_->rootless ? cgroups_.create(plan.id, enforceable(limited.cgroup(), cgroups_.layout()))
+                              : cgroups_.create(plan.id, limited.cgroup()));
   undo.push([&] { (void)cgroups_.remove(plan.id); });
   TRY(limited.add_groups(plan, cgroups_));
   Fd api = TRY(state_->listen(plan.id, ".api"));
@@ -395,7 +401,16 @@ Result<int64_t> Sandboxes::oom_kills(const std::string& id) const {
 
 Result<void> Sandboxes::freeze(const std::string& id, bool frozen) const {
   TRY(check_id(id));
+  if (settings_->rootless && inits_.contains(id) && !cgroups_.open_events(id))
+    return fail(Code::unsupported, "the sandbox was made without a cgroup");
   return cgroups_.freeze(id, frozen);
+}
+
+Result<bool> Sandboxes::is_to_freeze(const std::string& id) const {
+  auto asked = cgroups_.is_to_freeze(id);
+  // Without root it may have been made in another group, or in none; then nobody froze it.
+  if (!asked && settings_->rootless && asked.error().code == Code::not_found) return false;
+  return asked;
 }
 
 Result<std::vector<std::string>> Sandboxes::list(const std::string& after) const {

@@ -53,7 +53,7 @@ class Sandboxes {
   Result<Fd> open_events(const std::string& id) const { return cgroups_.open_events(id); }
   static Result<bool> frozen(int events) { return sys::CgroupTree::frozen(events); }
   // Whether a freeze was asked for and not taken back, complete or not.
-  Result<bool> is_to_freeze(const std::string& id) const { return cgroups_.is_to_freeze(id); }
+  Result<bool> is_to_freeze(const std::string& id) const;
   Result<std::vector<std::string>> list(const std::string& after) const;
 
   // At the end: takes empty groups of ours away.

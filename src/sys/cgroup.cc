@@ -94,6 +94,49 @@ Result<CgroupLayout> CgroupLayout::detect() {
   return parse(mountinfo, controllers);
 }
 
+std::string v2_group(std::string_view text) {
+  for (std::string_view line : split(text, '\n')) {
+    if (line.starts_with("0::/")) return std::string(line.substr(3));
+  }
+  return {};
+}
+
+Result<CgroupLayout> delegated_layout(const std::string& leaf) {
+  std::string mount = TRY(CgroupLayout::detect()).v2;
+  std::string group = v2_group(TRY(read_file("/proc/self/cgroup")));
+  if (mount.empty() || group.empty()) return fail(Code::unsupported, "there is no cgroup version 2 here");
+  if (group.ends_with("/" + leaf)) group.resize(group.size() - leaf.size() - 1);
+  if (group.size() <= 1) return fail(Code::unsupported, "the service is in the root group");
+  CgroupLayout layout;
+  layout.v2 = mount + group;
+  for (const char* file : {"", "/cgroup.procs", "/cgroup.subtree_control"}) {
+    std::string path = layout.v2 + file;
+    if (::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) < 0)
+      return fail(Code::unsupported, "the group " + group + " is not delegated to the service's user");
+  }
+  std::string offered = TRY(read_file(layout.v2 + "/cgroup.controllers"));
+  struct Wanted {
+    const char* name;
+    Controller* controller;
+  };
+  const Wanted wanted[] = {{"cpu", &layout.cpu}, {"memory", &layout.memory}, {"pids", &layout.pids}};
+  auto words = split(trim(offered), ' ');
+  auto is_offered = [&](const Wanted& w) {
+    return std::find(words.begin(), words.end(), w.name) != words.end();
+  };
+  if (std::none_of(std::begin(wanted), std::end(wanted), is_offered)) return layout;
+  std::string own = layout.v2 + "/" + leaf;
+  TRY(make_group(own));
+  TRY(in_context("leave the delegated group", write_file(own + "/cgroup.procs", "0")));
+  for (const Wanted& w : wanted) {
+    if (!is_offered(w)) continue;
+    // Refused while other processes are in the group: then this one stays away, and the tier says so.
+    if (write_file(layout.v2 + "/cgroup.subtree_control", std::string("+") + w.name))
+      *w.controller = {Controller::Version::v2, layout.v2};
+  }
+  return layout;
+}
+
 std::vector<std::string> cgroup2_options(std::string_view mountinfo) {
   std::vector<std::string> options;
   for (std::string_view line : split(mountinfo, '\n')) {
@@ -149,6 +192,9 @@ Result<CgroupTree> CgroupTree::open(CgroupLayout layout, std::string name) {
 }
 
 std::string CgroupTree::path(const std::string& mount, const std::string& id) const {
+  if (!elsewhere_.empty()) {
+    if (auto found = elsewhere_.find(id); found != elsewhere_.end()) return found->second;
+  }
   return mount + "/" + name_ + (id.empty() ? "" : "/" + id);
 }
 

@@ -16,6 +16,7 @@ from lib.images import programs
 from lib.load import Creators
 from lib.plugin import warm_up
 from lib.rootless import RootlessService, require_user_namespaces
+from lib.scope import cgroup_mounts
 from lib.waiting import process_gone, wait_for
 
 
@@ -152,7 +153,7 @@ class TestSandbox:
 
 class TestTier:
     LOSSES = (
-        "cpu and memory are not limited", "RLIMIT_NPROC", "pause and resume", "size of the disk", "the service's user outside",
+        "cpu and memory not limited", "RLIMIT_NPROC", "pause and resume", "size of the disk", "the service's user outside",
         "the server runs as the same user", "not idmapped", "only user and group 0 exist", "supplementary groups",
     )  # fmt: skip
 
@@ -325,6 +326,28 @@ class TestPlaces:
             assert [item["id"] for item in Api(service).list_all()] == [name]
             assert Api(service).delete(name).status == 204
 
+    def test_a_directory_of_somebody_else_is_refused_with_the_remedy(self, new_rootless):
+        service = new_rootless(start=False)
+        text = service.config_path.read_text()
+        service.config_path.write_text(text.replace(str(service.state_dir), "/var/lib/osb-test-of-root"))
+        service.spawn()
+        assert service.process.wait(15) == 1
+        assert "remove native.state_dir" in service.log_tail()
+
+    def test_root_does_not_take_over_a_users_directory(self, new_rootless, new_service):
+        users = new_rootless()
+        made = Api(users).create()["id"]
+        users.stop()
+        roots = new_service(start=False)
+        text = roots.config_path.read_text()
+        roots.config_path.write_text(text.replace(str(roots.state_dir), str(users.state_dir)))
+        roots.spawn()
+        assert roots.process.wait(15) == 1
+        assert "ordinary user" in roots.log_tail()
+        users.start()
+        assert Api(users).run(made, "echo on").stdout == "on"
+        assert Api(users).delete(made).status == 204
+
     def test_where_user_namespaces_are_forbidden_the_switch_is_named(self, new_rootless):
         # A user namespace in which no further ones may be made: the host itself is not touched.
         service = new_rootless(start=False, wrapper=["python3", "-c", NO_FURTHER_USER_NAMESPACES])
@@ -333,7 +356,7 @@ class TestPlaces:
         log = service.log_tail()
         assert "user.max_user_namespaces" in log
         assert "root" in log
-        assert not service.state_dir.exists()
+        assert not (service.state_dir / "db").exists()
 
 
 class TestMappedIds:
@@ -366,6 +389,106 @@ class TestMappedIds:
         assert api.run(made, "id -u", uid=1000, gid=1000).stdout == "1000"
         assert api.delete(made).status == 204
         leaks.assert_nothing_leaked(mapped, before)
+
+
+class TestDelegatedGroup:
+    """A cgroup of version 2 that the system gave to the user, as a service manager does with Delegate=yes."""
+
+    @pytest.fixture
+    def delegated(self, new_rootless):
+        mount = cgroup_mounts().get("")
+        if not mount:
+            pytest.skip("no cgroup version 2 is mounted")
+        service = new_rootless(start=False)
+        group = Path(mount, f"osb-test-{service.uid}")
+        group.mkdir()
+        for name in ("", "cgroup.procs", "cgroup.subtree_control", "cgroup.threads"):
+            os.chown(group / name, service.uid, service.uid)
+        service.wrapper = ["sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh"]
+        try:
+            service.start()
+            warm_up(service)
+            yield service, group
+        finally:
+            service.destroy()
+            for path in [*sorted((path for path in group.rglob("*") if path.is_dir()), key=lambda p: -len(p.parts)), group]:
+                wait_for(lambda path=path: not path.exists() or remove_group(path), 5, f"{path} is empty")
+
+    def test_pause_and_resume(self, delegated):
+        service, group = delegated
+        api = Api(service)
+        made = api.create(resourceLimits={"cpu": "1", "memory": "512Mi"})["id"]
+        assert list(group.glob(f"*/{made}/cgroup.procs")), "the sandbox has a group of its own"
+        text = inspect(api, made)
+        assert "rootless" in text and "pause" not in text
+        assert api.call("POST", f"/sandboxes/{made}/pause").status == 202
+        assert api.status(made)["state"] == "Paused"
+        # Frozen ones are found again as such, and can be ended.
+        service.kill_both()
+        service.start()
+        assert api.status(made)["state"] == "Paused"
+        assert api.call("POST", f"/sandboxes/{made}/resume").status == 202
+        assert api.run(made, "echo on").stdout == "on"
+        assert api.call("POST", f"/sandboxes/{made}/pause").status == 202
+        assert api.delete(made).status == 204
+        assert not list(group.glob(f"*/{made}"))
+
+    def test_the_next_service_may_be_in_another_group(self, delegated):
+        """Every login, every systemd-run gives another one."""
+        service, group = delegated
+        api = Api(service)
+        paused, running = api.create()["id"], api.create()["id"]
+        assert api.call("POST", f"/sandboxes/{paused}/pause").status == 202
+        service.kill_both()
+        other = group / "other"
+        other.mkdir()
+        for name in ("", "cgroup.procs", "cgroup.subtree_control", "cgroup.threads"):
+            os.chown(other / name, service.uid, service.uid)
+        service.wrapper = ["sh", "-c", f'echo $$ > {other}/cgroup.procs && exec "$@"', "sh"]
+        service.start()
+        assert api.status(paused)["state"] == "Paused"
+        assert api.call("POST", f"/sandboxes/{paused}/resume").status == 202
+        assert api.run(paused, "echo on").stdout == "on"
+        assert api.call("POST", f"/sandboxes/{running}/pause").status == 202
+        new = api.create()["id"]
+        assert list(other.glob(f"*/{new}"))
+        for name in (paused, running, new):
+            assert api.delete(name).status == 204
+            assert not list(group.rglob(name))
+
+    def test_a_sandbox_made_without_a_group_cannot_be_paused(self, delegated):
+        service, _ = delegated
+        api = Api(service)
+        service.stop()
+        wrapper, service.wrapper = service.wrapper, []
+        service.start()
+        made = api.create()["id"]
+        service.stop()
+        service.wrapper = wrapper
+        service.start()
+        reply = api.call("POST", f"/sandboxes/{made}/pause")
+        assert_envelope(reply, 400, "SANDBOX::UNSUPPORTED")
+        assert api.run(made, "echo on").stdout == "on"
+        assert api.delete(made).status == 204
+
+    def test_a_sandbox_of_a_service_without_the_group_is_kept(self, delegated):
+        service, _ = delegated
+        api = Api(service)
+        made = api.create()["id"]
+        service.kill_both()
+        service.wrapper = []
+        service.start()
+        assert api.run(made, "echo on").stdout == "on"
+        assert api.call("POST", f"/sandboxes/{made}/pause").status == 400
+        assert api.delete(made).status == 204
+
+
+def remove_group(path):
+    try:
+        path.rmdir()
+    except OSError:
+        return False
+    return True
 
 
 def test_the_published_client(rootless):

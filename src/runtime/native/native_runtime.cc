@@ -81,7 +81,8 @@ std::string NativeRuntime::socket_path(const std::string& id, const char* suffix
 }
 
 Isolation NativeRuntime::isolation() const {
-  return settings_.rootless ? rootless_isolation(RootlessFacts::read()) : native_isolation(settings_.cgroups);
+  return settings_.rootless ? rootless_isolation(RootlessFacts::read(settings_.rootless_abilities))
+                            : native_isolation(settings_.cgroups);
 }
 
 std::expected<void, CreateFailure> NativeRuntime::check(const SandboxSpec& spec) const {

@@ -1,11 +1,13 @@
 #include "runtime/native/rootless.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/strings.h"
 #include "launcher/rootless.h"
 #include "launcher/settings.h"
 #include "sys/user_namespace.h"
@@ -43,10 +45,34 @@ Result<void> make_parents(const std::string& path) {
   return {};
 }
 
+// Tells whose the directory is.
+std::string marker(const std::string& state_dir) { return state_dir + "/rootless"; }
+
+Result<void> claim(const std::string& state_dir) {
+  TRY(make_parents(state_dir));
+  if (::mkdir(state_dir.c_str(), 0711) < 0 && errno != EEXIST && errno != EACCES && errno != EROFS)
+    return fail_errno("make " + state_dir);
+  auto marked = write_file(marker(state_dir), "", O_CREAT | O_NOFOLLOW, 0600);
+  if (marked) return {};
+  return fail(
+      Code::permission_denied,
+      "user " + std::to_string(::getuid()) + " cannot keep files in " + state_dir + " (" +
+          marked.error().message +
+          "); remove native.state_dir from the configuration to use a directory of this user's own, or "
+          "start the service as root");
+}
+
 }  // namespace
 
+Result<void> check_not_rootless(const std::string& state_dir) {
+  if (::access(marker(state_dir).c_str(), F_OK) < 0) return {};
+  return fail(Code::wrong_state, state_dir +
+                                     " belongs to a service that an ordinary user started; start it as that "
+                                     "user, or set native.state_dir to another place");
+}
+
 Result<void> enter_rootless(const std::string& state_dir) {
-  TRY(make_parents(state_dir));
+  TRY(claim(state_dir));
   if (join_earlier_service(state_dir)) return {};
   struct passwd* account = ::getpwuid(::getuid());
   std::string obstacle = TRY(sys::enter_user_namespace(account ? account->pw_name : ""));
@@ -54,7 +80,16 @@ Result<void> enter_rootless(const std::string& state_dir) {
   return {};
 }
 
-RootlessFacts RootlessFacts::read() { return {sys::mapped_ids(), sys::may_set_groups()}; }
+RootlessFacts RootlessFacts::read(std::string_view abilities) {
+  RootlessFacts facts{.ids = sys::mapped_ids(), .sets_groups = sys::may_set_groups()};
+  for (std::string_view word : split(abilities, ',')) {
+    if (word == "freeze") facts.freezes = true;
+    if (word == "cpu") facts.limits_cpu = true;
+    if (word == "memory") facts.limits_memory = true;
+    if (word == "pids") facts.limits_pids = true;
+  }
+  return facts;
+}
 
 Isolation rootless_isolation(const RootlessFacts& facts) {
   Isolation out{.tier =
@@ -62,11 +97,18 @@ Isolation rootless_isolation(const RootlessFacts& facts) {
                     "cgroup namespaces owned by it; a user namespace of its own, without rights over the "
                     "former, entered last; capabilities dropped, seccomp, no_new_privs"};
   auto lose = [&](std::string what) { out.missing.push_back(std::move(what)); };
-  lose("cpu and memory are not limited: an ordinary user has no cgroups; programs see the sizes asked for");
-  lose("processes are limited by RLIMIT_NPROC, which counts per user of the sandbox");
-  lose("pause and resume: an ordinary user has no cgroup to freeze");
+  std::string unlimited = facts.limits_cpu ? "" : "cpu";
+  if (!facts.limits_memory) unlimited += unlimited.empty() ? "memory" : " and memory";
+  if (!unlimited.empty())
+    lose(
+        unlimited +
+        " not limited, whatever resourceLimits say: no cgroup controller is delegated to the service's user; "
+        "programs that count processors or read /proc/meminfo see the sizes asked for");
+  if (!facts.limits_pids) lose("processes are limited by RLIMIT_NPROC, which counts per user of the sandbox");
+  if (!facts.freezes)
+    lose("pause and resume: no cgroup is delegated to the service's user (systemd: Delegate=yes)");
+  if (!facts.limits_memory) lose("an end for lack of memory is reported as a kill like any other");
   lose("the size of the disk and its speed cannot be limited");
-  lose("the reason of an end does not tell memory from other kills by the kernel");
   lose("the sandbox's root is the service's user outside, in every sandbox: no ids of its own");
   lose("the server runs as the same user as the launcher, without capabilities");
   lose(

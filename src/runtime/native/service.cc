@@ -41,6 +41,7 @@ Result<void> exec_launcher(ServiceOptions options) {
   launcher::Settings settings;
   settings.state_dir = options.images.state_dir;
   if (::geteuid() == 0) {
+    TRY(check_not_rootless(settings.state_dir));
     ServiceAccount account = service_account(options.user);
     settings.service_uid = account.uid;
     settings.service_gid = account.gid;
