@@ -122,6 +122,8 @@ class Kernel:
                 if len(self.buffer) >= 4 + size:
                     frame, self.buffer = json.loads(self.buffer[4 : 4 + size]), self.buffer[4 + size :]
                     self.drain(cell)
+                    if frame.get("wait"):
+                        self.send({"op": "shown"})
                     return frame
             self.pump(deadline, cell)
 
