@@ -107,6 +107,7 @@ class Kernel:
             if frame["op"] == "done":
                 cell.done = frame
             else:
+                frame["written"] = cell.stdout  # before the frame
                 cell.frames.append(frame)
         return cell
 
@@ -152,6 +153,7 @@ class Kernel:
             self.buffer += data
 
     def interrupt(self):
+        self.send({"op": "interrupt", "id": f"r{self.number}"})
         os.killpg(self.process.pid, signal.SIGINT)
 
     def close(self):

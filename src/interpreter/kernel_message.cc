@@ -88,4 +88,10 @@ std::string encode_run(std::string_view id, std::string_view code) {
   return out + "}";
 }
 
+std::string encode_interrupt(std::string_view id) {
+  std::string out = "{\"op\":\"interrupt\",\"id\":";
+  json::append_minimal_string(out, id);
+  return out + "}";
+}
+
 }  // namespace osb::interpreter

@@ -33,5 +33,7 @@ inline constexpr std::string_view kShown = R"({"op":"shown"})";
 
 // {"op":"run","id":"...","code":"..."}: compact, strings only, as kernels may rely on.
 std::string encode_run(std::string_view id, std::string_view code);
+// {"op":"interrupt","id":"..."}
+std::string encode_interrupt(std::string_view id);
 
 }  // namespace osb::interpreter

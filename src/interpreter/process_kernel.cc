@@ -118,7 +118,17 @@ io::Task<> ProcessKernel::watch_process(std::shared_ptr<ProcessKernel> self) {
   self->on_exit(status ? status->text() : "it exited or was killed");
 }
 
+// A kernel that has not begun the cell yet would take the signal for nothing: the frame, which it finds
+// behind the cell, says what is meant. Once is enough, so that a kernel which does not read gets its signals
+// all the same.
 void ProcessKernel::interrupt() {
+  if (ended_) return;
+  if (!busy_ || std::exchange(told_interrupt_, true)) return signal_interrupt();
+  signal_when_written_ = true;
+  send(encode_interrupt(run_id_));
+}
+
+void ProcessKernel::signal_interrupt() {
   if (pid_ > 1) return signal(SIGINT);
   interrupt_pending_ = !ended_;
 }
@@ -141,6 +151,8 @@ void ProcessKernel::run(std::string_view id, std::string_view code) {
   drain(Stream::err);
   listener_ = std::move(listener);
   busy_ = true;
+  run_id_ = id;
+  told_interrupt_ = false;
   send(encode_run(id, code));
 }
 
@@ -158,6 +170,7 @@ io::Task<> ProcessKernel::write_frames(std::shared_ptr<ProcessKernel> self) {
     if (!written) self->end("it does not take cells any more: " + written.error().message);
   }
   self->writing_ = false;
+  if (std::exchange(self->signal_when_written_, false)) self->signal_interrupt();
 }
 
 io::Task<> ProcessKernel::read_frames(std::shared_ptr<ProcessKernel> self) {

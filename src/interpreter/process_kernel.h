@@ -66,6 +66,7 @@ class ProcessKernel final : public Kernel, public std::enable_shared_from_this<P
   void on_exit(std::string how);
   void end(std::string reason);
   void signal(int number);
+  void signal_interrupt();
 
   execd::Core& core_;
   io::Socket socket_;
@@ -80,6 +81,9 @@ class ProcessKernel final : public Kernel, public std::enable_shared_from_this<P
   FrameReader frames_;
   std::string outgoing_;  // frames behind those that are being written
   bool writing_ = false;
+  std::string run_id_;
+  bool told_interrupt_ = false;       // of this run
+  bool signal_when_written_ = false;  // SIGINT
   std::weak_ptr<KernelListener> listener_;
 };
 

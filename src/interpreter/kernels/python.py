@@ -16,7 +16,6 @@ from _thread import RLock, get_ident
 
 CHANNEL = 3
 MAX_FRAME = 64 << 20
-ANSWER = 4 + len('{"op":"shown"}')
 MAX_KEPT_SOURCE = 4 << 20
 COROUTINE = 0x80 | 0x200  # of code objects: a coroutine or an asynchronous generator
 PLAIN = (int, float, str, bool, bytes, complex, list, tuple, dict, set, frozenset, range)
@@ -26,6 +25,7 @@ count = 0
 running = False  # a cell is being executed: SIGINT is for it
 sending = False  # the main thread is amid a frame, which must be whole: SIGINT waits
 interrupted = False  # meanwhile
+early = False  # SIGINT came while no cell was executed: perhaps it was for the one that comes next
 alone = False  # a forked child of the kernel: nobody reads its frames
 loop = None  # asyncio's, once a cell has awaited something
 future_flags = 0
@@ -101,8 +101,8 @@ def send(op, wait=False, **members):
     try:
         with channel:
             write_all(len(body).to_bytes(4, "big") + body)
-        if "wait" in members:
-            read_exactly(ANSWER)
+        while "wait" in members and (receive() or {"op": "shown"})["op"] != "shown":
+            pass
     finally:
         if main:
             sending = False
@@ -235,6 +235,8 @@ def run_cell(source):
     try:
         try:
             running = True
+            if early:
+                heed_early_interrupt()
             source = dedent(source)
             remember_source(name, source)
             show_result(execute(source, name))
@@ -256,10 +258,31 @@ def report(error):
 
 
 def on_interrupt(number, frame):
-    global interrupted
-    if sending:
+    global interrupted, early
+    if not running:
+        early = True
+    elif sending:
         interrupted = True
-    elif running:
+    else:
+        raise KeyboardInterrupt
+
+
+def heed_early_interrupt():
+    """Whoever interrupts a cell says so behind the cell's own frame, before the signal."""
+    global early, sending, interrupted
+    import select
+
+    early, sending, interrupted = False, True, False
+    try:
+        while select.select([CHANNEL], [], [], 0)[0]:
+            request = receive()
+            if request is None:
+                return
+            if request == {"op": "interrupt", "id": run_id}:
+                raise KeyboardInterrupt
+    finally:
+        sending = False
+    if interrupted:
         raise KeyboardInterrupt
 
 
