@@ -17,6 +17,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <iterator>
 
 #include "launcher/settings.h"
 #include "sys/caps.h"
@@ -36,6 +37,7 @@ struct Builder {
   const ChildOrder& order;
   int root = -1;  // the new root, once its overlay is attached
   int lowers_used = 0;
+  int empty_file = -1, empty_directory = -1;  // see cover_of
 
   // A path of the new root, with the image's own symlinks resolved inside it, as if it were already "/".
   int open_in_root(const char* path, int flags) const {
@@ -78,23 +80,25 @@ struct Builder {
   // Attaches a detached mount at a directory of the new root, and closes it.
   int place(int mount, const char* target) const {
     if (mount < 0) return mount;
-    int status = ensure_directory(target);
-    if (status == 0) {
-      int at = open_in_root(target, O_PATH | O_DIRECTORY);
-      status = at < 0 ? at : sys::attach_mount_to(mount, at);
-      if (at >= 0) ::close(at);
+    int at = open_in_root(target, O_PATH | O_DIRECTORY);
+    if (at == -ENOENT) {
+      int made = ensure_directory(target);
+      at = made < 0 ? made : open_in_root(target, O_PATH | O_DIRECTORY);
     }
+    int status = at < 0 ? at : sys::attach_mount_to(mount, at);
+    if (at >= 0) ::close(at);
     ::close(mount);
     return status;
   }
 
   int overlay(const ReadyStep& ready) {
     const Step& step = *ready.step;
+    if (ready.mounted) return add_root(ready.sources[0], step);
     size_t count = step.lowers.size();
     // The layers become visible below the lowers directory, in this mount namespace only, with the sandbox's
     // ids.
     char names[256][16];
-    sys::MountOption options[256 + 6];
+    sys::MountOption options[256 + 2 + std::size(sys::kPlainOverlay)];
     int used = 0;
     if (count > 256) return -E2BIG;
     for (size_t i = 0; i < count; ++i) {
@@ -107,12 +111,12 @@ struct Builder {
     }
     options[used++] = {"upperdir", ready.upper};
     options[used++] = {"workdir", ready.work};
-    options[used++] = {"volatile", nullptr};
-    // So that the upper stays what it looks like: a plain diff.
-    options[used++] = {"redirect_dir", "off"};
-    options[used++] = {"metacopy", "off"};
-    options[used++] = {"index", "off"};
-    int mount = sys::mount_filesystem("overlay", options, used, kQuiet);
+    for (const sys::MountOption& option : sys::kPlainOverlay) options[used++] = option;
+    return add_root(sys::mount_filesystem("overlay", options, used, kQuiet), step);
+  }
+
+  // The first overlay is the new root, others lie in it.
+  int add_root(int mount, const Step& step) {
     if (mount < 0) return mount;
     if (root >= 0) return place(mount, step.target.c_str());
     int status = sys::attach_mount(mount, AT_FDCWD, state::kMount);
@@ -182,24 +186,32 @@ struct Builder {
     return status;
   }
 
+  // What masks are copies of: a file that is always empty, and a directory.
+  int cover_of(bool directory) {
+    if (!directory) {
+      if (empty_file < 0) empty_file = open_in_root("/dev/null", O_PATH);
+      return empty_file < 0 ? empty_file : sys::clone_mount(empty_file, "");
+    }
+    if (empty_directory >= 0) return sys::clone_mount(empty_directory, "");
+    const sys::MountOption options[] = {{"mode", "0555"}, {"size", "4096"}, {"nr_inodes", "2"}};
+    return sys::mount_filesystem("tmpfs", options, 3, kQuiet | MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC);
+  }
+
   // Covers by descriptor: what is looked at and what is covered are the same object.
-  int mask(const char* target) const {
+  int mask(const char* target) {
     int at = open_in_root(target, O_PATH);
     if (at == -ENOENT) return 0;
     if (at < 0) return at;
     struct stat info{};
     int status = check_call(::fstat(at, &info));
-    int cover = -1;
-    if (status == 0 && S_ISDIR(info.st_mode)) {
-      const sys::MountOption options[] = {{"mode", "0555"}, {"size", "4096"}, {"nr_inodes", "2"}};
-      cover = sys::mount_filesystem("tmpfs", options, 3, kQuiet | MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC);
-    } else if (status == 0) {
-      int null = open_in_root("/dev/null", O_PATH);
-      cover = null < 0 ? null : sys::clone_mount(null, "");
-      if (null >= 0) ::close(null);
-    }
-    if (status == 0) status = cover < 0 ? cover : sys::attach_mount_to(cover, at);
-    if (cover >= 0) ::close(cover);
+    bool directory = S_ISDIR(info.st_mode);
+    int cover = status < 0 ? status : cover_of(directory);
+    status = cover < 0 ? cover : sys::attach_mount_to(cover, at);
+    // Once it is attached, it can be copied on every kernel.
+    if (status == 0 && directory && empty_directory < 0)
+      empty_directory = cover;
+    else if (cover >= 0)
+      ::close(cover);
     ::close(at);
     return status;
   }

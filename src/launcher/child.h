@@ -15,8 +15,11 @@ namespace osb::launcher {
 // A step with its descriptors opened and its strings ready. Borrows from the Plan.
 struct ReadyStep {
   const Step* step = nullptr;
-  const int* sources = nullptr;  // detached mounts: one per layer of an overlay, or the source of a bind
-  const char* upper = nullptr;   // overlay: relative to the state directory
+  // Detached mounts: the overlay itself when it is mounted already, else one per layer of it; the source of a
+  // bind.
+  const int* sources = nullptr;
+  bool mounted = false;
+  const char* upper = nullptr;  // overlay: relative to the state directory
   const char* work = nullptr;
 };
 

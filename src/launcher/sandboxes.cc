@@ -15,7 +15,7 @@
 #include "base/strings.h"
 #include "launcher/checks.h"
 #include "launcher/limit_order.h"
-#include "sys/mount.h"
+#include "launcher/ready_steps.h"
 #include "sys/namespaces.h"
 #include "sys/process.h"
 
@@ -25,46 +25,18 @@ extern "C" const unsigned char osb_seccomp_program_end[];
 namespace osb::launcher {
 namespace {
 
-constexpr size_t kSpareNetworks = 4;
 constexpr size_t kCachedUserNamespaces = 256;
+constexpr size_t kRootsAhead = 4;
+// What a sandbox may have in the kernel's memory if its file systems are to be used again: so much at most is
+// thrown away while others wait.
+constexpr int64_t kMostKernelMemory = 8 << 20;
 
-// The descriptors and strings that a plan's steps need, opened before the clone.
-struct Prepared {
-  std::vector<Fd> opened;
-  std::vector<std::vector<int>> sources;
-  std::vector<std::string> paths;
-  std::vector<ReadyStep> steps;
-};
-
-Result<Prepared> prepare_steps(const Plan& plan, const Settings& settings, const StateDir& state) {
-  Prepared ready;
-  ready.sources.reserve(plan.steps.size());
-  ready.paths.reserve(plan.steps.size() * 2);
+std::vector<std::string> overlay_names(const Plan& plan) {
+  std::vector<std::string> names;
   for (const Step& step : plan.steps) {
-    ReadyStep r;
-    r.step = &step;
-    std::vector<std::string> wanted = step.lowers;
-    if (step.kind == Step::Kind::bind) wanted.push_back(step.source);
-    std::vector<int> fds;
-    for (const std::string& path : wanted) {
-      // Detached here: a mount of our namespace could not be copied from within the sandbox's.
-      Fd source = TRY(open_source(settings, path));
-      int mount = sys::clone_mount(source.get(), "");
-      if (mount < 0) return fail_errno("copy the mount of " + path, -mount);
-      ready.opened.emplace_back(mount);
-      fds.push_back(mount);
-    }
-    ready.sources.push_back(std::move(fds));
-    r.sources = ready.sources.back().data();
-    if (step.kind == Step::Kind::overlay) {
-      ready.paths.push_back(state.upper(plan.id, step.name));
-      r.upper = ready.paths.back().c_str();
-      ready.paths.push_back(state.work(plan.id, step.name));
-      r.work = ready.paths.back().c_str();
-    }
-    ready.steps.push_back(r);
+    if (step.kind == Step::Kind::overlay) names.push_back(step.name);
   }
-  return ready;
+  return names;
 }
 
 std::string describe(const ChildFailure& failure, const Plan& plan) {
@@ -80,7 +52,7 @@ std::string describe(const ChildFailure& failure, const Plan& plan) {
 Result<Sandboxes> Sandboxes::open(const Settings& settings, StateDir& state, sys::CgroupTree cgroups) {
   auto views = TRY(LimitViews::open(settings.state_dir + "/" + state::kViews));
   Sandboxes sandboxes(settings, state, std::move(cgroups), std::move(views));
-  sandboxes.own_network_ = TRY(sys::own_network_namespace());
+  sandboxes.networks_ = TRY(Networks::open());
   for (const std::string& id : TRY(state.list())) {
     if (auto range = state.range_of(id)) sandboxes.mark(*range, true);
   }
@@ -130,49 +102,113 @@ Result<int> Sandboxes::user_namespace(uint32_t range) {
   return (user_namespaces_[range] = std::move(made)).get();
 }
 
-Result<Fd> Sandboxes::network_namespace() {
-  if (spare_networks_.empty()) return sys::create_network_namespace(own_network_.get());
-  Fd spare = std::move(spare_networks_.back());
-  spare_networks_.pop_back();
-  return spare;
-}
-
 bool Sandboxes::prepare() {
   if (auto range = free_range()) (void)user_namespace(*range);
-  if (spare_networks_.size() >= kSpareNetworks) return false;
-  auto made = sys::create_network_namespace(own_network_.get());
-  if (!made) {
-    log::warn("cannot make a spare network namespace", {{"error", made.error().message}});
-    return false;
-  }
-  spare_networks_.push_back(std::move(*made));
-  return spare_networks_.size() < kSpareNetworks;
+  return networks_.prepare() || prepare_root();
 }
 
-Result<Sandboxes::Starting> Sandboxes::start(const Plan& plan) {
-  TRY(check(plan));
+// One more for a plan like the last one; false when there are enough, or when it failed.
+bool Sandboxes::prepare_root() {
+  if (model_.steps.empty() || roots_.count(root_key(model_)) >= kRootsAhead) return false;
+  auto made = make_spare(model_);
+  if (made) return true;
+  log::warn("cannot make a file system ahead", {{"error", made.error().message}});
+  model_ = {};
+  return false;
+}
+
+Result<void> Sandboxes::make_spare(const Plan& plan) {
   Cleanup undo;
   uint32_t range = TRY(free_range());
   mark(range, true);
   undo.push([&] { mark(range, false); });
-  std::vector<std::string> layers;
-  size_t lowers = 0;
-  for (const Step& step : plan.steps) {
-    if (step.kind == Step::Kind::overlay) layers.push_back(step.name);
-    lowers += step.lowers.size();
+  std::string name = std::to_string(range);
+  undo.push([&] { (void)state_->discard_spare(name); });
+  Fd directory = TRY(state_->create_spare(name, range, plan.image, overlay_names(plan)));
+  Layers layers = TRY(open_layers(plan, *settings_));
+  Root root = TRY(Roots::make(plan, layers, directory.get(), TRY(user_namespace(range))));
+  root.range = range;
+  TRY(keep(std::move(root)));
+  undo.release();
+  return {};
+}
+
+Result<void> Sandboxes::keep(Root root) {
+  if (roots_.full()) TRY(drop_oldest_root());
+  return roots_.keep(std::move(root));
+}
+
+Result<void> Sandboxes::drop_oldest_root() {
+  Root oldest = roots_.take_oldest();
+  TRY(state_->discard_spare(std::to_string(oldest.range)));
+  mark(oldest.range, false);
+  return {};
+}
+
+void Sandboxes::drop_spares() {
+  model_ = {};
+  networks_.drop_spares();
+  while (!roots_.empty()) {
+    if (auto dropped = drop_oldest_root(); !dropped)
+      log::error("cannot drop a spare", {{"error", dropped.error().message}});
   }
-  TRY(state_->ensure_lowers(lowers));
-  TRY(state_->create_sandbox(plan.id, range, plan.image, layers));
-  undo.push([&] { (void)state_->discard(plan.id); });
-  Prepared ready = TRY(prepare_steps(plan, *settings_, *state_));
+}
+
+// A directory for a sandbox, and its overlays if they can be mounted ahead of its process. What was made is
+// undone by `undo`.
+Result<Sandboxes::Place> Sandboxes::make_place(const Plan& plan, Cleanup& undo) {
+  bool ahead = roots_.available() && !plan.disk_bytes;
+  Place place;
+  if (ahead) place.root = roots_.take(root_key(plan));
+  place.range = place.root ? place.root->range : TRY(free_range());
+  mark(place.range, true);
+  undo.push([this, range = place.range] { mark(range, false); });
+  undo.push([this, id = plan.id] { (void)state_->discard(id); });
+  Fd directory;
+  if (place.root) {
+    undo.push([this, range = place.range] { (void)state_->discard_spare(std::to_string(range)); });
+    TRY(state_->spare_to_sandbox(std::to_string(place.range), plan.id));
+  } else {
+    directory = TRY(state_->create_sandbox(plan.id, place.range, plan.image, overlay_names(plan)));
+  }
+  // Not before the directory is there: it tells that the image is in use.
+  place.layers = TRY(open_layers(plan, *settings_));
+  if (place.root && !Roots::fits(*place.root, place.layers)) {
+    // Another image has come to lie where the old one was.
+    undo.run();
+    return make_place(plan, undo);
+  }
+  if (ahead && !place.root) {
+    int ids = TRY(user_namespace(place.range));
+    place.root = TRY(Roots::make(plan, place.layers, directory.get(), ids));
+    place.root->range = place.range;
+  }
+  if (!place.root) {
+    size_t lowers = 0;
+    for (const auto& opened : place.layers) lowers += opened.size();
+    TRY(state_->ensure_lowers(lowers));
+  }
+  return place;
+}
+
+Result<Sandboxes::Starting> Sandboxes::start(const Plan& plan) {
+  TRY(check(plan));
+  // What has no id of its own yet must not be undone.
+  if (state_->range_of(plan.id)) return fail(Code::already_exists, "there is a sandbox " + plan.id);
+  Cleanup undo;
+  Place place = TRY(make_place(plan, undo));
+  uint32_t range = place.range;
+  ReadySteps ready =
+      TRY(ReadySteps::make(plan, place.layers, place.root ? &*place.root : nullptr, *settings_, *state_));
   undo.push([&] { cpus_.release(plan.id); });
-  LimitOrder limited = TRY(LimitOrder::make(plan, range, layers, *state_, cgroups_, views_, cpus_));
+  LimitOrder limited =
+      TRY(LimitOrder::make(plan, range, overlay_names(plan), *state_, cgroups_, views_, cpus_));
   sys::CgroupHandles cgroup = TRY(cgroups_.create(plan.id, limited.cgroup()));
   undo.push([&] { (void)cgroups_.remove(plan.id); });
   Fd api = TRY(state_->listen(plan.id, ".api"));
   Fd control = TRY(state_->listen(plan.id, ".control"));
   int user_namespace = TRY(this->user_namespace(range));
-  Fd network = TRY(network_namespace());
+  Fd network = TRY(networks_.take());
   int pipe[2];
   if (::pipe2(pipe, O_CLOEXEC) < 0) return fail_errno("pipe");
   Fd report_read(pipe[0]), report_write(pipe[1]);
@@ -180,8 +216,8 @@ Result<Sandboxes::Starting> Sandboxes::start(const Plan& plan) {
   std::vector<int> v1_procs;
   for (const Fd& fd : cgroup.v1_procs) v1_procs.push_back(fd.get());
   ChildOrder order;
-  order.steps = ready.steps.data();
-  order.step_count = ready.steps.size();
+  order.steps = ready.data();
+  order.step_count = ready.size();
   order.state_dir = settings_->state_dir.c_str();
   limited.fill(order);
   order.first_id = range;
@@ -213,6 +249,10 @@ Result<Sandboxes::Starting> Sandboxes::start(const Plan& plan) {
   starting.pidfd = Fd(pidfd);
   starting.started = {pid, sys::process_start_ticks(static_cast<pid_t>(pid)).value_or(0)};
   inits_[plan.id] = Fd(::fcntl(pidfd, F_DUPFD_CLOEXEC, 0));
+  if (place.root) {
+    if (model_.steps.empty() || root_key(model_) != place.root->key) model_ = plan;
+    reusable_[plan.id] = {std::move(*place.root), std::move(network)};
+  }
   return starting;
 }
 
@@ -237,14 +277,32 @@ Result<Fd> Sandboxes::kill(const std::string& id) {
     init = std::move(found->second);
     inits_.erase(found);
   }
+  // What is not to be used again is let go while the sandbox still holds it: then its end takes it apart, not
+  // this process.
+  auto reusable = reusable_.find(id);
+  if (reusable != reusable_.end() && (cgroups_.kernel_memory(id).value_or(INT64_MAX) > kMostKernelMemory ||
+                                      !is_untouched(id, reusable->second)))
+    reusable_.erase(reusable);
   TRY(cgroups_.kill(id));
   return init;
+}
+
+bool Sandboxes::is_untouched(const std::string& id, const Reusable& used) const {
+  auto directory = state_->open_sandbox(id);
+  return directory && Roots::untouched(used.root, directory->get());
 }
 
 Result<void> Sandboxes::remove(const std::string& id, bool keep_files) {
   TRY(cgroups_.remove(id));
   cpus_.release(id);
+  auto reusable = reusable_.extract(id);
   if (keep_files) return {};
+  if (!reusable.empty() && is_untouched(id, reusable.mapped())) {
+    Reusable& used = reusable.mapped();
+    if (used.network.valid()) networks_.give_back(std::move(used.network));
+    TRY(state_->sandbox_to_spare(id, std::to_string(used.root.range)));
+    return keep(std::move(used.root));
+  }
   auto range = state_->range_of(id);
   TRY(state_->discard(id));
   if (range) mark(*range, false);
@@ -269,8 +327,10 @@ Result<std::vector<Fd>> Sandboxes::sockets(const std::string& id, size_t count) 
   if (found == inits_.end()) return fail(Code::not_found, "sandbox " + id + " has no process");
   if (count == 0 || count > kMaxDescriptors)
     return fail(Code::permission_denied, "refused: too many sockets at once");
+  // Whoever holds them could reach the next sandbox of that network.
+  if (auto reusable = reusable_.find(id); reusable != reusable_.end()) reusable->second.network.reset();
   std::vector<Fd> sockets(count);
-  TRY(sys::sockets_in_network(found->second.get(), own_network_.get(), sockets.data(),
+  TRY(sys::sockets_in_network(found->second.get(), networks_.home(), sockets.data(),
                               static_cast<int>(count)));
   return sockets;
 }

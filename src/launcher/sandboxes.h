@@ -11,11 +11,14 @@
 #include <string>
 #include <vector>
 
+#include "base/cleanup.h"
 #include "launcher/child.h"
 #include "launcher/cpus.h"
 #include "launcher/limit_views.h"
+#include "launcher/networks.h"
 #include "launcher/plan.h"
 #include "launcher/protocol.h"
+#include "launcher/roots.h"
 #include "launcher/state_dir.h"
 #include "sys/cgroup.h"
 
@@ -58,15 +61,39 @@ class Sandboxes {
 
   // Makes things ahead of need; true when there was something to make.
   bool prepare();
+  // Gives up what was made ahead or kept for the next sandbox, but for a few things that cost nothing to
+  // keep.
+  void drop_spares();
 
  private:
   Sandboxes(const Settings& settings, StateDir& state, sys::CgroupTree cgroups, LimitViews views)
-      : settings_(&settings), state_(&state), cgroups_(std::move(cgroups)), views_(std::move(views)) {}
+      : settings_(&settings),
+        state_(&state),
+        cgroups_(std::move(cgroups)),
+        views_(std::move(views)),
+        roots_(state) {}
+
+  // Where a sandbox will live.
+  struct Place {
+    uint32_t range = 0;
+    std::optional<Root> root;  // none: its process mounts the overlays
+    Layers layers;
+  };
+  // What a running sandbox uses and may leave as it found it.
+  struct Reusable {
+    Root root;
+    Fd network;  // none: not for others
+  };
 
   Result<uint32_t> free_range() const;
   void mark(uint32_t range, bool taken);
   Result<int> user_namespace(uint32_t range);
-  Result<Fd> network_namespace();
+  Result<Place> make_place(const Plan& plan, Cleanup& undo);
+  Result<void> make_spare(const Plan& plan);
+  bool prepare_root();
+  Result<void> keep(Root root);
+  Result<void> drop_oldest_root();
+  bool is_untouched(const std::string& id, const Reusable& used) const;
   Result<Fd> first_process(const std::string& id) const;
 
   const Settings* settings_;
@@ -74,11 +101,13 @@ class Sandboxes {
   sys::CgroupTree cgroups_;
   LimitViews views_;
   Cpus cpus_ = Cpus::of_this_process();
-  Fd own_network_;
-  std::map<std::string, Fd> inits_;                       // pidfds
+  Networks networks_;
+  Roots roots_;
+  Plan model_;                       // the last plan whose root could be made ahead; without steps: none
+  std::map<std::string, Fd> inits_;  // pidfds
   std::vector<bool> taken_ = std::vector<bool>(kRanges);  // id ranges
   std::map<uint32_t, Fd> user_namespaces_;  // by first id; kept for the next sandbox of that range
-  std::vector<Fd> spare_networks_;
+  std::map<std::string, Reusable> reusable_;
 };
 
 }  // namespace osb::launcher

@@ -39,6 +39,7 @@ Result<Settings> from_arguments(const std::vector<std::string>& arguments);
 // Names below the state directory.
 namespace state {
 inline constexpr char kSandboxes[] = "sandboxes";  // <id>/<layer>.upper and .work; root only
+inline constexpr char kSpares[] = "spares";        // the same, waiting for a sandbox; see Roots; root only
 inline constexpr char kTrash[] = "trash";          // what a worker removes; root only
 inline constexpr char kRun[] = "run";        // <id>.api and <id>.control, listening sockets; service group
 inline constexpr char kImages[] = "images";  // unpacked images, canonical ids; root only

@@ -315,6 +315,21 @@ Result<int64_t> CgroupTree::oom_kills(const std::string& id) const {
   return 0;
 }
 
+Result<int64_t> CgroupTree::kernel_memory(const std::string& id) const {
+  using Version = Controller::Version;
+  if (layout_.memory.version == Version::none) return fail(Code::unsupported, "memory is not counted here");
+  std::string group = path(layout_.memory.mount, id);
+  if (layout_.memory.version == Version::v1)
+    return parse_number<int64_t>(trim(TRY(read_file(group + "/memory.kmem.usage_in_bytes"))))
+        .value_or(INT64_MAX);
+  std::string text = TRY(read_file(group + "/memory.stat"));
+  for (std::string_view line : split(text, '\n')) {
+    auto words = split(line, ' ');
+    if (words.size() == 2 && words[0] == "kernel") return parse_number<int64_t>(words[1]).value_or(INT64_MAX);
+  }
+  return fail(Code::unsupported, "the kernel's own memory is not counted here");
+}
+
 Result<void> CgroupTree::remove(const std::string& id) const {
   auto remove_group = [](const std::string& group) -> Result<void> {
     if (::rmdir(group.c_str()) == 0 || errno == ENOENT) return {};

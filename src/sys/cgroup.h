@@ -86,6 +86,8 @@ class CgroupTree {
   Result<std::vector<pid_t>> processes(const std::string& id) const;
   // How often the kernel killed for memory in this group.
   Result<int64_t> oom_kills(const std::string& id) const;
+  // Bytes that the kernel itself holds for the group: names, open files, page tables. Code::unsupported.
+  Result<int64_t> kernel_memory(const std::string& id) const;
   // Removes the group everywhere; success when it is gone already. Code::exhausted while processes remain.
   Result<void> remove(const std::string& id) const;
   Result<std::vector<std::string>> list() const;

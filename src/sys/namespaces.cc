@@ -55,7 +55,8 @@ Result<Fd> create_user_namespace(uint32_t base, uint32_t count) {
   pid_t parent = ::getpid();
   long pid = ::syscall(SYS_clone3, &args, sizeof args);
   if (pid == 0) {
-    // It must not outlive a killed parent, and hold none of its descriptors (a listening port, a lock) meanwhile.
+    // It must not outlive a killed parent, and hold none of its descriptors (a listening port, a lock)
+    // meanwhile.
     ::syscall(SYS_close_range, 0, ~0U, 0);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     while (::getppid() == parent) ::pause();
@@ -84,6 +85,20 @@ Result<Fd> create_network_namespace(int home) {
   TRY(bring_up_loopback());
   TRY(open_to_unprivileged());
   return own_network_namespace();
+}
+
+Result<std::string> network_counters(int network, int home) {
+  if (::setns(network, CLONE_NEWNET) < 0) return fail_errno("enter a network namespace");
+  Cleanup back;
+  back.push([&] { return_home(home); });
+  std::string counters;
+  // Packets, protocols (also attempts that found no route), and labels that outlive their socket.
+  for (const char* name : {"dev", "snmp", "snmp6", "netstat", "ip6_flowlabel"}) {
+    auto text = read_file(std::string("/proc/thread-self/net/") + name);
+    if (!text && text.error().code == Code::not_found) continue;  // a kernel without that protocol
+    counters += TRY(std::move(text));
+  }
+  return counters;
 }
 
 Result<void> sockets_in_network(int pidfd, int home, Fd* sockets, int count) {

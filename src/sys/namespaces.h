@@ -3,6 +3,7 @@
 // User and network namespaces as descriptors, made ahead of the sandbox that will use them.
 
 #include <cstdint>
+#include <string>
 
 #include "base/fd.h"
 
@@ -19,6 +20,10 @@ Result<Fd> create_network_namespace(int home);
 // Unconnected TCP sockets inside the network namespace of a process (or of a namespace descriptor).
 // Single-threaded too.
 Result<void> sockets_in_network(int pidfd, int home, Fd* sockets, int count);
+
+// What has happened in a network namespace, as text: equal texts of two namespaces mean that as much (or as
+// little) was sent in them. Single-threaded too.
+Result<std::string> network_counters(int network, int home);
 
 // The caller's own network namespace.
 Result<Fd> own_network_namespace();

@@ -220,11 +220,15 @@ Task<> NativeRuntime::watch(SandboxPtr sandbox) {
     do {
       last = co_await sandbox->control->next();
     } while (last && last->kind != ControlState::Kind::ended && last->kind != ControlState::Kind::failed);
-    sandbox->end = co_await explain(sandbox, std::move(last));
+    // Of one that is being deleted nobody asks more.
+    sandbox->end = sandbox->removed ? End{End::Kind::signalled, SIGKILL, "it was deleted"}
+                                    : co_await explain(sandbox, std::move(last));
   }
-  (void)co_await sandbox->control->acknowledge();
-  // The files stay until the sandbox is deleted; no process does.
-  if (!sandbox->removed) (void)co_await launcher_.call(Verb::stop, sandbox->id);
+  if (!sandbox->removed) {
+    (void)co_await sandbox->control->acknowledge();
+    // The files stay until the sandbox is deleted; no process does.
+    (void)co_await launcher_.call(Verb::stop, sandbox->id);
+  }
   sandbox->ended.set();
 }
 
