@@ -456,8 +456,10 @@ function display(value) {
   const run = current;
   const show = (data) => {
     if (run === null || run !== current) return write_all(1, `${data['text/plain'] ?? ''}\n`);  // no cell waits for it
+    leave_cell();
     send({op: 'display', id: run.id, data, wait: true});
     wait_for_answer();
+    enter_cell(run);
   };
   const data = to_mime(value);
   if (!util.types.isPromise(data)) return show(data);
@@ -520,7 +522,7 @@ function located(name, row, column) {
   const source = sources.get(name);
   if (source?.map) {
     source.entries ??= new Module.SourceMap(JSON.parse(source.map));
-    const found = source.entries.findEntry(row - 1, (column ?? 1) - 1);
+    const found = source.entries.findEntry(row - 1, (column ?? 1e9) - 1);
     if (found.originalLine !== undefined) return `${name}:${found.originalLine + 1}`;
   }
   return `${name}:${row}${column ? `:${column}` : ''}`;
@@ -536,9 +538,9 @@ let meant;  // the last run that was to be interrupted
 
 function finish(run, frame) {
   if (current !== run) return;  // it was interrupted, and what it did since is nobody's
+  leave_cell();
   if (frame) send({...frame, id: run.id});
   current = null;
-  Atomics.store(heard, 2, 0);
   send({op: 'done', id: run.id, count: run.number});
   setImmediate(next);
 }
@@ -550,7 +552,6 @@ function next() {
   count += 1;
   const run = {id, number: count, displays: []};
   current = run;
-  Atomics.store(heard, 2, 1);
   if (meant === id) return fail(run, interrupted());
   evaluate(run, String(code)).catch((error) => fail(run, error));
 }
@@ -564,6 +565,7 @@ async function evaluate(run, code) {
   refresh_require();
   make_room(cell.names);
   const script = new vm.Script(cell.code, {filename: name, importModuleDynamically: loader()});
+  enter_cell(run);
   let value = script.runInThisContext();
   if (!cell.async && !cell.value) value = undefined;
   if (util.types.isPromise(value)) {
@@ -599,41 +601,63 @@ function interrupt() {
   if (meant === current.id) fail(current, interrupted());  // else the signal was for one that is over
 }
 
-// A loop blocks the only thread that could notice the signal. A second thread takes the signal over, tells the first, and when that
-// does not listen stops what it does through the inspector. V8's own way, `breakOnSigint`, is no way for the first thread: it does
-// not reach what goes on after an await, and where it begins and ends a signal kills the process.
-const heard = new Int32Array(new SharedArrayBuffer(12));  // the signal was heard; it was not, and so a loop was stopped; a cell runs
+// A loop blocks the thread that would notice the signal. A second one hears it as well, and when the first does not, stops what that
+// does through the inspector. V8's own way, `breakOnSigint`, does not reach what goes on after an await, and where it begins and ends
+// a signal kills the process. Both threads have handles of their own: whatever a cell does with process.on('SIGINT'), they hear it.
+const heard = new Int32Array(new SharedArrayBuffer(16));
+const kHeard = 0;    // how many signals the loop has noticed
+const kStopped = 1;  // it did not, and what ran was stopped
+const kInCell = 2;   // it is code of the cell that runs, which may be stopped: the kernel's own would be left in disorder
+const kSignal = 3;   // a signal came
+
+// Enters code of the cell. Whatever came while that could not be stopped counts now.
+function enter_cell(run) {
+  Atomics.store(heard, kInCell, 1);
+  if (Atomics.exchange(heard, kSignal, 0) === 0) return;
+  Atomics.store(heard, kInCell, 0);
+  take_what_is_there();
+  if (meant === run.id) throw interrupted();
+  Atomics.store(heard, kInCell, 1);
+}
+const leave_cell = () => Atomics.store(heard, kInCell, 0);
+
 function watch_over_loop(ready) {
   const {Worker} = require('worker_threads');
+  const hear = `const {internalBinding} = require('internal/test/binding');
+    const {Signal} = internalBinding('signal_wrap');
+    const signal = new Signal();
+    signal.onsignal = told;
+    signal.start(2);`;
   const watcher = new Worker(`
-    const vm = require('vm');
     const {Session} = require('inspector');
     const {parentPort, workerData: heard} = require('worker_threads');
     const session = new Session();
     session.connectToMainThread();
-    const told = () => {
-      Atomics.store(heard, 0, 0);
-      parentPort.postMessage('interrupt');
-      if (Atomics.wait(heard, 0, 0, 50) !== 'timed-out' || Atomics.load(heard, 2) === 0) return;
-      Atomics.store(heard, 1, 1);
+    let signals = 0;
+    function told() {
+      signals += 1;
+      Atomics.store(heard, ${kSignal}, 1);
+      for (let seen; (seen = Atomics.load(heard, ${kHeard})) < signals;) {
+        if (Atomics.wait(heard, ${kHeard}, seen, 50) === 'timed-out') break;
+      }
+      if (Atomics.load(heard, ${kHeard}) >= signals || Atomics.load(heard, ${kInCell}) === 0) return;
+      Atomics.store(heard, ${kStopped}, 1);
       session.post('Runtime.terminateExecution');
-    };
-    const wait = new vm.Script('Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)');
-    // The outer one keeps the signal handler in place while the inner one is entered again.
-    globalThis.inner = () => { parentPort.postMessage('ready'); for (;;) try { wait.runInThisContext({breakOnSigint: true}); } catch { told(); } };
-    const outer = new vm.Script('inner()');
-    for (;;) try { outer.runInThisContext({breakOnSigint: true}); } catch { told(); }`, {eval: true, workerData: heard});
+    }
+    ${hear}
+    parentPort.postMessage('ready');`, {eval: true, workerData: heard});
   watcher.unref();
-  watcher.on('message', (what) => {
-    if (what === 'ready') return ready();
-    Atomics.store(heard, 0, 1);
-    Atomics.notify(heard, 0);
-    interrupt();
-  });
+  watcher.on('message', ready);
   watcher.on('error', (error) => {
     write_all(2, `${error.message}\n`);
     exit(1);
   });
+  const told = () => {
+    Atomics.add(heard, kHeard, 1);
+    Atomics.notify(heard, kHeard);
+    interrupt();
+  };
+  new Function('require', 'told', hear + 'signal.unref(); return signal;')(require, told);
 }
 
 function start() {
@@ -649,9 +673,9 @@ function start() {
   process.execArgv.length = 0;
   process.argv.length = 1;
 
-  process.on('SIGINT', interrupt);  // until the watcher has it
   const stray = (error) => {
-    if (error === null && Atomics.exchange(heard, 1, 0) === 1) error = interrupted();  // how a stopped loop looks from here
+    leave_cell();
+    if (error === null && Atomics.exchange(heard, kStopped, 0) === 1) error = interrupted();  // how a stopped loop looks from here
     if (current) fail(current, error);
     else write_all(2, `${describe(error).traceback.join('\n')}\n`);
   };
@@ -664,11 +688,7 @@ function start() {
     if (frame.op !== 'run') return;
     waiting.push(frame);
   };
-  let told = false;
-  watch_over_loop(() => {
-    if (!told) send({op: 'ready', language: kLanguage, version: process.versions.node});
-    told = true;
-  });
+  watch_over_loop(() => send({op: 'ready', language: kLanguage, version: process.versions.node}));
   read_frames();
 }
 
