@@ -35,6 +35,7 @@ class Language:
     leaves_child: str  # a process that goes on for a minute and holds the cell's output; gives its number
     directory: str
     colour: str  # the variable COLOUR of the environment
+    displays: str | None = None  # prints and shows 0 to 4 in turn, then prints "end"
     shows_values: bool = True
     tells_errors_apart: bool = True  # from output
 
@@ -68,6 +69,7 @@ PYTHON = Language(
     leaves_child="import subprocess\nsubprocess.Popen(['sleep', '60']).pid",
     directory="import os\nprint(os.getcwd())",
     colour="import os\nprint(os.environ['COLOUR'])",
+    displays="for n in range(5):\n    print(n)\n    display(n)\nprint('end')",
 )
 
 JAVASCRIPT = Language(
@@ -96,6 +98,7 @@ JAVASCRIPT = Language(
     leaves_child="require('child_process').spawn('sleep', ['60'], {stdio: 'inherit'}).pid",
     directory="console.log(process.cwd())",
     colour="console.log(process.env.COLOUR)",
+    displays="for (let n = 0; n < 5; n++) { console.log(n); display(n) }\nconsole.log('end')",
 )
 
 TYPESCRIPT = Language(
@@ -112,8 +115,8 @@ TYPESCRIPT = Language(
     quoted=JAVASCRIPT.quoted,
     writes_bytes="process.stdout.write(Buffer.from([97, 0, 255, 254, 98, 10] as number[])); undefined",
     floods="const line: string = 'x'.repeat(99)\nfor (let i: number = 0; i < 100_000; i++) console.log(line)",
-    fails="console.log('before')\nfunction f(): never {\n  throw new RangeError('gone')\n}\nf()",
-    failure=("RangeError", "gone", "cell_1.js:3"),
+    fails="interface Gone {\n  a: string\n}\nconsole.log('before')\nfunction f(): never {\n  throw new RangeError('gone')\n}\nf()",
+    failure=("RangeError", "gone", "cell_1.ts:6"),
     misspelt="const n: = 1",
     refusal="SyntaxError",
     spins="const forever: boolean = true\nrequire('fs').writeFileSync('{flag}', '')\nwhile (forever) {}",
@@ -124,6 +127,7 @@ TYPESCRIPT = Language(
     leaves_child="const child = require('child_process').spawn('sleep', ['60'] as string[], {stdio: 'inherit'})\nchild.pid",
     directory="console.log(process.cwd() as string)",
     colour="console.log(process.env.COLOUR as string)",
+    displays="for (let n: number = 0; n < 5; n++) { console.log(n); display(n) }\nconsole.log('end')",
 )
 
 JAVA = Language(

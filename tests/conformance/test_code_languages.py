@@ -10,7 +10,7 @@ from importlib.metadata import version
 import pytest
 from conftest import Sdk
 from interpreters import Interpreter, err, out, text
-from languages import BASH, GO, LANGUAGES, PYTHON, WORD, filled
+from languages import BASH, GO, JAVASCRIPT, LANGUAGES, PYTHON, TYPESCRIPT, WORD, filled
 from lib.interpreter import NAME
 from lib.waiting import wait_for
 
@@ -165,7 +165,7 @@ def test_errors(interpreter, language, context):
     name, value, shown = language.failure
     assert (ran.error.name, ran.error.value) == (name, value)
     assert any(shown in line for line in ran.error.traceback), ran.error.traceback
-    assert not any("kernel" in line.lower() for line in ran.error.traceback), ran.error.traceback
+    assert not any("kernel" in line.lower() or "/proc/" in line or "node:" in line for line in ran.error.traceback), ran.error.traceback
     assert out(ran) == "before\n" and err(ran) == ""
     assert ran.complete is None and ran.result == []
     interpreter.run(language.sets, context)
@@ -219,6 +219,18 @@ def test_interrupt(interpreter, language, context, flag, begun, kind):
     assert given(language, interpreter.run(language.gives, context)) == "42"
 
 
+def test_interrupt_at_once(interpreter, language, context):
+    """As soon as the client knows what to interrupt; the kernel may not even have the cell."""
+    interpreter.run(language.sets, context)
+    for _ in range(3):
+        running = interpreter.aside(filled(language.spins, f"/tmp/once-{uuid.uuid4().hex}"), context, on_init=True)
+        running.begun()
+        interpreter.call("interrupt", context.id)
+        ran = running.finish()
+        assert ran.error.name == "KeyboardInterrupt" and ran.complete is None
+    assert given(language, interpreter.run(language.gives, context)) == "42"
+
+
 def test_cells_queue(interpreter, language, context):
     interpreter.run(language.sets, context)
     running = [interpreter.aside(language.gives, context) for _ in range(4)]
@@ -257,6 +269,27 @@ def test_a_cell_that_ends_its_process(interpreter, language):
     after = interpreter.run(language.sets, language=str(language))
     assert (after.id == ran.id) == language.survives
     assert given(language, interpreter.run(language.gives, language=str(language))) == "42"
+
+
+@pytest.mark.parametrize("language", [PYTHON, JAVASCRIPT, TYPESCRIPT], ids=str)
+def test_displays_and_output_keep_their_order(interpreter, language, context):
+    ran, seen = interpreter.run_seen(language.displays, context)
+    assert ran.error is None, ran.error
+    assert seen == [kind for n in range(5) for kind in (f"printed {n}", f"shown {n}")] + ["printed end"]
+
+
+def test_nothing_is_left_of_a_go_cell_whose_kernel_is_killed(interpreter, interpreter_api, flag, begun, alive):
+    context = interpreter.context(GO)
+    kernel = text(interpreter.run(GO.pid, context))
+    running = interpreter.aside(filled(GO.spins, flag), context)
+    begun()
+    cell = interpreter_api.run(interpreter.sandbox.id, f"cat /proc/{kernel}/task/*/children").stdout.split()[0]
+    assert alive(cell)
+    interpreter_api.run(interpreter.sandbox.id, f"kill -9 {kernel}")
+    assert running.finish().error.name == "KernelError"
+    wait_for(lambda: not alive(cell), 10, "the cell's process ends")
+    interpreter.call("delete_contexts", "go")
+    assert "go-" not in interpreter_api.run(interpreter.sandbox.id, "ls /tmp").stdout
 
 
 def test_a_child_that_outlives_its_cell(interpreter, interpreter_api, language, context, alive):
