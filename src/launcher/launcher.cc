@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "launcher/bytes.h"
 #include "launcher/protocol.h"
+#include "launcher/rootless.h"
 #include "launcher/sandboxes.h"
 #include "launcher/server_process.h"
 #include "launcher/state_dir.h"
@@ -34,6 +35,8 @@ constexpr auto kHealthyAfter = std::chrono::seconds(10);
 constexpr auto kRetryFirst = std::chrono::microseconds(20);
 constexpr auto kRetryMost = std::chrono::milliseconds(1);
 constexpr auto kTrashDelay = std::chrono::milliseconds(200);
+// How long things are kept for the next sandbox after the last one came or went.
+constexpr auto kKeepSpares = std::chrono::seconds(1);
 constexpr auto kFreezeLimit = std::chrono::seconds(10);
 
 class Loop {
@@ -95,6 +98,7 @@ class Loop {
   pid_t trash_worker_ = -1;
   std::optional<Clock::time_point> trash_at_;
   bool spares_wanted_ = true;
+  std::optional<Clock::time_point> drop_spares_at_;
 };
 
 void Loop::watch(int fd, Waiting waiting) {
@@ -163,6 +167,7 @@ void Loop::on_start_report(Waiting w) {
   a.descriptors.push_back(std::move(*pidfd));
   answer(std::move(a));
   spares_wanted_ = true;
+  drop_spares_at_ = Clock::now() + kKeepSpares;
 }
 
 // tag 0: nobody asked, nobody is told.
@@ -203,6 +208,7 @@ bool Loop::finish_end(const Waiting& w) {
   }
   if (w.tag) answer({.tag = w.tag, .message = {}, .body = {}, .descriptors = {}});
   if (!w.keep_files) empty_trash_soon();
+  drop_spares_at_ = Clock::now() + kKeepSpares;
   return true;
 }
 
@@ -406,7 +412,10 @@ Clock::duration Loop::timeout() const {
   if (stopping_) return until(stop_by_);
   if (server_.pid < 0) return until(restart_at_);
   if (spares_wanted_) return {};
-  return trash_at_ && trash_worker_ < 0 ? until(*trash_at_) : Clock::duration::max();
+  auto limit = Clock::duration::max();
+  if (trash_at_ && trash_worker_ < 0) limit = until(*trash_at_);
+  if (drop_spares_at_) limit = std::min(limit, until(*drop_spares_at_));
+  return limit;
 }
 
 int Loop::wait(struct epoll_event* events, int count) {
@@ -447,6 +456,11 @@ int Loop::run() {
     for (int i = 0; i < count; ++i) dispatch(events[i].data.fd);
     retry();
     if (trash_at_ && trash_worker_ < 0 && Clock::now() >= *trash_at_) empty_trash();
+    if (drop_spares_at_ && Clock::now() >= *drop_spares_at_) {
+      drop_spares_at_.reset();
+      sandboxes_.drop_spares();
+      empty_trash_soon();
+    }
     if (count > 0) continue;
     // Nothing to answer: time for restarts, and for things made ahead of need.
     if (stopping_) {
@@ -480,6 +494,14 @@ Result<void> reserve_low_descriptors(Settings& settings) {
   return {};
 }
 
+Result<sys::CgroupTree> open_cgroups(const Settings& settings) {
+  auto layout = TRY(sys::CgroupLayout::detect());
+  if (auto favoured = sys::favour_group_changes(layout); !favoured) {
+    log::warn("creates will be slower", {{"reason", favoured.error().message}});
+  }
+  return sys::CgroupTree::open(std::move(layout), cgroup_name(settings.state_dir));
+}
+
 Result<int> open_and_run(Settings& settings) {
   TRY(reserve_low_descriptors(settings));
   struct rlimit files{};
@@ -489,11 +511,8 @@ Result<int> open_and_run(Settings& settings) {
   ::signal(SIGPIPE, SIG_IGN);
   ::umask(022);
   StateDir state = TRY(StateDir::open(settings));
-  auto layout = TRY(sys::CgroupLayout::detect());
-  if (auto favoured = sys::favour_group_changes(layout); !favoured) {
-    log::warn("creates will be slower", {{"reason", favoured.error().message}});
-  }
-  auto cgroups = TRY(sys::CgroupTree::open(std::move(layout), cgroup_name(settings.state_dir)));
+  auto cgroups = TRY(settings.rootless ? rootless_cgroups(settings) : open_cgroups(settings));
+  if (settings.rootless && cgroups.exists()) settings.server.push_back("--cgroups=" + abilities(cgroups));
   Sandboxes sandboxes = TRY(Sandboxes::open(settings, state, std::move(cgroups)));
   int status = Loop(settings, state, sandboxes).run();
   sandboxes.leave();

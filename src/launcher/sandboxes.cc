@@ -15,9 +15,11 @@
 #include "base/strings.h"
 #include "launcher/checks.h"
 #include "launcher/limit_order.h"
-#include "sys/mount.h"
+#include "launcher/ready_steps.h"
+#include "launcher/rootless.h"
 #include "sys/namespaces.h"
 #include "sys/process.h"
+#include "sys/user_namespace.h"
 
 extern "C" const unsigned char osb_seccomp_program[];
 extern "C" const unsigned char osb_seccomp_program_end[];
@@ -25,46 +27,21 @@ extern "C" const unsigned char osb_seccomp_program_end[];
 namespace osb::launcher {
 namespace {
 
-constexpr size_t kSpareNetworks = 4;
-constexpr size_t kCachedUserNamespaces = 256;
+// Few, because every descriptor held here is copied to each new process and closed there.
+constexpr size_t kCachedUserNamespaces = 64;
+constexpr size_t kCachedInits = 128;
+constexpr size_t kMostReusable = 64;
+constexpr size_t kRootsAhead = 4;
+// What a sandbox may have in the kernel's memory if its file systems are to be used again: so much at most is
+// thrown away while others wait.
+constexpr int64_t kMostKernelMemory = 8 << 20;
 
-// The descriptors and strings that a plan's steps need, opened before the clone.
-struct Prepared {
-  std::vector<Fd> opened;
-  std::vector<std::vector<int>> sources;
-  std::vector<std::string> paths;
-  std::vector<ReadyStep> steps;
-};
-
-Result<Prepared> prepare_steps(const Plan& plan, const Settings& settings, const StateDir& state) {
-  Prepared ready;
-  ready.sources.reserve(plan.steps.size());
-  ready.paths.reserve(plan.steps.size() * 2);
+std::vector<std::string> overlay_names(const Plan& plan) {
+  std::vector<std::string> names;
   for (const Step& step : plan.steps) {
-    ReadyStep r;
-    r.step = &step;
-    std::vector<std::string> wanted = step.lowers;
-    if (step.kind == Step::Kind::bind) wanted.push_back(step.source);
-    std::vector<int> fds;
-    for (const std::string& path : wanted) {
-      // Detached here: a mount of our namespace could not be copied from within the sandbox's.
-      Fd source = TRY(open_source(settings, path));
-      int mount = sys::clone_mount(source.get(), "");
-      if (mount < 0) return fail_errno("copy the mount of " + path, -mount);
-      ready.opened.emplace_back(mount);
-      fds.push_back(mount);
-    }
-    ready.sources.push_back(std::move(fds));
-    r.sources = ready.sources.back().data();
-    if (step.kind == Step::Kind::overlay) {
-      ready.paths.push_back(state.upper(plan.id, step.name));
-      r.upper = ready.paths.back().c_str();
-      ready.paths.push_back(state.work(plan.id, step.name));
-      r.work = ready.paths.back().c_str();
-    }
-    ready.steps.push_back(r);
+    if (step.kind == Step::Kind::overlay) names.push_back(step.name);
   }
-  return ready;
+  return names;
 }
 
 std::string describe(const ChildFailure& failure, const Plan& plan) {
@@ -80,15 +57,24 @@ std::string describe(const ChildFailure& failure, const Plan& plan) {
 Result<Sandboxes> Sandboxes::open(const Settings& settings, StateDir& state, sys::CgroupTree cgroups) {
   auto views = TRY(LimitViews::open(settings.state_dir + "/" + state::kViews));
   Sandboxes sandboxes(settings, state, std::move(cgroups), std::move(views));
-  sandboxes.own_network_ = TRY(sys::own_network_namespace());
-  for (const std::string& id : TRY(state.list())) {
+  sandboxes.networks_ = TRY(Networks::open(settings.rootless ? Networks::Back::no : Networks::Back::yes));
+  if (sandboxes.roots_.available()) {
+    auto nothing = sys::create_empty_mount_namespace(state.path(state::kMount));
+    if (!nothing) log::warn("creates will be slower", {{"reason", nothing.error().message}});
+    if (nothing) sandboxes.nothing_ = std::move(*nothing);
+  }
+  std::vector<std::string> ids = TRY(state.list());
+  for (const std::string& id : ids) {
     if (auto range = state.range_of(id)) sandboxes.mark(*range, true);
   }
-  for (const std::string& id : TRY(sandboxes.cgroups_.list())) {
-    auto init = sandboxes.first_process(id);
+  if (!settings.rootless) ids = TRY(sandboxes.cgroups_.list());
+  for (const std::string& id : ids) {
+    auto init = sandboxes.init_of(id);
     if (!init) continue;
-    if (auto pid = sys::pid_of(init->get())) sandboxes.cpus_.adopt(id, *pid);
-    sandboxes.inits_[id] = std::move(*init);
+    auto pid = sys::pid_of(*init);
+    if (!pid) continue;
+    sandboxes.cpus_.adopt(id, *pid);
+    if (settings.rootless) find_group(sandboxes.cgroups_, id, *pid);
   }
   return sandboxes;
 }
@@ -108,6 +94,7 @@ Result<Fd> Sandboxes::first_process(const std::string& id) const {
 
 // The lowest: its user namespace is the one most likely to be there already.
 Result<uint32_t> Sandboxes::free_range() const {
+  if (settings_->rootless) return 0;
   auto found = std::find(taken_.begin(), taken_.end(), false);
   if (found == taken_.end()) {
     return fail(Code::exhausted,
@@ -121,58 +108,152 @@ void Sandboxes::mark(uint32_t range, bool taken) {
   if (range >= kFirstId && index < kRanges) taken_[index] = taken;
 }
 
+bool Sandboxes::is_taken(uint32_t range) const { return taken_[(range - kFirstId) / kIdsPerSandbox]; }
+
+void Sandboxes::remember(const std::string& id, Fd init) {
+  inits_[id] = std::move(init);
+  if (inits_.size() <= kCachedInits) return;
+  auto other = inits_.begin();
+  inits_.erase(other->first == id ? std::next(other) : other);
+}
+
+// A pidfd of its first process, of which there may be none: Code::not_found.
+Result<int> Sandboxes::init_of(const std::string& id) {
+  auto found = inits_.find(id);
+  if (found != inits_.end()) return found->second.get();
+  TRY(check_id(id));
+  remember(id, TRY(settings_->rootless ? recorded_process(settings_->state_dir, id) : first_process(id)));
+  return inits_[id].get();
+}
+
 Result<int> Sandboxes::user_namespace(uint32_t range) {
+  if (settings_->rootless) {
+    // One for each sandbox: all have the same ids, only this keeps their process counts and keyrings apart.
+    fresh_user_namespace_ = TRY(sys::create_user_namespace(sys::identity_map(sys::mapped_ids())));
+    return fresh_user_namespace_.get();
+  }
   auto found = user_namespaces_.find(range);
   if (found != user_namespaces_.end()) return found->second.get();
-  if (user_namespaces_.size() >= kCachedUserNamespaces)
-    user_namespaces_.erase(std::prev(user_namespaces_.end()));
+  if (user_namespaces_.size() >= kCachedUserNamespaces) {
+    // A sandbox that runs needs its own no more.
+    auto in_use = std::find_if(user_namespaces_.begin(), user_namespaces_.end(),
+                               [&](const auto& entry) { return is_taken(entry.first); });
+    user_namespaces_.erase(in_use != user_namespaces_.end() ? in_use : user_namespaces_.begin());
+  }
   Fd made = TRY(sys::create_user_namespace(range, kIdsPerSandbox));
   return (user_namespaces_[range] = std::move(made)).get();
 }
 
-Result<Fd> Sandboxes::network_namespace() {
-  if (spare_networks_.empty()) return sys::create_network_namespace(own_network_.get());
-  Fd spare = std::move(spare_networks_.back());
-  spare_networks_.pop_back();
-  return spare;
-}
-
 bool Sandboxes::prepare() {
-  if (auto range = free_range()) (void)user_namespace(*range);
-  if (spare_networks_.size() >= kSpareNetworks) return false;
-  auto made = sys::create_network_namespace(own_network_.get());
-  if (!made) {
-    log::warn("cannot make a spare network namespace", {{"error", made.error().message}});
-    return false;
-  }
-  spare_networks_.push_back(std::move(*made));
-  return spare_networks_.size() < kSpareNetworks;
+  if (auto range = free_range(); range && !settings_->rootless) (void)user_namespace(*range);
+  return networks_.prepare() || prepare_root();
 }
 
-Result<Sandboxes::Starting> Sandboxes::start(const Plan& plan) {
-  TRY(check(plan));
+// One more for a plan like the last one; false when there are enough, or when it failed.
+bool Sandboxes::prepare_root() {
+  if (model_.steps.empty() || roots_.count(root_key(model_)) >= kRootsAhead) return false;
+  auto made = make_spare(model_);
+  if (made) return true;
+  log::warn("cannot make a file system ahead", {{"error", made.error().message}});
+  model_ = {};
+  return false;
+}
+
+Result<void> Sandboxes::make_spare(const Plan& plan) {
   Cleanup undo;
   uint32_t range = TRY(free_range());
   mark(range, true);
   undo.push([&] { mark(range, false); });
-  std::vector<std::string> layers;
-  size_t lowers = 0;
-  for (const Step& step : plan.steps) {
-    if (step.kind == Step::Kind::overlay) layers.push_back(step.name);
-    lowers += step.lowers.size();
+  std::string name = std::to_string(range);
+  undo.push([&] { (void)state_->discard_spare(name); });
+  Fd directory = TRY(state_->create_spare(name, range, plan.image, overlay_names(plan)));
+  Layers layers = TRY(open_layers(plan, *settings_));
+  Root root = TRY(Roots::make(plan, layers, directory.get(), TRY(user_namespace(range))));
+  root.range = range;
+  TRY(keep(std::move(root)));
+  undo.release();
+  return {};
+}
+
+Result<void> Sandboxes::keep(Root root) {
+  if (roots_.full()) TRY(drop_oldest_root());
+  return roots_.keep(std::move(root));
+}
+
+Result<void> Sandboxes::drop_oldest_root() {
+  Root oldest = roots_.take_oldest();
+  TRY(state_->discard_spare(std::to_string(oldest.range)));
+  mark(oldest.range, false);
+  return {};
+}
+
+void Sandboxes::drop_spares() {
+  model_ = {};
+  networks_.drop_spares();
+  while (!roots_.empty()) {
+    if (auto dropped = drop_oldest_root(); !dropped)
+      log::error("cannot drop a spare", {{"error", dropped.error().message}});
   }
-  TRY(state_->ensure_lowers(lowers));
-  TRY(state_->create_sandbox(plan.id, range, plan.image, layers));
-  undo.push([&] { (void)state_->discard(plan.id); });
-  Prepared ready = TRY(prepare_steps(plan, *settings_, *state_));
+}
+
+// A directory for a sandbox, and its overlays if they can be mounted ahead of its process. What was made is
+// undone by `undo`.
+Result<Sandboxes::Place> Sandboxes::make_place(const Plan& plan, Cleanup& undo) {
+  // Without root all sandboxes have the same ids: there is no range that could go along.
+  bool ahead = roots_.available() && !plan.disk_bytes && !settings_->rootless;
+  Place place;
+  if (ahead) place.root = roots_.take(root_key(plan));
+  place.range = place.root ? place.root->range : TRY(free_range());
+  mark(place.range, true);
+  undo.push([this, range = place.range] { mark(range, false); });
+  undo.push([this, id = plan.id] { (void)state_->discard(id); });
+  Fd directory;
+  if (place.root) {
+    undo.push([this, range = place.range] { (void)state_->discard_spare(std::to_string(range)); });
+    TRY(state_->spare_to_sandbox(std::to_string(place.range), plan.id));
+  } else {
+    directory = TRY(state_->create_sandbox(plan.id, place.range, plan.image, overlay_names(plan)));
+  }
+  // Not before the directory is there: it tells that the image is in use.
+  place.layers = TRY(open_layers(plan, *settings_));
+  if (place.root && !Roots::fits(*place.root, place.layers)) {
+    // Another image has come to lie where the old one was.
+    undo.run();
+    return make_place(plan, undo);
+  }
+  if (ahead && !place.root) {
+    int ids = TRY(user_namespace(place.range));
+    place.root = TRY(Roots::make(plan, place.layers, directory.get(), ids));
+    place.root->range = place.range;
+  }
+  if (!place.root) {
+    size_t lowers = 0;
+    for (const auto& opened : place.layers) lowers += opened.size();
+    TRY(state_->ensure_lowers(lowers));
+  }
+  return place;
+}
+
+Result<Sandboxes::Starting> Sandboxes::start(const Plan& plan) {
+  TRY(check(plan));
+  // What has no id of its own yet must not be undone.
+  if (state_->range_of(plan.id)) return fail(Code::already_exists, "there is a sandbox " + plan.id);
+  Cleanup undo;
+  Place place = TRY(make_place(plan, undo));
+  uint32_t range = place.range;
+  ReadySteps ready =
+      TRY(ReadySteps::make(plan, place.layers, place.root ? &*place.root : nullptr, *settings_, *state_));
   undo.push([&] { cpus_.release(plan.id); });
-  LimitOrder limited = TRY(LimitOrder::make(plan, range, layers, *state_, cgroups_, views_, cpus_));
-  sys::CgroupHandles cgroup = TRY(cgroups_.create(plan.id, limited.cgroup()));
+  LimitOrder limited = TRY(LimitOrder::make(plan, range, overlay_names(plan), *state_, views_, cpus_));
+  sys::CgroupHandles cgroup =
+      TRY(settings_->rootless ? cgroups_.create(plan.id, enforceable(limited.cgroup(), cgroups_.layout()))
+                              : cgroups_.create(plan.id, limited.cgroup()));
   undo.push([&] { (void)cgroups_.remove(plan.id); });
+  TRY(limited.add_groups(plan, cgroups_));
   Fd api = TRY(state_->listen(plan.id, ".api"));
   Fd control = TRY(state_->listen(plan.id, ".control"));
   int user_namespace = TRY(this->user_namespace(range));
-  Fd network = TRY(network_namespace());
+  Fd network = TRY(networks_.take());
   int pipe[2];
   if (::pipe2(pipe, O_CLOEXEC) < 0) return fail_errno("pipe");
   Fd report_read(pipe[0]), report_write(pipe[1]);
@@ -180,8 +261,9 @@ Result<Sandboxes::Starting> Sandboxes::start(const Plan& plan) {
   std::vector<int> v1_procs;
   for (const Fd& fd : cgroup.v1_procs) v1_procs.push_back(fd.get());
   ChildOrder order;
-  order.steps = ready.steps.data();
-  order.step_count = ready.steps.size();
+  order.steps = ready.data();
+  order.step_count = ready.size();
+  if (place.root) order.nothing = nothing_.get();
   order.state_dir = settings_->state_dir.c_str();
   limited.fill(order);
   order.first_id = range;
@@ -195,24 +277,41 @@ Result<Sandboxes::Starting> Sandboxes::start(const Plan& plan) {
   order.api_listener = api.get();
   order.control_listener = control.get();
   order.report = report_write.get();
+  Gate gate;
+  if (settings_->rootless) {
+    gate = TRY(Gate::create());
+    order.rootless = true;
+    order.go = gate.wait.get();
+    order.go_writer = gate.open.get();
+    order.processes = plan.limits.pids.value_or(0);
+  }
 
   int pidfd = -1;
   struct clone_args args{};
-  args.flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_PIDFD | CLONE_INTO_CGROUP;
+  args.flags = CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_PIDFD;
+  if (cgroup.v2_directory.valid()) args.flags |= CLONE_INTO_CGROUP;
   args.pidfd = reinterpret_cast<uint64_t>(&pidfd);
   args.exit_signal = SIGCHLD;
-  args.cgroup = static_cast<uint64_t>(cgroup.v2_directory.get());
+  if (cgroup.v2_directory.valid()) args.cgroup = static_cast<uint64_t>(cgroup.v2_directory.get());
   long pid = ::syscall(SYS_clone3, &args, sizeof args);
   if (pid == 0) run_child(order);
   if (pid < 0) return fail_errno("clone the sandbox");
+  Fd init(pidfd);
+  if (settings_->rootless)
+    TRY(gate.pass(record_process(settings_->state_dir, plan.id, static_cast<pid_t>(pid))));
   undo.release();
 
   Starting starting;
   starting.id = plan.id;
   starting.report = std::move(report_read);
-  starting.pidfd = Fd(pidfd);
+  starting.pidfd = std::move(init);
   starting.started = {pid, sys::process_start_ticks(static_cast<pid_t>(pid)).value_or(0)};
-  inits_[plan.id] = Fd(::fcntl(pidfd, F_DUPFD_CLOEXEC, 0));
+  remember(plan.id, Fd(::fcntl(pidfd, F_DUPFD_CLOEXEC, 0)));
+  if (place.root) {
+    if (model_.steps.empty() || root_key(model_) != place.root->key) model_ = plan;
+    reusable_[plan.id] = {std::move(*place.root), std::move(network)};
+    if (reusable_.size() > kMostReusable) reusable_.erase(reusable_.begin());
+  }
   return starting;
 }
 
@@ -232,19 +331,35 @@ Result<Fd> Sandboxes::finish(Starting& starting, const Plan& plan) {
 Result<Fd> Sandboxes::kill(const std::string& id) {
   TRY(check_id(id));
   Fd init;
-  auto found = inits_.find(id);
-  if (found != inits_.end()) {
-    init = std::move(found->second);
-    inits_.erase(found);
-  }
+  if (init_of(id)) init = std::move(inits_.extract(id).mapped());
+  // What is not to be used again is let go while the sandbox still holds it: then its end takes it apart, not
+  // this process.
+  auto reusable = reusable_.find(id);
+  if (reusable != reusable_.end() && (cgroups_.kernel_memory(id).value_or(INT64_MAX) > kMostKernelMemory ||
+                                      !is_untouched(id, reusable->second)))
+    reusable_.erase(reusable);
+  // Without root there are no groups; with the first process of a pid namespace all others end.
+  if (settings_->rootless && init.valid()) TRY(sys::send_signal(init.get(), SIGKILL));
   TRY(cgroups_.kill(id));
   return init;
+}
+
+bool Sandboxes::is_untouched(const std::string& id, const Reusable& used) const {
+  auto directory = state_->open_sandbox(id);
+  return directory && Roots::untouched(used.root, directory->get());
 }
 
 Result<void> Sandboxes::remove(const std::string& id, bool keep_files) {
   TRY(cgroups_.remove(id));
   cpus_.release(id);
+  auto reusable = reusable_.extract(id);
   if (keep_files) return {};
+  if (!reusable.empty() && is_untouched(id, reusable.mapped())) {
+    Reusable& used = reusable.mapped();
+    if (used.network.valid()) networks_.give_back(std::move(used.network));
+    TRY(state_->sandbox_to_spare(id, std::to_string(used.root.range)));
+    return keep(std::move(used.root));
+  }
   auto range = state_->range_of(id);
   TRY(state_->discard(id));
   if (range) mark(*range, false);
@@ -252,26 +367,30 @@ Result<void> Sandboxes::remove(const std::string& id, bool keep_files) {
 }
 
 Result<Fd> Sandboxes::adopt(const std::string& id, pid_t pid, uint64_t start_ticks) {
-  auto found = inits_.find(id);
-  if (found == inits_.end()) return fail(Code::not_found, "sandbox " + id + " has no process");
-  auto pids = TRY(cgroups_.processes(id));
+  int init = TRY(init_of(id));
+  std::vector<pid_t> pids;
+  if (settings_->rootless) {
+    pids.push_back(TRY(sys::pid_of(init)));
+  } else {
+    pids = TRY(cgroups_.processes(id));
+  }
   bool in_group = std::find(pids.begin(), pids.end(), pid) != pids.end();
   if (!in_group || TRY(sys::process_start_ticks(pid)) != start_ticks) {
     return fail(Code::not_found, "sandbox " + id + " is not the process that was recorded");
   }
-  int copy = ::fcntl(found->second.get(), F_DUPFD_CLOEXEC, 0);
+  int copy = ::fcntl(init, F_DUPFD_CLOEXEC, 0);
   if (copy < 0) return fail_errno("copy a pidfd");
   return Fd(copy);
 }
 
 Result<std::vector<Fd>> Sandboxes::sockets(const std::string& id, size_t count) {
-  auto found = inits_.find(id);
-  if (found == inits_.end()) return fail(Code::not_found, "sandbox " + id + " has no process");
+  int init = TRY(init_of(id));
   if (count == 0 || count > kMaxDescriptors)
     return fail(Code::permission_denied, "refused: too many sockets at once");
+  // Whoever holds them could reach the next sandbox of that network.
+  if (auto reusable = reusable_.find(id); reusable != reusable_.end()) reusable->second.network.reset();
   std::vector<Fd> sockets(count);
-  TRY(sys::sockets_in_network(found->second.get(), own_network_.get(), sockets.data(),
-                              static_cast<int>(count)));
+  TRY(sys::sockets_in_network(init, networks_.home(), sockets.data(), static_cast<int>(count)));
   return sockets;
 }
 
@@ -282,7 +401,16 @@ Result<int64_t> Sandboxes::oom_kills(const std::string& id) const {
 
 Result<void> Sandboxes::freeze(const std::string& id, bool frozen) const {
   TRY(check_id(id));
+  if (settings_->rootless && inits_.contains(id) && !cgroups_.open_events(id))
+    return fail(Code::unsupported, "the sandbox was made without a cgroup");
   return cgroups_.freeze(id, frozen);
+}
+
+Result<bool> Sandboxes::is_to_freeze(const std::string& id) const {
+  auto asked = cgroups_.is_to_freeze(id);
+  // Without root it may have been made in another group, or in none; then nobody froze it.
+  if (!asked && settings_->rootless && asked.error().code == Code::not_found) return false;
+  return asked;
 }
 
 Result<std::vector<std::string>> Sandboxes::list(const std::string& after) const {

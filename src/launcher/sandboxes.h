@@ -2,8 +2,8 @@
 
 // The sandboxes of this host, as the launcher sees them: starts them, ends them, finds them again.
 //
-// What is known about a sandbox is in the kernel and on disk (its cgroup, its directory); the table here only
-// caches the pidfd of each sandbox's first process and is rebuilt from the cgroups at start.
+// What is known about a sandbox is in the kernel and on disk (its cgroup, its directory); the tables here are
+// bounded caches of descriptors.
 
 #include <functional>
 #include <map>
@@ -11,11 +11,14 @@
 #include <string>
 #include <vector>
 
+#include "base/cleanup.h"
 #include "launcher/child.h"
 #include "launcher/cpus.h"
 #include "launcher/limit_views.h"
+#include "launcher/networks.h"
 #include "launcher/plan.h"
 #include "launcher/protocol.h"
+#include "launcher/roots.h"
 #include "launcher/state_dir.h"
 #include "sys/cgroup.h"
 
@@ -50,7 +53,7 @@ class Sandboxes {
   Result<Fd> open_events(const std::string& id) const { return cgroups_.open_events(id); }
   static Result<bool> frozen(int events) { return sys::CgroupTree::frozen(events); }
   // Whether a freeze was asked for and not taken back, complete or not.
-  Result<bool> is_to_freeze(const std::string& id) const { return cgroups_.is_to_freeze(id); }
+  Result<bool> is_to_freeze(const std::string& id) const;
   Result<std::vector<std::string>> list(const std::string& after) const;
 
   // At the end: takes empty groups of ours away.
@@ -58,15 +61,42 @@ class Sandboxes {
 
   // Makes things ahead of need; true when there was something to make.
   bool prepare();
+  // Gives up what was made ahead or kept for the next sandbox, but for a few things that cost nothing to
+  // keep.
+  void drop_spares();
 
  private:
   Sandboxes(const Settings& settings, StateDir& state, sys::CgroupTree cgroups, LimitViews views)
-      : settings_(&settings), state_(&state), cgroups_(std::move(cgroups)), views_(std::move(views)) {}
+      : settings_(&settings),
+        state_(&state),
+        cgroups_(std::move(cgroups)),
+        views_(std::move(views)),
+        roots_(settings, state) {}
+
+  // Where a sandbox will live.
+  struct Place {
+    uint32_t range = 0;
+    std::optional<Root> root;  // none: its process mounts the overlays
+    Layers layers;
+  };
+  // What a running sandbox uses and may leave as it found it.
+  struct Reusable {
+    Root root;
+    Fd network;  // none: not for others
+  };
 
   Result<uint32_t> free_range() const;
   void mark(uint32_t range, bool taken);
+  bool is_taken(uint32_t range) const;
+  void remember(const std::string& id, Fd init);
+  Result<int> init_of(const std::string& id);
   Result<int> user_namespace(uint32_t range);
-  Result<Fd> network_namespace();
+  Result<Place> make_place(const Plan& plan, Cleanup& undo);
+  Result<void> make_spare(const Plan& plan);
+  bool prepare_root();
+  Result<void> keep(Root root);
+  Result<void> drop_oldest_root();
+  bool is_untouched(const std::string& id, const Reusable& used) const;
   Result<Fd> first_process(const std::string& id) const;
 
   const Settings* settings_;
@@ -74,11 +104,15 @@ class Sandboxes {
   sys::CgroupTree cgroups_;
   LimitViews views_;
   Cpus cpus_ = Cpus::of_this_process();
-  Fd own_network_;
-  std::map<std::string, Fd> inits_;                       // pidfds
+  Networks networks_;
+  Roots roots_;
+  Fd nothing_;                       // a mount namespace to start from; see ChildOrder
+  Plan model_;                       // the last plan whose root could be made ahead; without steps: none
+  Fd fresh_user_namespace_;          // rootless: of the latest sandbox
+  std::map<std::string, Fd> inits_;  // pidfds
   std::vector<bool> taken_ = std::vector<bool>(kRanges);  // id ranges
   std::map<uint32_t, Fd> user_namespaces_;  // by first id; kept for the next sandbox of that range
-  std::vector<Fd> spare_networks_;
+  std::map<std::string, Reusable> reusable_;
 };
 
 }  // namespace osb::launcher

@@ -28,6 +28,7 @@ namespace osb::launcher {
 namespace {
 
 constexpr size_t kFirstLowers = 8;  // what most images need; more are made when a plan has more
+constexpr mode_t kRunMode = 02750;  // sockets made in there belong to its group
 constexpr int kBacklog = 512;
 constexpr size_t kPatientTrash = 2048;
 constexpr size_t kMostDisks = 64;
@@ -65,19 +66,24 @@ Result<void> make_dir_among_others(const std::string& path, mode_t mode, gid_t g
 }
 
 // Sockets are for this boot only: they go where the host keeps such things in memory, and a link leads there.
-Result<void> make_run_dir(const std::string& path, const std::string& name, gid_t gid) {
+Result<void> make_run_dir(const std::string& path, const std::string& name, const Settings& settings) {
+  gid_t gid = settings.service_gid;
   struct stat info{};
   bool is_directory = ::lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
-  for (std::string memory : {"/run", "/dev/shm"}) {
+  std::vector<std::string> places = {"/run", "/dev/shm"};
+  if (!settings.runtime_dir.empty()) places.insert(places.begin(), settings.runtime_dir);
+  for (const std::string& memory : places) {
     struct statfs kind{};
-    if (is_directory || ::statfs(memory.c_str(), &kind) < 0 || kind.f_type != TMPFS_MAGIC) continue;
+    bool kept_for_us = memory == settings.runtime_dir;  // whatever it is on
+    if (is_directory || ::statfs(memory.c_str(), &kind) < 0) continue;
+    if (kind.f_type != TMPFS_MAGIC && !kept_for_us) continue;
     std::string target = memory + "/" + name;
-    if (!make_dir_among_others(target, 0750, gid)) continue;
+    if (!make_dir_among_others(target, kRunMode, gid)) continue;
     if (::unlink(path.c_str()) < 0 && errno != ENOENT) return fail_errno("replace " + path);
     if (::symlink(target.c_str(), path.c_str()) < 0) return fail_errno("link " + path);
     return {};
   }
-  return make_dir(path, 0750, 0, gid);
+  return make_dir(path, kRunMode, 0, gid);
 }
 
 // A directory above the state that the service's user may not pass would show only as a server that never
@@ -121,23 +127,27 @@ Result<StateDir> StateDir::open(const Settings& settings) {
                 "another service uses " + settings.state_dir + "; stop it, or set native.state_dir");
   }
   TRY(make_dir(dir.path(state::kSandboxes), 0700, 0, 0));
+  TRY(make_dir(dir.path(state::kSpares), 0700, 0, 0));
   TRY(make_dir(dir.path(state::kTrash), 0700, 0, 0));
   TRY(make_dir(dir.path(state::kImages), 0700, 0, 0));
   TRY(make_dir(dir.path(state::kMount), 0700, 0, 0));
   TRY(make_dir(dir.path(state::kDisks), 0700, 0, 0));
   TRY(make_dir(dir.path(state::kLowers), 0700, 0, 0));
   TRY(dir.ensure_lowers(kFirstLowers));
-  TRY(make_run_dir(dir.path(state::kRun), cgroup_name(settings.state_dir), gid));
+  TRY(make_run_dir(dir.path(state::kRun), cgroup_name(settings.state_dir), settings));
   TRY(make_dir(dir.path(state::kDatabase), 0700, uid, gid));
   TRY(make_dir(dir.path(state::kCatalog), 0750, 0, gid));
   TRY(check_reachable(dir.path(state::kDatabase), uid, gid));
   dir.sandboxes_ = TRY(open_at(AT_FDCWD, dir.path(state::kSandboxes), O_RDONLY | O_DIRECTORY));
+  dir.spares_ = TRY(open_at(AT_FDCWD, dir.path(state::kSpares), O_RDONLY | O_DIRECTORY));
   spread_subdirectories(dir.sandboxes_.get());
+  spread_subdirectories(dir.spares_.get());
   dir.disks_ = TRY(open_at(AT_FDCWD, dir.path(state::kDisks), O_RDONLY | O_DIRECTORY));
   for (const std::string& name : names_in(dir.disks_.get())) {
     if (!name.ends_with(".img")) ::unlinkat(dir.disks_.get(), name.c_str(), 0);  // half-made
   }
   dir.trash_ = TRY(open_at(AT_FDCWD, dir.path(state::kTrash), O_RDONLY | O_DIRECTORY));
+  for (const std::string& name : names_in(dir.spares_.get())) TRY(dir.discard_spare(name));
   return dir;
 }
 
@@ -168,24 +178,61 @@ std::string StateDir::blank_disk(int64_t bytes) const {
   return std::string(state::kDisks) + "/" + wanted;
 }
 
-Result<void> StateDir::create_sandbox(const std::string& id, uint32_t first_id, const std::string& image,
-                                      const std::vector<std::string>& layers) const {
-  if (::mkdirat(sandboxes_.get(), id.c_str(), 0700) < 0) return fail_errno("make the sandbox's directory");
-  Fd dir = TRY(open_beneath(sandboxes_.get(), id, O_RDONLY | O_DIRECTORY));
+namespace {
+
+Result<Fd> create_layers(int parent, const std::string& name, uint32_t first_id, const std::string& image,
+                         const std::vector<std::string>& layers) {
+  if (::mkdirat(parent, name.c_str(), 0700) < 0) return fail_errno("make the sandbox's directory");
+  Fd dir = TRY(open_beneath(parent, name, O_RDONLY | O_DIRECTORY));
   // Before anybody opens a layer of it: who removes images looks here (image/store.h).
   if (!image.empty() && ::fsetxattr(dir.get(), kImageAttribute, image.data(), image.size(), 0) < 0)
     return fail_errno("note the sandbox's image");
   for (const std::string& layer : layers) {
     for (const char* part : {".upper", ".work"}) {
-      std::string name = layer + part;
-      if (::mkdirat(dir.get(), name.c_str(), 0755) < 0 ||
-          ::fchownat(dir.get(), name.c_str(), first_id, first_id, AT_SYMLINK_NOFOLLOW) < 0) {
-        return fail_errno("make " + name);
+      std::string child = layer + part;
+      if (::mkdirat(dir.get(), child.c_str(), 0755) < 0 ||
+          ::fchownat(dir.get(), child.c_str(), first_id, first_id, AT_SYMLINK_NOFOLLOW) < 0) {
+        return fail_errno("make " + child);
       }
     }
   }
   // Last, because the owner is how a later launcher learns which range is taken.
   if (::fchown(dir.get(), first_id, first_id) < 0) return fail_errno("own the sandbox's directory");
+  return dir;
+}
+
+}  // namespace
+
+Result<Fd> StateDir::create_sandbox(const std::string& id, uint32_t first_id, const std::string& image,
+                                    const std::vector<std::string>& layers) const {
+  return create_layers(sandboxes_.get(), id, first_id, image, layers);
+}
+
+Result<Fd> StateDir::open_sandbox(const std::string& id) const {
+  return open_beneath(sandboxes_.get(), id, O_RDONLY | O_DIRECTORY);
+}
+
+Result<Fd> StateDir::create_spare(const std::string& name, uint32_t first_id, const std::string& image,
+                                  const std::vector<std::string>& layers) const {
+  return create_layers(spares_.get(), name, first_id, image, layers);
+}
+
+Result<void> StateDir::spare_to_sandbox(const std::string& name, const std::string& id) const {
+  if (::renameat2(spares_.get(), name.c_str(), sandboxes_.get(), id.c_str(), RENAME_NOREPLACE) < 0)
+    return fail_errno("use a spare for the sandbox");
+  return {};
+}
+
+Result<void> StateDir::sandbox_to_spare(const std::string& id, const std::string& name) const {
+  TRY(remove_sockets(id));
+  if (::renameat2(sandboxes_.get(), id.c_str(), spares_.get(), name.c_str(), RENAME_NOREPLACE) < 0)
+    return fail_errno("keep the sandbox's directory as a spare");
+  return {};
+}
+
+Result<void> StateDir::discard_spare(const std::string& name) const {
+  if (::renameat(spares_.get(), name.c_str(), trash_.get(), new_hex_id().c_str()) < 0 && errno != ENOENT)
+    return fail_errno("move a spare to the trash");
   return {};
 }
 
@@ -202,11 +249,16 @@ Result<std::vector<std::string>> StateDir::list() const {
   return ids;
 }
 
-Result<void> StateDir::discard(const std::string& id) const {
+Result<void> StateDir::remove_sockets(const std::string& id) const {
   for (const char* suffix : {".api", ".control"}) {
     std::string socket = path(state::kRun) + "/" + id + suffix;
     if (::unlink(socket.c_str()) < 0 && errno != ENOENT) return fail_errno("remove " + socket);
   }
+  return {};
+}
+
+Result<void> StateDir::discard(const std::string& id) const {
+  TRY(remove_sockets(id));
   // A fresh name in the trash: the same id may have been there before.
   if (::renameat(sandboxes_.get(), id.c_str(), trash_.get(), new_hex_id().c_str()) < 0 && errno != ENOENT) {
     return fail_errno("move the sandbox's files to the trash");
@@ -224,15 +276,17 @@ Result<Fd> StateDir::listen(const std::string& id, const char* suffix) const {
   std::memcpy(address.sun_path, name.c_str(), name.size() + 1);
   Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!socket.valid()) return fail_errno("unix socket");
-  if (::bind(socket.get(), reinterpret_cast<struct sockaddr*>(&address), sizeof address) < 0)
-    return fail_errno("bind " + name);
-  if (::chmod(name.c_str(), 0660) < 0 || ::chown(name.c_str(), 0, settings_->service_gid) < 0)
-    return fail_errno("own " + name);
+  // Mode 0660; the group comes from the directory.
+  mode_t mask = ::umask(0117);
+  int bound = ::bind(socket.get(), reinterpret_cast<struct sockaddr*>(&address), sizeof address);
+  ::umask(mask);
+  if (bound < 0) return fail_errno("bind " + name);
   if (::listen(socket.get(), kBacklog) < 0) return fail_errno("listen " + name);
   return socket;
 }
 
 void StateDir::leave() const {
+  for (const std::string& name : names_in(spares_.get())) (void)sys::remove_from_trash(spares_.get(), name);
   char target[256];
   ssize_t n = ::readlink(path(state::kRun).c_str(), target, sizeof target - 1);
   if (n > 0) (void)::rmdir(std::string(target, static_cast<size_t>(n)).c_str());
@@ -245,7 +299,7 @@ void StateDir::run_trash_worker() const {
   // that removing files does not take are dropped first.
   // Whoever waits for a sandbox goes first, as long as what waits here is little.
   std::vector<std::string> names = names_in(trash_.get());
-  ::setpriority(PRIO_PROCESS, 0, names.size() < kPatientTrash ? 19 : 0);
+  ::setpriority(PRIO_PROCESS, 0, names.size() < kPatientTrash ? 5 : 0);
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct data[2]{};
   uint32_t keep = 1u << CAP_DAC_OVERRIDE | 1u << CAP_DAC_READ_SEARCH | 1u << CAP_FOWNER;

@@ -21,8 +21,16 @@ class StateDir {
 
   // Directories <layer>.upper and <layer>.work for each layer, owned by the sandbox's root, and a note of the
   // image that its lower layers belong to. Code::already_exists.
-  Result<void> create_sandbox(const std::string& id, uint32_t first_id, const std::string& image,
-                              const std::vector<std::string>& layers) const;
+  Result<Fd> create_sandbox(const std::string& id, uint32_t first_id, const std::string& image,
+                            const std::vector<std::string>& layers) const;
+  Result<Fd> open_sandbox(const std::string& id) const;
+  // The same directories without a sandbox. They do not outlive the launcher that made them.
+  Result<Fd> create_spare(const std::string& name, uint32_t first_id, const std::string& image,
+                          const std::vector<std::string>& layers) const;
+  Result<void> spare_to_sandbox(const std::string& name, const std::string& id) const;
+  // Takes its sockets away, too.
+  Result<void> sandbox_to_spare(const std::string& id, const std::string& name) const;
+  Result<void> discard_spare(const std::string& name) const;
   // Relative to the state directory.
   std::string upper(const std::string& id, const std::string& layer) const;
   // A formatted, empty file system of this size; relative to the state directory, as the above. It may be
@@ -52,7 +60,9 @@ class StateDir {
  private:
   explicit StateDir(const Settings& settings) : settings_(&settings) {}
   const Settings* settings_;
-  Fd lock_, sandboxes_, trash_, disks_;
+  Result<void> remove_sockets(const std::string& id) const;
+
+  Fd lock_, sandboxes_, spares_, trash_, disks_;
   size_t lowers_ = 0;  // how many there are
 };
 

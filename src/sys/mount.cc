@@ -43,12 +43,24 @@ int mount_filesystem(const char* type, const MountOption* options, int count, ui
   if (context < 0) return context;
   int status = 0;
   for (int i = 0; i < count && status == 0; ++i) {
-    bool flag = options[i].value == nullptr;
-    status = result(::fsconfig(context, flag ? FSCONFIG_SET_FLAG : FSCONFIG_SET_STRING, options[i].key,
-                               options[i].value, 0));
+    const MountOption& option = options[i];
+    unsigned command = option.value             ? FSCONFIG_SET_STRING
+                       : option.descriptor >= 0 ? FSCONFIG_SET_FD
+                                                : FSCONFIG_SET_FLAG;
+    status = result(::fsconfig(context, command, option.key, option.value,
+                               command == FSCONFIG_SET_FD ? option.descriptor : 0));
   }
   if (status == 0) status = result(::fsconfig(context, FSCONFIG_CMD_CREATE, nullptr, nullptr, 0));
   if (status == 0) status = result(::fsmount(context, FSMOUNT_CLOEXEC, static_cast<unsigned>(attributes)));
+  ::close(context);
+  return status;
+}
+
+int forget_cached(int mount) {
+  int context = result(::fspick(mount, "", FSPICK_CLOEXEC | FSPICK_EMPTY_PATH));
+  if (context < 0) return context;
+  // A reconfiguration that changes nothing: the kernel drops unused entries before each.
+  int status = result(::fsconfig(context, FSCONFIG_CMD_RECONFIGURE, nullptr, nullptr, 0));
   ::close(context);
   return status;
 }

@@ -26,11 +26,25 @@ int seal_mount(int root);
 // One option of a file system to be mounted.
 struct MountOption {
   const char* key;
-  const char* value;  // null: a flag
+  const char* value;    // null: a flag, or
+  int descriptor = -1;  // an open directory
 };
+
+// For every overlay of ours: its upper stays what it looks like, a plain diff, and nobody waits for the disk.
+inline constexpr MountOption kPlainOverlay[] = {
+    {"volatile", nullptr}, {"redirect_dir", "off"}, {"metacopy", "off"}, {"index", "off"}};
+// The same without root. Attributes of a user lead nowhere: the kernel refuses to follow them ("off" would).
+inline constexpr MountOption kUserOverlay[] = {{"volatile", nullptr},
+                                               {"redirect_dir", "nofollow"},
+                                               {"metacopy", "off"},
+                                               {"index", "off"},
+                                               {"userxattr", nullptr}};
 
 // A detached mount of a new file system instance, or -errno.
 int mount_filesystem(const char* type, const MountOption* options, int count, uint64_t attributes);
+
+// Forgets what is cached of the names in a file system that nobody uses at the moment. 0 or -errno.
+int forget_cached(int mount);
 
 // Attaches a detached mount at `path` relative to `dir`; the last component may not be a symlink. 0 or
 // -errno.

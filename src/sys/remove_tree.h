@@ -15,6 +15,9 @@ namespace osb::sys {
 // to remove.
 Result<void> remove_from_trash(int trash, const std::string& name);
 
+// Whether there is nothing in it. Moves its offset.
+Result<bool> is_empty_directory(int dir);
+
 // What is in a directory, without "." and "..", in no order.
 Result<std::vector<std::string>> names_in(int dir);
 

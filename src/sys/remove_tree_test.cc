@@ -66,5 +66,15 @@ TEST_F(RemoveTree, VeryDeepTreesNeedNoDepth) {
   EXPECT_TRUE(names().empty());
 }
 
+TEST_F(RemoveTree, TellsWhetherADirectoryIsEmpty) {
+  EXPECT_TRUE(is_empty_directory(trash_.get()).value());
+  for (const std::string& name : {std::string(255, 'n'), std::string(".hidden"), std::string("...")}) {
+    ASSERT_TRUE(write_file_at(trash_.get(), name, "", O_CREAT));
+    EXPECT_FALSE(is_empty_directory(trash_.get()).value()) << name;
+    ASSERT_EQ(::unlinkat(trash_.get(), name.c_str(), 0), 0);
+    EXPECT_TRUE(is_empty_directory(trash_.get()).value()) << name;
+  }
+}
+
 }  // namespace
 }  // namespace osb::sys

@@ -1,0 +1,40 @@
+#pragma once
+
+// Network namespaces for sandboxes: made ahead of need, and used again when nothing was ever sent in one.
+//
+// A sandbox cannot change its network (the namespace belongs to the host's user namespace), so what could
+// remain of it is what its packets left behind. The kernel counts those.
+
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+
+namespace osb::launcher {
+
+class Networks {
+ public:
+  // Whether the launcher may come back from a namespace that it entered. Without root it may not: children
+  // make what is needed, and nothing is used again.
+  enum class Back { yes, no };
+  static Result<Networks> open(Back back);
+
+  int home() const { return home_.get(); }  // -1 without a way back
+
+  Result<Fd> take();
+  // Makes one more; false when there are enough, or when it failed.
+  bool prepare();
+  // After the last process of its sandbox is gone. Closes it unless it is as good as new.
+  void give_back(Fd network);
+  // Back to the few that prepare() makes.
+  void drop_spares();
+
+ private:
+  Result<Fd> make();
+
+  Fd home_;
+  std::string silence_;  // what the counters of a new one say
+  std::vector<Fd> spares_;
+};
+
+}  // namespace osb::launcher

@@ -1,0 +1,36 @@
+#pragma once
+
+// A plan's steps made ready for the new process: every descriptor open, every string written.
+
+#include <string>
+#include <vector>
+
+#include "launcher/child.h"
+#include "launcher/roots.h"
+#include "launcher/settings.h"
+#include "launcher/state_dir.h"
+
+namespace osb::launcher {
+
+// The layers of every overlay, in the plan's order.
+Result<Layers> open_layers(const Plan& plan, const Settings& settings);
+
+class ReadySteps {
+ public:
+  // Borrows from `plan`. Without a root the new process mounts its overlays itself.
+  static Result<ReadySteps> make(const Plan& plan, const Layers& layers, const Root* root,
+                                 const Settings& settings, const StateDir& state);
+
+  const ReadyStep* data() const { return steps_.data(); }
+  size_t size() const { return steps_.size(); }
+
+ private:
+  Result<void> add_mount(int source, const std::string& what);
+
+  std::vector<Fd> opened_;
+  std::vector<std::vector<int>> sources_;
+  std::vector<std::string> paths_;
+  std::vector<ReadyStep> steps_;
+};
+
+}  // namespace osb::launcher
