@@ -12,6 +12,7 @@ from . import leaks
 from .api import Api
 from .interpreter import NAME as INTERPRETER
 from .interpreter import image_root
+from .rootless import RootlessService, require_user_namespaces
 from .service import ALIVE, Service
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -119,6 +120,25 @@ def new_service(bin_dir):
 
     def make(start=True, **options):
         service = Service(bin_dir, **options)
+        made.append(service)
+        if start:
+            service.start()
+            warm_up(service)
+        return service
+
+    yield make
+    for service in made:
+        service.destroy()
+
+
+@pytest.fixture
+def new_rootless(bin_dir):
+    """The same for services that an ordinary user starts."""
+    require_user_namespaces()
+    made = []
+
+    def make(start=True, **options):
+        service = RootlessService(bin_dir, **options)
         made.append(service)
         if start:
             service.start()
