@@ -297,6 +297,10 @@ bool StateDir::trash_is_empty() const { return names_in(trash_.get()).empty(); }
 void StateDir::run_trash_worker() const {
   // A sandbox wrote these trees. Nothing of it runs any more, and the walk follows no link; still, rights
   // that removing files does not take are dropped first.
+  // It may outlive the launcher, whose lock and listeners must not live as long.
+  auto trash = static_cast<unsigned>(trash_.get());
+  ::syscall(SYS_close_range, 3, trash - 1, 0);
+  ::syscall(SYS_close_range, trash + 1, ~0U, 0);
   // Whoever waits for a sandbox goes first, as long as what waits here is little.
   std::vector<std::string> names = names_in(trash_.get());
   ::setpriority(PRIO_PROCESS, 0, names.size() < kPatientTrash ? 5 : 0);
