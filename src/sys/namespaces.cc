@@ -19,6 +19,7 @@
 
 #include "base/cleanup.h"
 #include "sys/mount.h"
+#include "sys/process.h"
 #include "sys/user_namespace.h"
 
 namespace osb::sys {
@@ -127,7 +128,8 @@ Result<Fd> create_user_namespace(const std::string& map) {
   Fd child(pidfd);
   Cleanup end;
   end.push([&] {
-    ::kill(static_cast<pid_t>(pid), SIGKILL);
+    // Either will do; nothing here may wait for a child that was not told to end.
+    if (::kill(static_cast<pid_t>(pid), SIGKILL) < 0) (void)send_signal(child.get(), SIGKILL);
     ::waitpid(static_cast<pid_t>(pid), nullptr, __WALL);
   });
   std::string proc = "/proc/" + std::to_string(pid);

@@ -20,24 +20,6 @@ from lib.scope import cgroup_mounts
 from lib.waiting import process_gone, wait_for
 
 
-@pytest.fixture
-def new_rootless(bin_dir):
-    require_user_namespaces()
-    made = []
-
-    def make(start=True, **options):
-        service = RootlessService(bin_dir, **options)
-        made.append(service)
-        if start:
-            service.start()
-            warm_up(service)
-        return service
-
-    yield make
-    for service in made:
-        service.destroy()
-
-
 @pytest.fixture(scope="module")
 def rootless(bin_dir):
     require_user_namespaces()

@@ -33,7 +33,9 @@ class RootlessService(Service):
         # The build may lie where only root gets to.
         own = self.directory / "bin"
         own.mkdir()
-        shutil.copy2(self.bin_dir / "osb", own / "osb")
+        for name in ("osb", "osb-fault"):
+            if (self.bin_dir / name).exists():
+                shutil.copy2(self.bin_dir / name, own / name)
         (own / "opensandbox-server").symlink_to("osb")
         self.bin_dir = own
         self.state_dir = self.home / ".local/state/opensandbox" if default_state_dir else self.home / "state"
