@@ -595,7 +595,7 @@ func (k *kernel) build(sources map[string]string) *failure {
 	}
 	sort.Strings(names)
 	cmd := exec.Command("go", append([]string{"build", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(k.dir, "cell")}, names...)...)
-	cmd.Env = append(os.Environ(), "GOTOOLCHAIN=local")
+	cmd.Env = append(os.Environ(), "GOTOOLCHAIN=local", "GOTMPDIR="+k.dir) // what an interrupted build leaves goes with the rest
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	err := k.execute(cmd, nil)
