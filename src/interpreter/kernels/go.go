@@ -605,6 +605,9 @@ func (k *kernel) build(sources map[string]string) *failure {
 	if err == nil {
 		return nil
 	}
+	if strings.Contains(err.Error(), "signal: interrupt") { // it may hear of that before this process does
+		return was_interrupted()
+	}
 	return compile_error(said.String(), err, k.dir)
 }
 
