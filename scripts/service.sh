@@ -37,13 +37,16 @@ state_dir = "$state"
 TOML
 }
 
+# Whoever the service runs as: root, unless the caller has set rootless.
+as_service() { if [ -n "${rootless:-}" ]; then "$@"; else as_root "$@"; fi; }
+
 # start_service BIN DIR PORT: returns when it answers.
 start_service() {
   local bin dir=$2 port=$3 pid i
   bin=$(realpath "$1")
-  as_root true  # a password is asked for here, not in the background
+  as_service true  # a password is asked for here, not in the background
   # shellcheck disable=SC2016  # $$ and the arguments belong to the inner shell, whose pid the service keeps
-  as_root setsid bash -c 'echo "$$" >"$2/pid.new"; exec "$1" --config "$2/config.toml"' - "$bin/opensandbox-server" "$dir" \
+  as_service setsid bash -c 'echo "$$" >"$2/pid.new"; exec "$1" --config "$2/config.toml"' - "$bin/opensandbox-server" "$dir" \
     >"$dir/log" 2>&1 </dev/null &
   for ((i = 0; i < 300; i++)); do
     if is_healthy "$port"; then
@@ -61,7 +64,7 @@ start_service() {
 stop_service() {
   local dir=$1 pid i
   pid=$(service_pid "$dir") || return 0
-  as_root kill -TERM "$pid"
+  kill -TERM "$pid" 2>/dev/null || as_root kill -TERM "$pid"
   for ((i = 0; i < 200; i++)); do
     service_pid "$dir" >/dev/null || break
     sleep 0.05

@@ -254,6 +254,14 @@ ApiError paused(std::string_view id, std::string_view state) {
           .remedy = fmt::format("resume it first: POST /v1/sandboxes/{}/resume", shown(id))};
 }
 
+ApiError pause_unsupported(const Error& error) {
+  return {.status = 400,
+          .code = "SANDBOX::UNSUPPORTED",
+          .message = fmt::format("This server cannot pause a sandbox: {}", error.message),
+          .cause = error.message,
+          .remedy = "run the service as root, or in a cgroup that is delegated to its user"};
+}
+
 ApiError pause_failed(const Error& error) {
   return {.status = 500,
           .code = "SANDBOX::PAUSE_FAILED",

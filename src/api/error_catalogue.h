@@ -44,6 +44,7 @@ ApiError invalid_port(std::string_view port);
 ApiError not_running(std::string_view id, std::string_view state, std::string_view message);
 ApiError not_paused(std::string_view id, std::string_view state);
 ApiError paused(std::string_view id, std::string_view state);  // to whoever wants to talk to it
+ApiError pause_unsupported(const Error& error);                // 400
 ApiError pause_failed(const Error& error);
 ApiError resume_failed(const Error& error);
 ApiError delete_failed(const Error& error);

@@ -251,6 +251,9 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
   role->group("");  // not for people
   ServerRoleOptions role_options;
   role->add_option("--host-image", role_options.host_image, "version of the image `host`")->required();
+  role->add_option("--state-dir", role_options.state_dir, "where the service keeps its files")->required();
+  role->add_option("--cgroups", role_options.cgroups, "without root: what control groups can do");
+  role->add_flag("--rootless", role_options.rootless, "the service was started by an ordinary user");
 
   try {
     std::vector<std::string> reversed(ours.rbegin(), ours.rend());

@@ -83,6 +83,9 @@ struct RmImagesOptions {
 // `osb server`, started by the launcher; everything else is inherited
 struct ServerRoleOptions {
   std::string host_image;  // version of the image `host` that was prepared for it
+  std::string state_dir;
+  std::string cgroups;    // without root: what they can do; see launcher/rootless.h
+  bool rootless = false;  // the service was started by an ordinary user
 };
 
 // `opensandbox-server`

@@ -120,7 +120,9 @@ TEST_F(Arguments, Doctor) {
 }
 
 TEST_F(Arguments, ServerRoleIsTheLaunchersBusiness) {
-  EXPECT_EQ(std::get<ServerRoleOptions>(osb({"osb", "server", "--host-image=v1"})).host_image, "v1");
+  EXPECT_EQ(
+      std::get<ServerRoleOptions>(osb({"osb", "server", "--state-dir=/s", "--host-image=v1"})).host_image,
+      "v1");
   EXPECT_EQ(stop(osb({"osb", "server"})).status, 2);
   EXPECT_THAT(stop(osb({"osb", "--help"})).out, ::testing::Not(HasSubstr("internal")));
 }

@@ -16,13 +16,22 @@ namespace {
 
 enum class Grade { good, note, weaker, untried, missing };
 
-Grade grade(const Finding& finding, bool as_root) {
+// Without root the service runs in the tier without root, if it can; what root would have is then less, not
+// missing.
+bool runs_rootless(const std::vector<Finding>& findings, bool as_root) {
+  return !as_root && std::ranges::any_of(findings, [](const Finding& finding) {
+    return std::string_view(finding.probe->name) == kRootlessProbe && finding.result.has_value();
+  });
+}
+
+Grade grade(const Finding& finding, bool as_root, bool rootless) {
   if (finding.result) return Grade::good;
   if (finding.probe->need == Need::note) return Grade::note;
   if (!as_root && finding.result.error().code == Code::permission_denied &&
       std::string_view(finding.probe->name) != "root") {
     return Grade::untried;
   }
+  if (rootless && std::string_view(finding.probe->name) == "root") return Grade::weaker;
   return finding.probe->need == Need::required ? Grade::missing : Grade::weaker;
 }
 
@@ -63,9 +72,9 @@ io::Task<int> print_server_line(Connection connection) {
              "another port ([server] port in the configuration, ./quickstart --port N)",
              where));
   } else {
-    line("no",
-         fmt::format("nothing answers at {}; fix: start it with `sudo opensandbox-server`, or ./quickstart",
-                     where));
+    line("no", fmt::format("nothing answers at {}; fix: start it with `sudo opensandbox-server` (or without "
+                           "sudo, as yourself), or ./quickstart",
+                           where));
   }
   co_return 0;
 }
@@ -76,9 +85,10 @@ Diagnosis diagnose(const std::vector<Finding>& findings, bool as_root) {
   Diagnosis out;
   std::string missing, weaker;
   bool untried = false;
+  bool rootless = runs_rootless(findings, as_root);
   for (const Finding& finding : findings) {
     const Probe& probe = *finding.probe;
-    Grade g = grade(finding, as_root);
+    Grade g = grade(finding, as_root, rootless);
     out.text += fmt::format("{:<8} {:<28} ", word(g), probe.name);
     if (g == Grade::good) {
       out.text += *finding.result + "\n";
@@ -94,10 +104,15 @@ Diagnosis diagnose(const std::vector<Finding>& findings, bool as_root) {
     if (g == Grade::missing) add_name(missing, probe.name);
     if (g == Grade::weaker) add_name(weaker, probe.name);
   }
-  out.can_run = missing.empty() && !untried;
+  out.can_run = missing.empty() && (!untried || rootless);
   if (!missing.empty()) {
     out.text +=
         fmt::format("\nSandboxes cannot run here: {} missing; the lines above say how to fix it.\n", missing);
+  } else if (rootless) {
+    out.text +=
+        "\nSandboxes can run here without root: opensandbox-server started by this user. They lack what the "
+        "diagnostics of each sandbox list (docs/security-model.md, \"Without root\"). What root would have: "
+        "sudo osb doctor\n";
   } else if (untried) {
     out.text += "\nNot everything could be tried without root: sudo osb doctor\n";
   } else if (!weaker.empty()) {

@@ -50,5 +50,18 @@ TEST(Diagnose, WithoutRootAPermissionErrorProvesNothing) {
   EXPECT_THAT(diagnose({bad(kOverlay, ENODEV)}, false).text, HasSubstr("MISSING  overlayfs"));
 }
 
+TEST(Diagnose, WithoutRootTheTierWithoutRootWillDo) {
+  constexpr Probe kRootless{kRootlessProbe, Need::note, nothing, "only root", "allow it"};
+  auto d = diagnose({bad(kRoot, EPERM), bad(kOverlay, EPERM), good(kRootless)}, false);
+  EXPECT_TRUE(d.can_run);
+  EXPECT_THAT(d.text, HasSubstr("weaker   root"));
+  EXPECT_THAT(d.text, HasSubstr("untried  overlayfs"));
+  EXPECT_THAT(d.text, HasSubstr("can run here without root"));
+  EXPECT_FALSE(diagnose({bad(kRoot, EPERM), bad(kRootless, EPERM)}, false).can_run);
+  // Root that lacks something is not helped by it.
+  EXPECT_FALSE(diagnose({bad(kRoot, EPERM), good(kRootless)}, true).can_run);
+  EXPECT_FALSE(diagnose({bad(kOverlay, ENODEV), good(kRootless)}, false).can_run);
+}
+
 }  // namespace
 }  // namespace osb::cli

@@ -39,6 +39,8 @@ Result<Place> find_place(const ImageStore& store) {
     return std::unexpected(std::move(text.error()).in("read the configuration"));
   }
   if (!store.state_dir.empty()) native.state_dir = store.state_dir;
+  if (store.state_dir.empty())
+    native.state_dir = TRY(server::choose_state_dir(native, ::geteuid() == 0, ::getenv));
   if (!native.state_dir.starts_with('/'))
     return fail(Code::invalid_argument, "--state-dir must be an absolute path");
   return Place{native.state_dir, runtime::service_account(native.user).gid};

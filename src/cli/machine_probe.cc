@@ -88,7 +88,8 @@ Result<std::string> run_in_child(const std::function<Result<std::string>()>& pro
 
 std::vector<Finding> probe_machine(const Machine& machine) {
   std::vector<Finding> findings;
-  for (auto group : {host_probes(), mount_probes(), process_probes(), cgroup_probes(), network_probes()}) {
+  for (auto group : {host_probes(), mount_probes(), process_probes(), cgroup_probes(), network_probes(),
+                     rootless_probes()}) {
     for (const Probe& probe : group) {
       findings.push_back({&probe, run_in_child([&] { return probe.run(machine); })});
     }

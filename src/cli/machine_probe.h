@@ -46,6 +46,10 @@ std::span<const Probe> mount_probes();
 std::span<const Probe> process_probes();
 std::span<const Probe> cgroup_probes();
 std::span<const Probe> network_probes();
+std::span<const Probe> rootless_probes();
+
+// What makes up for missing root; see diagnose().
+inline constexpr char kRootlessProbe[] = "service without root";
 
 std::vector<Finding> probe_machine(const Machine& machine);
 // The child must answer within ten seconds; one that crashes is a failed probe, not a failed caller.

@@ -45,7 +45,8 @@ TEST(RunInChild, ChangesStayInTheChild) {
 
 TEST(MachineProbe, EveryProbeSaysWhatFollowsAndHowToFixIt) {
   std::set<std::string> names;
-  for (auto group : {host_probes(), mount_probes(), process_probes(), cgroup_probes(), network_probes()}) {
+  for (auto group : {host_probes(), mount_probes(), process_probes(), cgroup_probes(), network_probes(),
+                     rootless_probes()}) {
     for (const Probe& probe : group) {
       EXPECT_TRUE(names.insert(probe.name).second) << probe.name << " twice";
       if (probe.run == host_probes()[0].run) continue;  // the kernel's version cannot be missing

@@ -91,6 +91,7 @@ Result<void> hand_over(const ServeOptions& options, const Embedded& embedded) {
         Code::unsupported,
         "this build carries no launcher (a sanitizer build?)\n  remedy: use the release or dev preset");
   }
+  config.native.state_dir = TRY(server::choose_state_dir(config.native, ::geteuid() == 0, ::getenv));
   if (!config.has_key())
     log::info("no API key is configured: everyone who reaches the address may use the server");
   auto listener = TRY(listen_for_clients(config.server));
@@ -98,12 +99,13 @@ Result<void> hand_over(const ServeOptions& options, const Embedded& embedded) {
       ::setenv(kConfigSourceVariable, source.c_str(), 1) < 0) {
     return fail_errno("pass the configuration on");
   }
-  return std::unexpected(runtime::become_service({.images = image_settings(config.native),
-                                                  .user = config.native.user,
-                                                  .listener = std::move(listener),
-                                                  .server = {"osb", "server"},
-                                                  .launcher_bytes = embedded.launcher,
-                                                  .execd_bytes = embedded.execd}));
+  return std::unexpected(
+      runtime::become_service({.images = image_settings(config.native),
+                               .user = config.native.user,
+                               .listener = std::move(listener),
+                               .server = {"osb", "server", "--state-dir=" + config.native.state_dir},
+                               .launcher_bytes = embedded.launcher,
+                               .execd_bytes = embedded.execd}));
 }
 
 }  // namespace

@@ -18,13 +18,14 @@
 namespace osb::cli {
 namespace {
 
-Result<server::Config> inherited_config() {
+Result<server::Config> inherited_config(const std::string& state_dir) {
   const char* text = ::getenv(kConfigVariable);
   const char* source = ::getenv(kConfigSourceVariable);
   if (!text || !source) {
     return fail(Code::invalid_argument, "started without a configuration; start opensandbox-server instead");
   }
   auto config = TRY(server::parse_config(text, source, ::getenv));
+  config.native.state_dir = state_dir;
   if (config.store_path.empty()) {
     config.store_path =
         fmt::format("{}/{}/opensandbox.db", config.native.state_dir, launcher::state::kDatabase);
@@ -43,15 +44,17 @@ Result<Fd> inherited(int fd, const char* what) {
   return owned;
 }
 
-runtime::NativeSettings native_settings(const server::NativeSection& native, std::string host_version,
+runtime::NativeSettings native_settings(const server::NativeSection& native, const ServerRoleOptions& role,
                                         sys::CgroupLayout cgroups) {
   return {.images = {.state_dir = native.state_dir,
-                     .host_version = std::move(host_version),
+                     .host_version = role.host_image,
                      .directories = native.images,
                      .host_paths = native.host_paths,
-          .aliases = native.image_aliases},
+                     .aliases = native.image_aliases},
           .pids_limit = native.pids_limit,
-          .cgroups = std::move(cgroups)};
+          .cgroups = std::move(cgroups),
+          .rootless = role.rootless,
+          .rootless_abilities = role.cgroups};
 }
 
 io::Task<> set_on_signal(io::Event& stop) {
@@ -60,35 +63,41 @@ io::Task<> set_on_signal(io::Event& stop) {
   stop.set();
 }
 
-io::Task<Result<void>> serve(server::Config config, std::string host_image) {
+io::Task<Result<void>> serve(server::Config config, ServerRoleOptions role) {
   auto listener = CO_TRY(inherited(launcher::kServerListenerFd, "the listener"));
   auto channel = CO_TRY(inherited(launcher::kServerLauncherFd, "the launcher's socket"));
-  auto cgroups = CO_TRY(sys::CgroupLayout::detect());
+  sys::CgroupLayout cgroups;  // without root: none
+  if (!role.rootless) cgroups = CO_TRY(sys::CgroupLayout::detect());
   auto executor = co_await io::asio::this_coro::executor;
 
   io::Event stop(executor);
   bool launcher_lost = false;
-  runtime::NativeRuntime runtime(executor,
-                                 native_settings(config.native, std::move(host_image), std::move(cgroups)),
+  runtime::NativeRuntime runtime(executor, native_settings(config.native, role, std::move(cgroups)),
                                  std::move(channel), [&] {
                                    launcher_lost = true;
                                    stop.set();
                                  });
+  std::string tier = "namespaces, user namespace, capabilities, seccomp";
+  if (role.rootless) {
+    auto isolation = runtime.isolation();
+    tier = isolation.tier;
+    for (const std::string& what : isolation.missing) log::warn("without root", {{"lacking", what}});
+  }
   io::TaskGroup waiting(executor);
   waiting.spawn(set_on_signal(stop));
   auto served = co_await server::run({.config = std::move(config),
                                       .listener = std::move(listener),
                                       .runtime = &runtime,
                                       .stop = &stop,
-                                      .isolation = "namespaces, user namespace, capabilities, seccomp"});
+                                      .isolation = std::move(tier)});
   co_await waiting.close();
   co_await runtime.close();
   if (served && launcher_lost) co_return fail(Code::unavailable, "the launcher is gone");
   co_return served;
 }
 
-io::Task<int> serve_or_log(server::Config config, std::string host_image) {
-  auto served = co_await serve(std::move(config), std::move(host_image));
+io::Task<int> serve_or_log(server::Config config, ServerRoleOptions role) {
+  auto served = co_await serve(std::move(config), std::move(role));
   if (served) co_return 0;
   log::error(served.error().message);
   co_return 1;
@@ -99,13 +108,13 @@ io::Task<int> serve_or_log(server::Config config, std::string host_image) {
 int run_server_role(const ServerRoleOptions& options) {
   log::set_role("server");
   ::signal(SIGPIPE, SIG_IGN);
-  auto config = inherited_config();
+  auto config = inherited_config(options.state_dir);
   if (!config) {
     log::error(config.error().message);
     return 1;
   }
   log::set_level(log::level_from(config->log_level));
-  return block_on(serve_or_log(std::move(*config), options.host_image));
+  return block_on(serve_or_log(std::move(*config), options));
 }
 
 }  // namespace osb::cli

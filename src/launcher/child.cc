@@ -19,6 +19,7 @@
 #include <cstdio>
 #include <iterator>
 
+#include "launcher/rootless.h"
 #include "launcher/settings.h"
 #include "sys/caps.h"
 #include "sys/mount.h"
@@ -37,7 +38,7 @@ struct Builder {
   const ChildOrder& order;
   int root = -1;  // the new root, once its overlay is attached
   int lowers_used = 0;
-  int empty_file = -1, empty_directory = -1;  // see cover_of
+  int empty_file = -1, empty_directory = -1;  // what masks are copies of
 
   // A path of the new root, with the image's own symlinks resolved inside it, as if it were already "/".
   int open_in_root(const char* path, int flags) const {
@@ -91,6 +92,9 @@ struct Builder {
     return status;
   }
 
+  // Not possible without root, and not needed: ids inside are then those of our own user namespace.
+  int map_ids(int mount) const { return order.rootless ? 0 : sys::idmap_mount(mount, order.user_namespace); }
+
   int overlay(const ReadyStep& ready) {
     const Step& step = *ready.step;
     if (ready.mounted) return add_root(ready.sources[0], step);
@@ -98,20 +102,26 @@ struct Builder {
     // The layers become visible below the lowers directory, in this mount namespace only, with the sandbox's
     // ids.
     char names[256][16];
-    sys::MountOption options[256 + 2 + std::size(sys::kPlainOverlay)];
+    sys::MountOption options[256 + 2 + std::size(sys::kUserOverlay)];
     int used = 0;
     if (count > 256) return -E2BIG;
     for (size_t i = 0; i < count; ++i) {
       std::snprintf(names[i], sizeof names[i], "%s/%d", state::kLowers, lowers_used++);
       int layer = ready.sources[i];
-      int status = sys::idmap_mount(layer, order.user_namespace);
+      int status = map_ids(layer);
       if (status == 0) status = sys::attach_mount(layer, AT_FDCWD, names[i]);
       if (status < 0) return status;
       options[used++] = {count == 1 ? "lowerdir" : "lowerdir+", names[i]};
     }
     options[used++] = {"upperdir", ready.upper};
     options[used++] = {"workdir", ready.work};
-    for (const sys::MountOption& option : sys::kPlainOverlay) options[used++] = option;
+    auto add = [&](const auto& more) {
+      for (const sys::MountOption& option : more) options[used++] = option;
+    };
+    if (order.rootless)
+      add(sys::kUserOverlay);
+    else
+      add(sys::kPlainOverlay);
     return add_root(sys::mount_filesystem("overlay", options, used, kQuiet), step);
   }
 
@@ -119,16 +129,13 @@ struct Builder {
   int add_root(int mount, const Step& step) {
     if (mount < 0) return mount;
     if (root >= 0) return place(mount, step.target.c_str());
-    int status = sys::attach_mount(mount, AT_FDCWD, state::kMount);
-    ::close(mount);
-    if (status < 0) return status;
-    root = check_call(::open(state::kMount, O_PATH | O_DIRECTORY | O_CLOEXEC));
-    return root < 0 ? root : 0;
+    root = mount;
+    return sys::attach_mount(mount, AT_FDCWD, order.nothing >= 0 ? "/" : state::kMount);
   }
 
   int bind(const ReadyStep& ready) const {
     int mount = ready.sources[0];
-    int status = sys::idmap_mount(mount, order.user_namespace);
+    int status = map_ids(mount);
     if (status == 0) status = sys::restrict_mount(mount, kQuiet | MOUNT_ATTR_RDONLY);
     if (status < 0) return status;
     return place(mount, ready.step->target.c_str());
@@ -137,7 +144,8 @@ struct Builder {
   int devices(const char* target) const {
     char owner[16], tty[16];
     std::snprintf(owner, sizeof owner, "%u", order.first_id);
-    std::snprintf(tty, sizeof tty, "%u", order.first_id + 5);  // by Debian's numbering and most others'
+    std::snprintf(tty, sizeof tty, "%u",
+                  order.first_id + (order.rootless ? 0 : 5));  // by Debian's numbering and most others'
     const sys::MountOption options[] = {
         {"mode", "0755"}, {"size", "65536"}, {"nr_inodes", "256"}, {"uid", owner}, {"gid", owner}};
     int mount = sys::mount_filesystem("tmpfs", options, 5, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
@@ -161,6 +169,11 @@ struct Builder {
     // The umask is cleared by run_child. Nodes are made here, while this process may; the sandbox itself
     // never can.
     for (const auto& node : kNodes) {
+      if (order.rootless) {
+        status = bind_host_device(dev, node.name);
+        if (status < 0) return status;
+        continue;
+      }
       status = check_call(::mknodat(dev, node.name, S_IFCHR | 0666, makedev(node.major, node.minor)));
       if (status == 0) status = check_call(::fchownat(dev, node.name, id, id, AT_SYMLINK_NOFOLLOW));
       if (status < 0) return status;
@@ -186,7 +199,6 @@ struct Builder {
     return status;
   }
 
-  // What masks are copies of: a file that is always empty, and a directory.
   int cover_of(bool directory) {
     if (!directory) {
       if (empty_file < 0) empty_file = open_in_root("/dev/null", O_PATH);
@@ -248,10 +260,8 @@ struct Builder {
     int at = open_in_root(view.target, O_PATH);
     if (at == -ENOENT) return 0;
     if (at < 0) return at;
-    int copy = sys::clone_mount(AT_FDCWD, view.source);
-    int status = copy < 0 ? copy : sys::restrict_mount(copy, kQuiet | MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC);
-    if (status == 0) status = sys::attach_mount_to(copy, at);
-    if (copy >= 0) ::close(copy);
+    int status = sys::restrict_mount(view.source, kQuiet | MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC);
+    if (status == 0) status = sys::attach_mount_to(view.source, at);
     ::close(at);
     return status;
   }
@@ -291,6 +301,7 @@ struct Builder {
       case Step::Kind::proc:
         return place(sys::mount_filesystem("proc", nullptr, 0, kKernel), target);
       case Step::Kind::sysfs:
+        if (ready.mounted) return place(ready.sources[0], target);
         return place(sys::mount_filesystem("sysfs", nullptr, 0, kKernel | MOUNT_ATTR_RDONLY), target);
       case Step::Kind::devices:
         return devices(target);
@@ -328,16 +339,33 @@ int join_v1_groups(const ChildOrder& order) {
   return 0;
 }
 
-int pivot(int root) {
+int start_from_nothing(const ChildOrder& order) {
+  if (::setns(order.nothing, CLONE_NEWNS) < 0) return -errno;
+  return check_call(::unshare(CLONE_NEWNS));
+}
+
+int start_from_the_host(const ChildOrder& order) {
+  if (::unshare(CLONE_NEWNS) < 0) return -errno;
+  if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) < 0) return -errno;
+  // Names of the host appear in the sandbox's mount table as they are written here: relative ones tell
+  // nothing.
+  return check_call(::chdir(order.state_dir));
+}
+
+int enter(const ChildOrder& order, int root) {
   if (::fchdir(root) < 0) return -errno;
+  // Below the new root lies an empty directory that nobody can write to: there is nothing to get rid of.
+  if (order.nothing >= 0) return check_call(::chroot("."));
   if (::syscall(SYS_pivot_root, ".", ".") < 0) return -errno;
   // The host's tree now lies on top of the new root; with it go the layers that only the overlay needs.
   if (::umount2(".", MNT_DETACH) < 0) return -errno;
   return check_call(::chdir("/"));
 }
 
-int become_sandbox_root() {
-  if (::setgroups(0, nullptr) < 0) return -errno;
+int become_sandbox_root(const ChildOrder& order) {
+  int groups = check_call(::setgroups(0, nullptr));
+  if (order.rootless) groups = sys::tolerate(groups, {EPERM}, kKeptGroups);
+  if (groups < 0) return groups;
   if (::setresgid(0, 0, 0) < 0) return -errno;
   return check_call(::setresuid(0, 0, 0));
 }
@@ -349,6 +377,11 @@ int set_limits(const ChildOrder& order) {
     auto most = static_cast<rlim_t>(order.open_files);
     const struct rlimit files{most, most};
     if (::setrlimit(RLIMIT_NOFILE, &files) < 0) return -errno;
+  }
+  if (order.processes > 0) {
+    auto most = static_cast<rlim_t>(order.processes);
+    const struct rlimit processes{most, most};
+    if (::setrlimit(RLIMIT_NPROC, &processes) < 0) return -errno;
   }
   // One byte: no core file, and, unlike zero, no core handler of the host either.
   const struct rlimit core{1, 1};
@@ -374,18 +407,20 @@ int arrange_descriptors(const ChildOrder& order) {
 
 const char* to_string(Stage stage) {
   switch (stage) {
+    case Stage::record:
+      return "wait for the record of the sandbox";
     case Stage::cgroup_v1:
       return "join the v1 cgroups";
     case Stage::cgroup_namespace:
       return "make a cgroup namespace";
-    case Stage::private_mounts:
-      return "make mounts private";
+    case Stage::mounts:
+      return "make a mount namespace";
     case Stage::network:
       return "enter the network namespace";
     case Stage::disk:
       return "make a file system of the size of resourceLimits.disk";
-    case Stage::pivot:
-      return "pivot into the new root";
+    case Stage::root:
+      return "enter the new root";
     case Stage::session_keyring:
       return "take a fresh session keyring";
     case Stage::user_namespace:
@@ -409,28 +444,29 @@ const char* to_string(Stage stage) {
 }
 
 void run_child(const ChildOrder& order) {
-  // Rights held here: the launcher's (root on the host), in fresh mount, pid, ipc and uts namespaces.
+  // Rights held here: the launcher's (root on the host), in fresh pid, ipc and uts namespaces.
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   ::signal(SIGPIPE, SIG_DFL);
   ::setsid();
   ::umask(0);
+  if (order.rootless) must(order, Stage::record, wait_until_recorded(order.go, order.go_writer));
   must(order, Stage::cgroup_v1, join_v1_groups(order));
   must(order, Stage::cgroup_namespace, check_call(::unshare(CLONE_NEWCGROUP)));
-  must(order, Stage::private_mounts,
-       check_call(::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr)));
+  must(order, Stage::mounts, order.nothing >= 0 ? start_from_nothing(order) : start_from_the_host(order));
   must(order, Stage::network, check_call(::setns(order.network_namespace, CLONE_NEWNET)));
-  // Names of the host appear in the sandbox's mount table as they are written here: relative ones tell
-  // nothing.
-  must(order, Stage::private_mounts, check_call(::chdir(order.state_dir)));
   if (order.disk.bytes > 0) must(order, Stage::disk, make_disk(order.disk));
   Builder builder{order};
+  if (order.nothing >= 0) {
+    builder.empty_directory = check_call(::open("/", O_PATH | O_CLOEXEC));
+    must(order, Stage::mounts, builder.empty_directory);
+  }
   for (size_t i = 0; i < order.step_count; ++i) {
     int status = builder.run(order.steps[i]);
     if (status < 0) give_up(order, static_cast<uint32_t>(i), status);
   }
-  must(order, Stage::pivot, pivot(builder.root));
+  must(order, Stage::root, enter(order, builder.root));
   must(order, Stage::descriptors, arrange_descriptors(order));
   must(order, Stage::limits, set_limits(order));
   int keyring = check_call(::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr));
@@ -443,7 +479,7 @@ void run_child(const ChildOrder& order) {
   // From here on: every capability, but only within the sandbox's user namespace, which owns none of the
   // other namespaces.
   must(order, Stage::user_namespace, check_call(::setns(order.user_namespace, CLONE_NEWUSER)));
-  must(order, Stage::identity, become_sandbox_root());
+  must(order, Stage::identity, become_sandbox_root(order));
   must(order, Stage::capabilities, sys::drop_capabilities());
   // From here on: what sandbox root keeps for good.
   must(order, Stage::no_new_privs, check_call(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)));

@@ -15,23 +15,26 @@ namespace osb::launcher {
 // A step with its descriptors opened and its strings ready. Borrows from the Plan.
 struct ReadyStep {
   const Step* step = nullptr;
-  // Detached mounts: the overlay itself when it is mounted already, else one per layer of it; the source of a
-  // bind.
+  // Detached mounts: the overlay or sysfs itself when it is mounted already, else one per layer of the
+  // overlay; the source of a bind.
   const int* sources = nullptr;
   bool mounted = false;
   const char* upper = nullptr;  // overlay: relative to the state directory
   const char* work = nullptr;
 };
 
-// Something of the host shown read-only: a path of the host, and where. Skipped when there is no such place.
+// Something of the host shown read-only: a detached mount, and where. Skipped when there is no such place.
 struct LimitView {
-  const char* source = nullptr;
+  int source = -1;
   const char* target = nullptr;
 };
 
 struct ChildOrder {
   const ReadyStep* steps = nullptr;
   size_t step_count = 0;
+  // A mount namespace with nothing in it, to start from. Without one (-1) the process starts from a copy of
+  // the launcher's, whose mounts it may need while it mounts overlays itself.
+  int nothing = -1;
   const char* state_dir = nullptr;
   DiskOrder disk;
   const LimitView* views = nullptr;  // for show_limits
@@ -51,7 +54,13 @@ struct ChildOrder {
   int execd = -1;
   int api_listener = -1;
   int control_listener = -1;
-  int report = -1;  // closes at exec: end of file without bytes means that execd runs
+  // Of a service without root. The process waits for a byte on `go` and ends when there is none: it must be
+  // on record before it lives.
+  bool rootless = false;
+  int go = -1;
+  int go_writer = -1;     // its other end, closed first
+  int64_t processes = 0;  // of each of its users; 0: no limit
+  int report = -1;        // closes at exec: end of file without bytes means that execd runs
 };
 
 // What arrives on the report pipe when a step failed.
@@ -61,12 +70,13 @@ struct ChildFailure {
 };
 inline constexpr uint32_t kFixedStage = 0x10000;
 enum class Stage : uint32_t {
+  record,
   cgroup_v1,
   cgroup_namespace,
-  private_mounts,
+  mounts,
   network,
   disk,
-  pivot,
+  root,
   session_keyring,
   user_namespace,
   identity,

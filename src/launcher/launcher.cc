@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "launcher/bytes.h"
 #include "launcher/protocol.h"
+#include "launcher/rootless.h"
 #include "launcher/sandboxes.h"
 #include "launcher/server_process.h"
 #include "launcher/state_dir.h"
@@ -493,6 +494,14 @@ Result<void> reserve_low_descriptors(Settings& settings) {
   return {};
 }
 
+Result<sys::CgroupTree> open_cgroups(const Settings& settings) {
+  auto layout = TRY(sys::CgroupLayout::detect());
+  if (auto favoured = sys::favour_group_changes(layout); !favoured) {
+    log::warn("creates will be slower", {{"reason", favoured.error().message}});
+  }
+  return sys::CgroupTree::open(std::move(layout), cgroup_name(settings.state_dir));
+}
+
 Result<int> open_and_run(Settings& settings) {
   TRY(reserve_low_descriptors(settings));
   struct rlimit files{};
@@ -502,11 +511,8 @@ Result<int> open_and_run(Settings& settings) {
   ::signal(SIGPIPE, SIG_IGN);
   ::umask(022);
   StateDir state = TRY(StateDir::open(settings));
-  auto layout = TRY(sys::CgroupLayout::detect());
-  if (auto favoured = sys::favour_group_changes(layout); !favoured) {
-    log::warn("creates will be slower", {{"reason", favoured.error().message}});
-  }
-  auto cgroups = TRY(sys::CgroupTree::open(std::move(layout), cgroup_name(settings.state_dir)));
+  auto cgroups = TRY(settings.rootless ? rootless_cgroups(settings) : open_cgroups(settings));
+  if (settings.rootless && cgroups.exists()) settings.server.push_back("--cgroups=" + abilities(cgroups));
   Sandboxes sandboxes = TRY(Sandboxes::open(settings, state, std::move(cgroups)));
   int status = Loop(settings, state, sandboxes).run();
   sandboxes.leave();

@@ -16,8 +16,10 @@
 #include "launcher/checks.h"
 #include "launcher/limit_order.h"
 #include "launcher/ready_steps.h"
+#include "launcher/rootless.h"
 #include "sys/namespaces.h"
 #include "sys/process.h"
+#include "sys/user_namespace.h"
 
 extern "C" const unsigned char osb_seccomp_program[];
 extern "C" const unsigned char osb_seccomp_program_end[];
@@ -25,7 +27,10 @@ extern "C" const unsigned char osb_seccomp_program_end[];
 namespace osb::launcher {
 namespace {
 
-constexpr size_t kCachedUserNamespaces = 256;
+// Few, because every descriptor held here is copied to each new process and closed there.
+constexpr size_t kCachedUserNamespaces = 64;
+constexpr size_t kCachedInits = 128;
+constexpr size_t kMostReusable = 64;
 constexpr size_t kRootsAhead = 4;
 // What a sandbox may have in the kernel's memory if its file systems are to be used again: so much at most is
 // thrown away while others wait.
@@ -52,15 +57,24 @@ std::string describe(const ChildFailure& failure, const Plan& plan) {
 Result<Sandboxes> Sandboxes::open(const Settings& settings, StateDir& state, sys::CgroupTree cgroups) {
   auto views = TRY(LimitViews::open(settings.state_dir + "/" + state::kViews));
   Sandboxes sandboxes(settings, state, std::move(cgroups), std::move(views));
-  sandboxes.networks_ = TRY(Networks::open());
-  for (const std::string& id : TRY(state.list())) {
+  sandboxes.networks_ = TRY(Networks::open(settings.rootless ? Networks::Back::no : Networks::Back::yes));
+  if (sandboxes.roots_.available()) {
+    auto nothing = sys::create_empty_mount_namespace(state.path(state::kMount));
+    if (!nothing) log::warn("creates will be slower", {{"reason", nothing.error().message}});
+    if (nothing) sandboxes.nothing_ = std::move(*nothing);
+  }
+  std::vector<std::string> ids = TRY(state.list());
+  for (const std::string& id : ids) {
     if (auto range = state.range_of(id)) sandboxes.mark(*range, true);
   }
-  for (const std::string& id : TRY(sandboxes.cgroups_.list())) {
-    auto init = sandboxes.first_process(id);
+  if (!settings.rootless) ids = TRY(sandboxes.cgroups_.list());
+  for (const std::string& id : ids) {
+    auto init = sandboxes.init_of(id);
     if (!init) continue;
-    if (auto pid = sys::pid_of(init->get())) sandboxes.cpus_.adopt(id, *pid);
-    sandboxes.inits_[id] = std::move(*init);
+    auto pid = sys::pid_of(*init);
+    if (!pid) continue;
+    sandboxes.cpus_.adopt(id, *pid);
+    if (settings.rootless) find_group(sandboxes.cgroups_, id, *pid);
   }
   return sandboxes;
 }
@@ -80,6 +94,7 @@ Result<Fd> Sandboxes::first_process(const std::string& id) const {
 
 // The lowest: its user namespace is the one most likely to be there already.
 Result<uint32_t> Sandboxes::free_range() const {
+  if (settings_->rootless) return 0;
   auto found = std::find(taken_.begin(), taken_.end(), false);
   if (found == taken_.end()) {
     return fail(Code::exhausted,
@@ -93,17 +108,44 @@ void Sandboxes::mark(uint32_t range, bool taken) {
   if (range >= kFirstId && index < kRanges) taken_[index] = taken;
 }
 
+bool Sandboxes::is_taken(uint32_t range) const { return taken_[(range - kFirstId) / kIdsPerSandbox]; }
+
+void Sandboxes::remember(const std::string& id, Fd init) {
+  inits_[id] = std::move(init);
+  if (inits_.size() <= kCachedInits) return;
+  auto other = inits_.begin();
+  inits_.erase(other->first == id ? std::next(other) : other);
+}
+
+// A pidfd of its first process, of which there may be none: Code::not_found.
+Result<int> Sandboxes::init_of(const std::string& id) {
+  auto found = inits_.find(id);
+  if (found != inits_.end()) return found->second.get();
+  TRY(check_id(id));
+  remember(id, TRY(settings_->rootless ? recorded_process(settings_->state_dir, id) : first_process(id)));
+  return inits_[id].get();
+}
+
 Result<int> Sandboxes::user_namespace(uint32_t range) {
+  if (settings_->rootless) {
+    // One for each sandbox: all have the same ids, only this keeps their process counts and keyrings apart.
+    fresh_user_namespace_ = TRY(sys::create_user_namespace(sys::identity_map(sys::mapped_ids())));
+    return fresh_user_namespace_.get();
+  }
   auto found = user_namespaces_.find(range);
   if (found != user_namespaces_.end()) return found->second.get();
-  if (user_namespaces_.size() >= kCachedUserNamespaces)
-    user_namespaces_.erase(std::prev(user_namespaces_.end()));
+  if (user_namespaces_.size() >= kCachedUserNamespaces) {
+    // A sandbox that runs needs its own no more.
+    auto in_use = std::find_if(user_namespaces_.begin(), user_namespaces_.end(),
+                               [&](const auto& entry) { return is_taken(entry.first); });
+    user_namespaces_.erase(in_use != user_namespaces_.end() ? in_use : user_namespaces_.begin());
+  }
   Fd made = TRY(sys::create_user_namespace(range, kIdsPerSandbox));
   return (user_namespaces_[range] = std::move(made)).get();
 }
 
 bool Sandboxes::prepare() {
-  if (auto range = free_range()) (void)user_namespace(*range);
+  if (auto range = free_range(); range && !settings_->rootless) (void)user_namespace(*range);
   return networks_.prepare() || prepare_root();
 }
 
@@ -157,7 +199,8 @@ void Sandboxes::drop_spares() {
 // A directory for a sandbox, and its overlays if they can be mounted ahead of its process. What was made is
 // undone by `undo`.
 Result<Sandboxes::Place> Sandboxes::make_place(const Plan& plan, Cleanup& undo) {
-  bool ahead = roots_.available() && !plan.disk_bytes;
+  // Without root all sandboxes have the same ids: there is no range that could go along.
+  bool ahead = roots_.available() && !plan.disk_bytes && !settings_->rootless;
   Place place;
   if (ahead) place.root = roots_.take(root_key(plan));
   place.range = place.root ? place.root->range : TRY(free_range());
@@ -198,17 +241,20 @@ Result<Sandboxes::Starting> Sandboxes::start(const Plan& plan) {
   Cleanup undo;
   Place place = TRY(make_place(plan, undo));
   uint32_t range = place.range;
-  ReadySteps ready =
-      TRY(ReadySteps::make(plan, place.layers, place.root ? &*place.root : nullptr, *settings_, *state_));
+  Network network = TRY(networks_.take());
+  ReadySteps::Ahead ahead;
+  if (place.root) ahead = {&*place.root, network.sysfs.get()};
+  ReadySteps ready = TRY(ReadySteps::make(plan, place.layers, ahead, *settings_, *state_));
   undo.push([&] { cpus_.release(plan.id); });
-  LimitOrder limited =
-      TRY(LimitOrder::make(plan, range, overlay_names(plan), *state_, cgroups_, views_, cpus_));
-  sys::CgroupHandles cgroup = TRY(cgroups_.create(plan.id, limited.cgroup()));
+  LimitOrder limited = TRY(LimitOrder::make(plan, range, overlay_names(plan), *state_, views_, cpus_));
+  sys::CgroupHandles cgroup =
+      TRY(settings_->rootless ? cgroups_.create(plan.id, enforceable(limited.cgroup(), cgroups_.layout()))
+                              : cgroups_.create(plan.id, limited.cgroup()));
   undo.push([&] { (void)cgroups_.remove(plan.id); });
+  TRY(limited.add_groups(plan, cgroups_));
   Fd api = TRY(state_->listen(plan.id, ".api"));
   Fd control = TRY(state_->listen(plan.id, ".control"));
   int user_namespace = TRY(this->user_namespace(range));
-  Fd network = TRY(networks_.take());
   int pipe[2];
   if (::pipe2(pipe, O_CLOEXEC) < 0) return fail_errno("pipe");
   Fd report_read(pipe[0]), report_write(pipe[1]);
@@ -218,11 +264,12 @@ Result<Sandboxes::Starting> Sandboxes::start(const Plan& plan) {
   ChildOrder order;
   order.steps = ready.data();
   order.step_count = ready.size();
+  if (place.root) order.nothing = nothing_.get();
   order.state_dir = settings_->state_dir.c_str();
   limited.fill(order);
   order.first_id = range;
   order.user_namespace = user_namespace;
-  order.network_namespace = network.get();
+  order.network_namespace = network.space.get();
   order.v1_procs = v1_procs.data();
   order.v1_count = v1_procs.size();
   order.seccomp = osb_seccomp_program;
@@ -231,27 +278,40 @@ Result<Sandboxes::Starting> Sandboxes::start(const Plan& plan) {
   order.api_listener = api.get();
   order.control_listener = control.get();
   order.report = report_write.get();
+  Gate gate;
+  if (settings_->rootless) {
+    gate = TRY(Gate::create());
+    order.rootless = true;
+    order.go = gate.wait.get();
+    order.go_writer = gate.open.get();
+    order.processes = plan.limits.pids.value_or(0);
+  }
 
   int pidfd = -1;
   struct clone_args args{};
-  args.flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_PIDFD | CLONE_INTO_CGROUP;
+  args.flags = CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_PIDFD;
+  if (cgroup.v2_directory.valid()) args.flags |= CLONE_INTO_CGROUP;
   args.pidfd = reinterpret_cast<uint64_t>(&pidfd);
   args.exit_signal = SIGCHLD;
-  args.cgroup = static_cast<uint64_t>(cgroup.v2_directory.get());
+  if (cgroup.v2_directory.valid()) args.cgroup = static_cast<uint64_t>(cgroup.v2_directory.get());
   long pid = ::syscall(SYS_clone3, &args, sizeof args);
   if (pid == 0) run_child(order);
   if (pid < 0) return fail_errno("clone the sandbox");
+  Fd init(pidfd);
+  if (settings_->rootless)
+    TRY(gate.pass(record_process(settings_->state_dir, plan.id, static_cast<pid_t>(pid))));
   undo.release();
 
   Starting starting;
   starting.id = plan.id;
   starting.report = std::move(report_read);
-  starting.pidfd = Fd(pidfd);
+  starting.pidfd = std::move(init);
   starting.started = {pid, sys::process_start_ticks(static_cast<pid_t>(pid)).value_or(0)};
-  inits_[plan.id] = Fd(::fcntl(pidfd, F_DUPFD_CLOEXEC, 0));
+  remember(plan.id, Fd(::fcntl(pidfd, F_DUPFD_CLOEXEC, 0)));
   if (place.root) {
     if (model_.steps.empty() || root_key(model_) != place.root->key) model_ = plan;
     reusable_[plan.id] = {std::move(*place.root), std::move(network)};
+    if (reusable_.size() > kMostReusable) reusable_.erase(reusable_.begin());
   }
   return starting;
 }
@@ -272,17 +332,15 @@ Result<Fd> Sandboxes::finish(Starting& starting, const Plan& plan) {
 Result<Fd> Sandboxes::kill(const std::string& id) {
   TRY(check_id(id));
   Fd init;
-  auto found = inits_.find(id);
-  if (found != inits_.end()) {
-    init = std::move(found->second);
-    inits_.erase(found);
-  }
+  if (init_of(id)) init = std::move(inits_.extract(id).mapped());
   // What is not to be used again is let go while the sandbox still holds it: then its end takes it apart, not
   // this process.
   auto reusable = reusable_.find(id);
   if (reusable != reusable_.end() && (cgroups_.kernel_memory(id).value_or(INT64_MAX) > kMostKernelMemory ||
                                       !is_untouched(id, reusable->second)))
     reusable_.erase(reusable);
+  // Without root there are no groups; with the first process of a pid namespace all others end.
+  if (settings_->rootless && init.valid()) TRY(sys::send_signal(init.get(), SIGKILL));
   TRY(cgroups_.kill(id));
   return init;
 }
@@ -299,7 +357,7 @@ Result<void> Sandboxes::remove(const std::string& id, bool keep_files) {
   if (keep_files) return {};
   if (!reusable.empty() && is_untouched(id, reusable.mapped())) {
     Reusable& used = reusable.mapped();
-    if (used.network.valid()) networks_.give_back(std::move(used.network));
+    if (used.network.space.valid()) networks_.give_back(std::move(used.network));
     TRY(state_->sandbox_to_spare(id, std::to_string(used.root.range)));
     return keep(std::move(used.root));
   }
@@ -310,28 +368,30 @@ Result<void> Sandboxes::remove(const std::string& id, bool keep_files) {
 }
 
 Result<Fd> Sandboxes::adopt(const std::string& id, pid_t pid, uint64_t start_ticks) {
-  auto found = inits_.find(id);
-  if (found == inits_.end()) return fail(Code::not_found, "sandbox " + id + " has no process");
-  auto pids = TRY(cgroups_.processes(id));
+  int init = TRY(init_of(id));
+  std::vector<pid_t> pids;
+  if (settings_->rootless) {
+    pids.push_back(TRY(sys::pid_of(init)));
+  } else {
+    pids = TRY(cgroups_.processes(id));
+  }
   bool in_group = std::find(pids.begin(), pids.end(), pid) != pids.end();
   if (!in_group || TRY(sys::process_start_ticks(pid)) != start_ticks) {
     return fail(Code::not_found, "sandbox " + id + " is not the process that was recorded");
   }
-  int copy = ::fcntl(found->second.get(), F_DUPFD_CLOEXEC, 0);
+  int copy = ::fcntl(init, F_DUPFD_CLOEXEC, 0);
   if (copy < 0) return fail_errno("copy a pidfd");
   return Fd(copy);
 }
 
 Result<std::vector<Fd>> Sandboxes::sockets(const std::string& id, size_t count) {
-  auto found = inits_.find(id);
-  if (found == inits_.end()) return fail(Code::not_found, "sandbox " + id + " has no process");
+  int init = TRY(init_of(id));
   if (count == 0 || count > kMaxDescriptors)
     return fail(Code::permission_denied, "refused: too many sockets at once");
   // Whoever holds them could reach the next sandbox of that network.
-  if (auto reusable = reusable_.find(id); reusable != reusable_.end()) reusable->second.network.reset();
+  if (auto reusable = reusable_.find(id); reusable != reusable_.end()) reusable->second.network = {};
   std::vector<Fd> sockets(count);
-  TRY(sys::sockets_in_network(found->second.get(), networks_.home(), sockets.data(),
-                              static_cast<int>(count)));
+  TRY(sys::sockets_in_network(init, networks_.home(), sockets.data(), static_cast<int>(count)));
   return sockets;
 }
 
@@ -342,7 +402,16 @@ Result<int64_t> Sandboxes::oom_kills(const std::string& id) const {
 
 Result<void> Sandboxes::freeze(const std::string& id, bool frozen) const {
   TRY(check_id(id));
+  if (settings_->rootless && inits_.contains(id) && !cgroups_.open_events(id))
+    return fail(Code::unsupported, "the sandbox was made without a cgroup");
   return cgroups_.freeze(id, frozen);
+}
+
+Result<bool> Sandboxes::is_to_freeze(const std::string& id) const {
+  auto asked = cgroups_.is_to_freeze(id);
+  // Without root it may have been made in another group, or in none; then nobody froze it.
+  if (!asked && settings_->rootless && asked.error().code == Code::not_found) return false;
+  return asked;
 }
 
 Result<std::vector<std::string>> Sandboxes::list(const std::string& after) const {

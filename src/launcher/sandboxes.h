@@ -2,8 +2,8 @@
 
 // The sandboxes of this host, as the launcher sees them: starts them, ends them, finds them again.
 //
-// What is known about a sandbox is in the kernel and on disk (its cgroup, its directory); the table here only
-// caches the pidfd of each sandbox's first process and is rebuilt from the cgroups at start.
+// What is known about a sandbox is in the kernel and on disk (its cgroup, its directory); the tables here are
+// bounded caches of descriptors.
 
 #include <functional>
 #include <map>
@@ -53,7 +53,7 @@ class Sandboxes {
   Result<Fd> open_events(const std::string& id) const { return cgroups_.open_events(id); }
   static Result<bool> frozen(int events) { return sys::CgroupTree::frozen(events); }
   // Whether a freeze was asked for and not taken back, complete or not.
-  Result<bool> is_to_freeze(const std::string& id) const { return cgroups_.is_to_freeze(id); }
+  Result<bool> is_to_freeze(const std::string& id) const;
   Result<std::vector<std::string>> list(const std::string& after) const;
 
   // At the end: takes empty groups of ours away.
@@ -71,7 +71,7 @@ class Sandboxes {
         state_(&state),
         cgroups_(std::move(cgroups)),
         views_(std::move(views)),
-        roots_(state) {}
+        roots_(settings, state) {}
 
   // Where a sandbox will live.
   struct Place {
@@ -82,11 +82,14 @@ class Sandboxes {
   // What a running sandbox uses and may leave as it found it.
   struct Reusable {
     Root root;
-    Fd network;  // none: not for others
+    Network network;  // without a namespace: not for others
   };
 
   Result<uint32_t> free_range() const;
   void mark(uint32_t range, bool taken);
+  bool is_taken(uint32_t range) const;
+  void remember(const std::string& id, Fd init);
+  Result<int> init_of(const std::string& id);
   Result<int> user_namespace(uint32_t range);
   Result<Place> make_place(const Plan& plan, Cleanup& undo);
   Result<void> make_spare(const Plan& plan);
@@ -103,7 +106,9 @@ class Sandboxes {
   Cpus cpus_ = Cpus::of_this_process();
   Networks networks_;
   Roots roots_;
+  Fd nothing_;                       // a mount namespace to start from; see ChildOrder
   Plan model_;                       // the last plan whose root could be made ahead; without steps: none
+  Fd fresh_user_namespace_;          // rootless: of the latest sandbox
   std::map<std::string, Fd> inits_;  // pidfds
   std::vector<bool> taken_ = std::vector<bool>(kRanges);  // id ranges
   std::map<uint32_t, Fd> user_namespaces_;  // by first id; kept for the next sandbox of that range

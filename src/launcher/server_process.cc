@@ -11,6 +11,8 @@
 
 #include <vector>
 
+#include "sys/caps.h"
+
 extern char** environ;
 
 namespace osb::launcher {
@@ -33,6 +35,8 @@ namespace {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != launcher) ::_exit(1);
   }
+  // In a user namespace of our own the server keeps its id, which is root's there, but nothing that root has.
+  if (settings.rootless && sys::drop_all_capabilities() < 0) ::_exit(126);
   // From here on: an ordinary user without capabilities, who cannot get any.
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   int listener = ::fcntl(settings.listener_fd, F_DUPFD_CLOEXEC, 16);

@@ -11,6 +11,8 @@ std::vector<std::string> to_arguments(const Settings& s) {
                                   "--listener-fd=" + std::to_string(s.listener_fd),
                                   "--server-fd=" + std::to_string(s.server_fd),
                                   "--execd-fd=" + std::to_string(s.execd_fd)};
+  if (s.rootless) out.push_back("--rootless=1");
+  if (!s.runtime_dir.empty()) out.push_back("--runtime-dir=" + s.runtime_dir);
   for (const std::string& source : s.sources) out.push_back("--source=" + source);
   for (const std::string& word : s.server) out.push_back("--server-argument=" + word);
   return out;
@@ -40,6 +42,10 @@ Result<Settings> from_arguments(const std::vector<std::string>& arguments) {
       TRY(number(s.server_fd));
     else if (name == "--execd-fd")
       TRY(number(s.execd_fd));
+    else if (name == "--rootless")
+      s.rootless = value == "1";
+    else if (name == "--runtime-dir")
+      s.runtime_dir = value;
     else if (name == "--source")
       s.sources.push_back(value);
     else if (name == "--server-argument")

@@ -26,6 +26,10 @@ struct Settings {
   std::vector<std::string>
       sources;  // directories that may be shown to sandboxes, besides those of the state directory
   std::vector<std::string> server;  // command line of the server
+  // Started by an ordinary user: everything happens in a user namespace that was entered first, whose root is
+  // that user. No idmapped layers, device nodes or groups of the host.
+  bool rootless = false;
+  std::string runtime_dir;  // where sockets go, when somebody keeps such a place for us; may be empty
 
   // Descriptors inherited from the starter.
   int listener_fd = -1;  // where clients connect; every generation of the server gets it

@@ -66,12 +66,17 @@ Result<void> make_dir_among_others(const std::string& path, mode_t mode, gid_t g
 }
 
 // Sockets are for this boot only: they go where the host keeps such things in memory, and a link leads there.
-Result<void> make_run_dir(const std::string& path, const std::string& name, gid_t gid) {
+Result<void> make_run_dir(const std::string& path, const std::string& name, const Settings& settings) {
+  gid_t gid = settings.service_gid;
   struct stat info{};
   bool is_directory = ::lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
-  for (std::string memory : {"/run", "/dev/shm"}) {
+  std::vector<std::string> places = {"/run", "/dev/shm"};
+  if (!settings.runtime_dir.empty()) places.insert(places.begin(), settings.runtime_dir);
+  for (const std::string& memory : places) {
     struct statfs kind{};
-    if (is_directory || ::statfs(memory.c_str(), &kind) < 0 || kind.f_type != TMPFS_MAGIC) continue;
+    bool kept_for_us = memory == settings.runtime_dir;  // whatever it is on
+    if (is_directory || ::statfs(memory.c_str(), &kind) < 0) continue;
+    if (kind.f_type != TMPFS_MAGIC && !kept_for_us) continue;
     std::string target = memory + "/" + name;
     if (!make_dir_among_others(target, kRunMode, gid)) continue;
     if (::unlink(path.c_str()) < 0 && errno != ENOENT) return fail_errno("replace " + path);
@@ -129,7 +134,7 @@ Result<StateDir> StateDir::open(const Settings& settings) {
   TRY(make_dir(dir.path(state::kDisks), 0700, 0, 0));
   TRY(make_dir(dir.path(state::kLowers), 0700, 0, 0));
   TRY(dir.ensure_lowers(kFirstLowers));
-  TRY(make_run_dir(dir.path(state::kRun), cgroup_name(settings.state_dir), gid));
+  TRY(make_run_dir(dir.path(state::kRun), cgroup_name(settings.state_dir), settings));
   TRY(make_dir(dir.path(state::kDatabase), 0700, uid, gid));
   TRY(make_dir(dir.path(state::kCatalog), 0750, 0, gid));
   TRY(check_reachable(dir.path(state::kDatabase), uid, gid));

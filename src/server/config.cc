@@ -27,6 +27,8 @@ class Section {
       wrong(name_, "must be a table", fmt::format("write it as [{}] with its keys below", name_));
   }
 
+  bool has(std::string_view key) const { return find(key) != nullptr; }
+
   void text(std::string_view key, std::string& out) {
     if (const toml::node* node = find(key)) {
       if (auto value = node->value_exact<std::string>()) {
@@ -147,6 +149,7 @@ void require_absolute(Section& in, std::string_view key, std::string_view path) 
 
 void read_native(Section in, NativeSection& out) {
   in.text("state_dir", out.state_dir);
+  out.state_dir_given = in.has("state_dir");
   require_absolute(in, "state_dir", out.state_dir);
   in.text("user", out.user);
   if (out.user.empty())
@@ -256,6 +259,18 @@ bool is_loopback_host(std::string_view host) {
   if (::inet_pton(AF_INET, text.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24) == 127;
   in6_addr v6{};
   return ::inet_pton(AF_INET6, text.c_str(), &v6) == 1 && IN6_IS_ADDR_LOOPBACK(&v6);
+}
+
+Result<std::string> choose_state_dir(const NativeSection& native, bool is_root,
+                                     const Environment& environment) {
+  if (native.state_dir_given || is_root) return native.state_dir;
+  // A relative path there means nothing, says the specification of these variables.
+  if (const char* state = environment("XDG_STATE_HOME"); state != nullptr && *state == '/')
+    return std::string(state) + "/opensandbox";
+  if (const char* home = environment("HOME"); home != nullptr && *home == '/')
+    return std::string(home) + "/.local/state/opensandbox";
+  return fail(Code::invalid_argument,
+              "there is no place for the files of the service; set HOME, or native.state_dir");
 }
 
 Result<void> check_exposure(const Config& config) {

@@ -41,6 +41,7 @@ struct RuntimeSection {
 
 struct NativeSection {
   std::string state_dir = "/var/lib/opensandbox";
+  bool state_dir_given = false;  // by the file; see choose_state_dir()
   std::string user = "opensandbox";
   int64_t pids_limit = 4096;
   std::vector<std::string> host_paths;
@@ -73,6 +74,12 @@ std::string config_path(const std::optional<std::string>& flag, const Environmen
 // configured value.
 Result<Config> load_config(const std::string& path, const Environment& environment);
 Result<Config> parse_config(std::string_view toml, const std::string& source, const Environment& environment);
+
+// Where a service keeps its files: what the file says; else, for an ordinary user,
+// $XDG_STATE_HOME/opensandbox or
+// ~/.local/state/opensandbox.
+Result<std::string> choose_state_dir(const NativeSection& native, bool is_root,
+                                     const Environment& environment);
 
 // Refuses to serve without a key on anything but loopback, unless the environment says that this is wanted.
 Result<void> check_exposure(const Config& config);

@@ -231,7 +231,8 @@ constexpr std::string_view kSkeleton =
 # fallback = ""
 
 [native]
-# Where images, sandboxes and the state database live.
+# Where images, sandboxes and the state database live. A service that an ordinary user starts without this key
+# uses ~/.local/state/opensandbox.
 # state_dir = "/var/lib/opensandbox"
 # The account that the server runs as.
 # user = "opensandbox"

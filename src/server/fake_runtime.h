@@ -92,6 +92,7 @@ class FakeRuntime : public runtime::Runtime {
 
   io::Task<Result<void>> set_paused(std::string id, bool paused) {
     co_await pause_hold.wait();
+    if (cannot_pause) co_return fail(Code::unsupported, "no cgroup");
     if (fail_pause) co_return fail(Code::timeout, "a process does not stop");
     auto found = sandboxes.find(id);
     if (found == sandboxes.end() || found->second->ended.is_set()) co_return fail(Code::not_found, "gone");
@@ -141,6 +142,7 @@ class FakeRuntime : public runtime::Runtime {
   io::Event pause_hold;    // pause and resume wait for it
   bool fail_destroy = false;
   bool fail_pause = false;
+  bool cannot_pause = false;
   int creates = 0, destroys = 0, connects = 0;
 
  private:

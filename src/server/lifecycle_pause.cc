@@ -79,6 +79,7 @@ Task<ApiResult<>> Lifecycle::pause_locked(std::string id) {
     // Its entry process has just ended; the end is about to be stored.
     if (done.error().code == Code::not_found)
       co_return refuse(api::not_running(id, "ending", "its entry process has ended"));
+    if (done.error().code == Code::unsupported) co_return refuse(api::pause_unsupported(done.error()));
     co_return refuse(api::pause_failed(done.error()));
   }
   mark_paused(id);

@@ -461,6 +461,16 @@ TEST_F(LifecycleTest, APauseThatFailsLeavesTheSandboxRunning) {
   EXPECT_EQ(state(id), "Paused/PAUSED");
 }
 
+TEST_F(LifecycleTest, ARuntimeThatCannotPauseSaysSo) {
+  std::string id = create();
+  runtime_.cannot_pause = true;
+  auto refused = loop_.await(lifecycle_->pause(id));
+  EXPECT_EQ(refused.error().status, 400);
+  EXPECT_EQ(refused.error().code, "SANDBOX::UNSUPPORTED");
+  EXPECT_FALSE(refused.error().remedy.empty());
+  EXPECT_EQ(state(id), "Running/RUNNING");
+}
+
 TEST_F(LifecycleTest, APausedSandboxExpiresEndsAndIsDeleted) {
   std::string a = create(), b = create(), c = create();
   for (const auto& id : {a, b, c}) ASSERT_TRUE(loop_.await(lifecycle_->pause(id)));

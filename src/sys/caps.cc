@@ -1,6 +1,7 @@
 #include "sys/caps.h"
 
 #include <linux/capability.h>
+#include <linux/securebits.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -21,12 +22,11 @@ constexpr uint64_t kKept = bit(CAP_CHOWN) | bit(CAP_DAC_OVERRIDE) | bit(CAP_FOWN
                            bit(CAP_KILL) | bit(CAP_SETGID) | bit(CAP_SETUID) | bit(CAP_SETPCAP) |
                            bit(CAP_NET_BIND_SERVICE) | bit(CAP_SYS_CHROOT) | bit(CAP_SETFCAP);
 
-}  // namespace
-
-int drop_capabilities() {
+// Leaves exactly these everywhere.
+int keep_only(uint64_t kept) {
   if (::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0) return -errno;
   for (int cap = 0; cap <= 63; ++cap) {
-    if (kKept & bit(cap)) continue;
+    if (kept & bit(cap)) continue;
     if (::prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0) {
       if (errno == EINVAL) break;  // past the last capability of this kernel
       return -errno;
@@ -35,11 +35,22 @@ int drop_capabilities() {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct data[2]{};
   for (int i = 0; i < 2; ++i) {
-    uint32_t word = static_cast<uint32_t>(kKept >> (32 * i));
+    uint32_t word = static_cast<uint32_t>(kept >> (32 * i));
     data[i] = {word, word, 0};
   }
   if (::syscall(SYS_capset, &header, data) < 0) return -errno;
   return 0;
+}
+
+}  // namespace
+
+int drop_capabilities() { return keep_only(kKept); }
+
+int drop_all_capabilities() {
+  constexpr unsigned long kNeverByRoot =
+      SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE | SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
+  if (::prctl(PR_SET_SECUREBITS, kNeverByRoot, 0, 0, 0) < 0) return -errno;
+  return keep_only(0);
 }
 
 }  // namespace osb::sys

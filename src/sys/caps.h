@@ -8,4 +8,7 @@ namespace osb::sys {
 // Leaves exactly the kept set in bounding, permitted, effective and inheritable; ambient is emptied.
 int drop_capabilities();
 
+// Leaves none, and no way for user 0 to get any by exec.
+int drop_all_capabilities();
+
 }  // namespace osb::sys

@@ -94,6 +94,49 @@ Result<CgroupLayout> CgroupLayout::detect() {
   return parse(mountinfo, controllers);
 }
 
+std::string v2_group(std::string_view text) {
+  for (std::string_view line : split(text, '\n')) {
+    if (line.starts_with("0::/")) return std::string(line.substr(3));
+  }
+  return {};
+}
+
+Result<CgroupLayout> delegated_layout(const std::string& leaf) {
+  std::string mount = TRY(CgroupLayout::detect()).v2;
+  std::string group = v2_group(TRY(read_file("/proc/self/cgroup")));
+  if (mount.empty() || group.empty()) return fail(Code::unsupported, "there is no cgroup version 2 here");
+  if (group.ends_with("/" + leaf)) group.resize(group.size() - leaf.size() - 1);
+  if (group.size() <= 1) return fail(Code::unsupported, "the service is in the root group");
+  CgroupLayout layout;
+  layout.v2 = mount + group;
+  for (const char* file : {"", "/cgroup.procs", "/cgroup.subtree_control"}) {
+    std::string path = layout.v2 + file;
+    if (::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) < 0)
+      return fail(Code::unsupported, "the group " + group + " is not delegated to the service's user");
+  }
+  std::string offered = TRY(read_file(layout.v2 + "/cgroup.controllers"));
+  struct Wanted {
+    const char* name;
+    Controller* controller;
+  };
+  const Wanted wanted[] = {{"cpu", &layout.cpu}, {"memory", &layout.memory}, {"pids", &layout.pids}};
+  auto words = split(trim(offered), ' ');
+  auto is_offered = [&](const Wanted& w) {
+    return std::find(words.begin(), words.end(), w.name) != words.end();
+  };
+  if (std::none_of(std::begin(wanted), std::end(wanted), is_offered)) return layout;
+  std::string own = layout.v2 + "/" + leaf;
+  TRY(make_group(own));
+  TRY(in_context("leave the delegated group", write_file(own + "/cgroup.procs", "0")));
+  for (const Wanted& w : wanted) {
+    if (!is_offered(w)) continue;
+    // Refused while other processes are in the group: then this one stays away, and the tier says so.
+    if (write_file(layout.v2 + "/cgroup.subtree_control", std::string("+") + w.name))
+      *w.controller = {Controller::Version::v2, layout.v2};
+  }
+  return layout;
+}
+
 std::vector<std::string> cgroup2_options(std::string_view mountinfo) {
   std::vector<std::string> options;
   for (std::string_view line : split(mountinfo, '\n')) {
@@ -149,6 +192,9 @@ Result<CgroupTree> CgroupTree::open(CgroupLayout layout, std::string name) {
 }
 
 std::string CgroupTree::path(const std::string& mount, const std::string& id) const {
+  if (!elsewhere_.empty()) {
+    if (auto found = elsewhere_.find(id); found != elsewhere_.end()) return found->second;
+  }
   return mount + "/" + name_ + (id.empty() ? "" : "/" + id);
 }
 
@@ -162,6 +208,7 @@ std::vector<std::string> CgroupTree::v1_mounts() const {
 }
 
 std::vector<std::pair<std::string, std::string>> CgroupTree::views(const std::string& id) const {
+  if (!exists()) return {};
   using Version = Controller::Version;
   bool v1 = layout_.memory.version == Version::v1 || layout_.cpu.version == Version::v1;
   if (!v1) return {{"", path(layout_.v2, id)}};
@@ -184,6 +231,7 @@ Result<std::string> disk_of(dev_t device) {
 }
 
 Result<CgroupHandles> CgroupTree::create(const std::string& id, const CgroupLimits& limits) const {
+  if (!exists()) return CgroupHandles{};
   auto missing = [](const char* what) {
     return fail(Code::unsupported, std::string("no cgroup controller here can limit ") + what);
   };
@@ -260,16 +308,20 @@ Result<CgroupHandles> CgroupTree::create(const std::string& id, const CgroupLimi
 }
 
 Result<void> CgroupTree::kill(const std::string& id) const {
+  if (!exists()) return {};
   auto done = write_file(path(layout_.v2, id) + "/cgroup.kill", "1");
   if (!done && done.error().code == Code::not_found) return {};
   return done;
 }
 
 Result<void> CgroupTree::freeze(const std::string& id, bool frozen) const {
+  if (!exists())
+    return fail(Code::unsupported, "this service has no cgroup in which it could freeze a sandbox");
   return write_file(path(layout_.v2, id) + "/cgroup.freeze", frozen ? "1" : "0");
 }
 
 Result<bool> CgroupTree::is_to_freeze(const std::string& id) const {
+  if (!exists()) return false;
   return trim(TRY(read_file(path(layout_.v2, id) + "/cgroup.freeze"))) == "1";
 }
 
@@ -331,6 +383,7 @@ Result<int64_t> CgroupTree::kernel_memory(const std::string& id) const {
 }
 
 Result<void> CgroupTree::remove(const std::string& id) const {
+  if (!exists()) return {};
   auto remove_group = [](const std::string& group) -> Result<void> {
     if (::rmdir(group.c_str()) == 0 || errno == ENOENT) return {};
     if (errno == EBUSY) return fail(Code::exhausted, "cgroup " + group + " still has processes");
@@ -345,6 +398,7 @@ Result<void> CgroupTree::remove(const std::string& id) const {
 }
 
 void CgroupTree::leave() const {
+  if (!exists()) return;
   for (const std::string& mount : v1_mounts()) ::rmdir(path(mount, "").c_str());
   for (const std::string& mount : {layout_.io.mount, layout_.cpuset, layout_.cpuacct}) {
     if (!mount.empty() && mount != layout_.v2) ::rmdir(path(mount, "").c_str());
@@ -353,6 +407,7 @@ void CgroupTree::leave() const {
 }
 
 Result<std::vector<std::string>> CgroupTree::list() const {
+  if (!exists()) return std::vector<std::string>{};
   std::string root = path(layout_.v2, "");
   DIR* dir = ::opendir(root.c_str());
   if (!dir) return fail_errno("list " + root);

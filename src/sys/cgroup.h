@@ -11,12 +11,14 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/fd.h"
+#include "sys/weakening.h"
 
 namespace osb::sys {
 
@@ -48,6 +50,15 @@ struct CgroupLayout {
   static Result<CgroupLayout> detect();
 };
 
+// The version 2 group of a process, from the text of its /proc/<pid>/cgroup; empty when there is none.
+std::string v2_group(std::string_view text);
+
+// What an ordinary user has of all this: the group of the calling process, when it was delegated to that user
+// (cgroups(7), "Delegation"), as a layout of its own with the controllers that could be turned on there. The
+// process moves into a group `leaf` below, because a group with processes cannot share out controllers.
+// Code::unsupported, and why, when there is none.
+Result<CgroupLayout> delegated_layout(const std::string& leaf);
+
 // Moving a process into a v1 group waits for a grace period of the kernel, many milliseconds on an idle host,
 // unless the kernel is told to favour such changes ("favordynmods" of cgroup2; forks get slightly dearer).
 // Host-wide, until the next boot. Nothing happens where it is set already, unknown (before 6.0), or not
@@ -72,7 +83,13 @@ class CgroupTree {
   // Ensures the parent group `name` in every hierarchy used.
   static Result<CgroupTree> open(CgroupLayout layout, std::string name);
 
+  // No groups at all: nothing is limited, nothing can be frozen or found by them.
+  static CgroupTree none(const Weakening&) { return CgroupTree({}, {}); }
+  bool exists() const { return !layout_.v2.empty(); }
+
   const CgroupLayout& layout() const { return layout_; }
+  // A v2 group that was made below another parent, by a service in another place.
+  void find_elsewhere(const std::string& id, std::string directory) { elsewhere_[id] = std::move(directory); }
   Result<CgroupHandles> create(const std::string& id, const CgroupLimits& limits) const;
   // Ends every process of the group, at once and without a race against forks.
   Result<void> kill(const std::string& id) const;
@@ -104,6 +121,7 @@ class CgroupTree {
 
   CgroupLayout layout_;
   std::string name_;
+  std::map<std::string, std::string> elsewhere_;
 };
 
 }  // namespace osb::sys

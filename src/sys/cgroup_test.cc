@@ -6,6 +6,14 @@
 namespace osb::sys {
 namespace {
 
+TEST(V2Group, IsTheLineWithoutControllers) {
+  EXPECT_EQ(v2_group("12:pids:/a\n0::/user.slice/x.scope\n"), "/user.slice/x.scope");
+  EXPECT_EQ(v2_group("0::/\n"), "/");
+  EXPECT_EQ(v2_group("0::/a::/b\n"), "/a::/b");
+  for (const char* text : {"", "1:name=systemd:/x\n", "0:cpu:/x\n", "0::relative\n", "10::/x\n"})
+    EXPECT_EQ(v2_group(text), "") << text;
+}
+
 using Version = Controller::Version;
 
 TEST(CgroupLayout, HybridHostLimitsThroughV1) {

@@ -33,6 +33,12 @@ struct MountOption {
 // For every overlay of ours: its upper stays what it looks like, a plain diff, and nobody waits for the disk.
 inline constexpr MountOption kPlainOverlay[] = {
     {"volatile", nullptr}, {"redirect_dir", "off"}, {"metacopy", "off"}, {"index", "off"}};
+// The same without root. Attributes of a user lead nowhere: the kernel refuses to follow them ("off" would).
+inline constexpr MountOption kUserOverlay[] = {{"volatile", nullptr},
+                                               {"redirect_dir", "nofollow"},
+                                               {"metacopy", "off"},
+                                               {"index", "off"},
+                                               {"userxattr", nullptr}};
 
 // A detached mount of a new file system instance, or -errno.
 int mount_filesystem(const char* type, const MountOption* options, int count, uint64_t attributes);

@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -17,9 +18,15 @@
 #include <string>
 
 #include "base/cleanup.h"
+#include "sys/mount.h"
+#include "sys/process.h"
+#include "sys/user_namespace.h"
 
 namespace osb::sys {
 namespace {
+
+constexpr int kMostSent = 16;
+constexpr uint32_t kLastGroup = 0x7fff'ffff;
 
 Result<void> bring_up_loopback() {
   Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
@@ -33,9 +40,9 @@ Result<void> bring_up_loopback() {
 
 // The network namespace belongs to the host's user namespace, so sandbox root has no capability over it:
 // without these two it could neither bind port 80 nor send a ping.
-Result<void> open_to_unprivileged() {
+Result<void> open_to_unprivileged(uint32_t last_group) {
   TRY(write_file("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0"));
-  TRY(write_file("/proc/sys/net/ipv4/ping_group_range", "0 2147483647"));
+  TRY(write_file("/proc/sys/net/ipv4/ping_group_range", "0 " + std::to_string(last_group)));
   return {};
 }
 
@@ -44,9 +51,64 @@ void return_home(int home) {
   if (::setns(home, CLONE_NEWNET) < 0) std::abort();
 }
 
+// A number and, when it is 0, descriptors.
+bool send_descriptors(int socket, int32_t error, const Fd* descriptors, int count) {
+  struct iovec part{&error, sizeof error};
+  alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMostSent)]{};
+  struct msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  if (count > kMostSent) return false;
+  if (count > 0) {
+    message.msg_control = control;
+    message.msg_controllen = CMSG_SPACE(sizeof(int) * static_cast<size_t>(count));
+    struct cmsghdr* head = CMSG_FIRSTHDR(&message);
+    head->cmsg_level = SOL_SOCKET;
+    head->cmsg_type = SCM_RIGHTS;
+    head->cmsg_len = CMSG_LEN(sizeof(int) * static_cast<size_t>(count));
+    for (int i = 0; i < count; ++i) {
+      int fd = descriptors[i].get();
+      std::memcpy(CMSG_DATA(head) + sizeof(int) * static_cast<size_t>(i), &fd, sizeof fd);
+    }
+  }
+  return ::sendmsg(socket, &message, MSG_NOSIGNAL) >= 0;
+}
+
+// 0 when all have arrived, else an errno.
+int32_t receive_descriptors(int socket, Fd* descriptors, int count) {
+  int32_t error = EIO;
+  struct iovec part{&error, sizeof error};
+  alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMostSent)]{};
+  struct msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof control;
+  ssize_t n = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+  if (n < 0) return errno;
+  if (n != sizeof error) return EIO;
+  int arrived = 0;
+  for (auto* head = CMSG_FIRSTHDR(&message); head; head = CMSG_NXTHDR(&message, head)) {
+    if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) continue;
+    size_t bytes = head->cmsg_len - CMSG_LEN(0);
+    for (size_t at = 0; at + sizeof(int) <= bytes; at += sizeof(int)) {
+      int fd = -1;
+      std::memcpy(&fd, CMSG_DATA(head) + at, sizeof fd);
+      Fd owned(fd);
+      if (arrived < count) descriptors[arrived++] = std::move(owned);
+    }
+  }
+  if (error == 0 && arrived != count) return EIO;
+  return error;
+}
+
 }  // namespace
 
 Result<Fd> create_user_namespace(uint32_t base, uint32_t count) {
+  return create_user_namespace("0 " + std::to_string(base) + " " + std::to_string(count));
+}
+
+Result<Fd> create_user_namespace(const std::string& map) {
   int pidfd = -1;
   struct clone_args args{};
   args.flags = CLONE_NEWUSER | CLONE_PIDFD;
@@ -66,11 +128,11 @@ Result<Fd> create_user_namespace(uint32_t base, uint32_t count) {
   Fd child(pidfd);
   Cleanup end;
   end.push([&] {
-    ::kill(static_cast<pid_t>(pid), SIGKILL);
+    // Either will do; nothing here may wait for a child that was not told to end.
+    if (::kill(static_cast<pid_t>(pid), SIGKILL) < 0) (void)send_signal(child.get(), SIGKILL);
     ::waitpid(static_cast<pid_t>(pid), nullptr, __WALL);
   });
   std::string proc = "/proc/" + std::to_string(pid);
-  std::string map = "0 " + std::to_string(base) + " " + std::to_string(count);
   TRY(write_file(proc + "/uid_map", map));
   TRY(write_file(proc + "/gid_map", map));
   return open_at(AT_FDCWD, proc + "/ns/user", O_RDONLY);
@@ -78,13 +140,79 @@ Result<Fd> create_user_namespace(uint32_t base, uint32_t count) {
 
 Result<Fd> own_network_namespace() { return open_at(AT_FDCWD, "/proc/self/ns/net", O_RDONLY); }
 
+// What `make` does in a child of ours, and the descriptors it sends back.
+template <class Make>
+Result<void> made_by_child(const char* what, Fd* made, int count, Make make) {
+  int pair[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) return fail_errno("socketpair");
+  Fd ours(pair[0]), theirs(pair[1]);
+  struct clone_args args{};  // no exit signal: reaped here, and nobody else's business
+  long pid = ::syscall(SYS_clone3, &args, sizeof args);
+  if (pid < 0) return fail_errno("clone");
+  if (pid == 0) {
+    ours.reset();
+    int32_t error = make(made);
+    (void)send_descriptors(theirs.get(), error, made, error == 0 ? count : 0);
+    ::_exit(0);
+  }
+  theirs.reset();
+  int32_t error = receive_descriptors(ours.get(), made, count);
+  ::waitpid(static_cast<pid_t>(pid), nullptr, __WALL);
+  if (error != 0) return fail_errno(what, error);
+  return {};
+}
+
 Result<Fd> create_network_namespace(int home) {
+  if (home < 0) {
+    Fd made;
+    TRY(made_by_child("make a network namespace", &made, 1, [](Fd* into) -> int32_t {
+      if (::unshare(CLONE_NEWNET) < 0) return errno;
+      if (auto up = bring_up_loopback(); !up) return up.error().sys_errno;
+      if (auto open = open_to_unprivileged(mapped_ids() - 1); !open) return open.error().sys_errno;
+      auto own = own_network_namespace();
+      if (!own) return own.error().sys_errno;
+      *into = std::move(*own);
+      return 0;
+    }));
+    return made;
+  }
   if (::unshare(CLONE_NEWNET) < 0) return fail_errno("unshare the network namespace");
   Cleanup back;
   back.push([&] { return_home(home); });
   TRY(bring_up_loopback());
-  TRY(open_to_unprivileged());
+  TRY(open_to_unprivileged(kLastGroup));
   return own_network_namespace();
+}
+
+Result<Fd> sysfs_of_network(int network, int home) {
+  if (::setns(network, CLONE_NEWNET) < 0) return fail_errno("enter a network namespace");
+  Cleanup back;
+  back.push([&] { return_home(home); });
+  int mount = mount_filesystem("sysfs", nullptr, 0,
+                               MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+  if (mount < 0) return fail_errno("mount sysfs", -mount);
+  return Fd(mount);
+}
+
+Result<Fd> create_empty_mount_namespace(const std::string& place) {
+  auto make = [&](Fd* into) -> int32_t {
+    if (::unshare(CLONE_NEWNS) < 0) return errno;
+    if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) < 0) return errno;
+    auto own = open_at(AT_FDCWD, "/proc/self/ns/mnt", O_RDONLY);
+    if (!own) return own.error().sys_errno;
+    const MountOption options[] = {{"mode", "0555"}, {"size", "4096"}, {"nr_inodes", "2"}};
+    int root = mount_filesystem("tmpfs", options, 3,
+                                MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+    if (root < 0) return -root;
+    if (int status = attach_mount(root, AT_FDCWD, place.c_str()); status < 0) return -status;
+    if (::fchdir(root) < 0 || ::syscall(SYS_pivot_root, ".", ".") < 0) return errno;
+    if (::umount2(".", MNT_DETACH) < 0) return errno;
+    *into = std::move(*own);
+    return 0;
+  };
+  Fd made;
+  TRY(made_by_child("make an empty mount namespace", &made, 1, make));
+  return made;
 }
 
 Result<std::string> network_counters(int network, int home) {
@@ -102,6 +230,16 @@ Result<std::string> network_counters(int network, int home) {
 }
 
 Result<void> sockets_in_network(int pidfd, int home, Fd* sockets, int count) {
+  if (home < 0) {
+    return made_by_child("sockets in a network namespace", sockets, count, [&](Fd* into) -> int32_t {
+      if (::setns(pidfd, CLONE_NEWNET) < 0) return errno;
+      for (int i = 0; i < count; ++i) {
+        into[i] = Fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+        if (!into[i].valid()) return errno;
+      }
+      return 0;
+    });
+  }
   if (::setns(pidfd, CLONE_NEWNET) < 0) return fail_errno("enter the sandbox's network namespace");
   Cleanup back;
   back.push([&] { return_home(home); });

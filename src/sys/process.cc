@@ -13,6 +13,12 @@ Result<Fd> open_pidfd(pid_t pid) {
   return Fd(static_cast<int>(fd));
 }
 
+Result<void> send_signal(int pidfd, int signal) {
+  if (::syscall(SYS_pidfd_send_signal, pidfd, signal, nullptr, 0) < 0 && errno != ESRCH)
+    return fail_errno("signal a process");
+  return {};
+}
+
 Result<pid_t> pid_of(int pidfd) {
   std::string text = TRY(read_file("/proc/self/fdinfo/" + std::to_string(pidfd)));
   for (std::string_view line : split(text, '\n')) {

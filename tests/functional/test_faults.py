@@ -68,13 +68,10 @@ def create_with_fault(service, api, number, error):
     return bool(said)
 
 
-@pytest.mark.parametrize("error", [errno.ENOMEM, errno.EIO], ids=lambda e: errno.errorcode[e])
-def test_every_call_of_a_create(new_service, request, error):
-    service = new_service()
+def fail_every_call(service, error, stride):
     api = Api(service)
     api.delete(api.create()["id"])
     before = leaks.snapshot(service)
-    stride = 1 if request.config.getoption("--long") else STRIDE
     start = 1 if error == errno.ENOMEM else 1 + stride // 2
     for number in range(start, MOST, stride):
         if not create_with_fault(service, api, number, error):
@@ -85,3 +82,12 @@ def test_every_call_of_a_create(new_service, request, error):
         pytest.fail(f"{MOST} calls, and no create has passed")
     assert number > 100, "that few calls make no sandbox"
     leaks.assert_nothing_leaked(service, before)
+
+
+@pytest.mark.parametrize("error", [errno.ENOMEM, errno.EIO], ids=lambda e: errno.errorcode[e])
+def test_every_call_of_a_create(new_service, request, error):
+    fail_every_call(new_service(), error, 1 if request.config.getoption("--long") else STRIDE)
+
+
+def test_every_call_of_a_create_without_root(new_rootless, request):
+    fail_every_call(new_rootless(), errno.ENOMEM, 1 if request.config.getoption("--long") else STRIDE)

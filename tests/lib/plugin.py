@@ -12,6 +12,7 @@ from . import leaks
 from .api import Api
 from .interpreter import NAME as INTERPRETER
 from .interpreter import image_root
+from .rootless import RootlessService, require_user_namespaces
 from .service import ALIVE, Service
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -20,6 +21,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 def pytest_addoption(parser):
     parser.addoption("--bin", default=None, help="directory of the executables under test")
     parser.addoption("--long", action="store_true", help="also run the long variants")
+    parser.addoption("--rootless", action="store_true", help="let an ordinary user start every service; tests of what that lacks fail")
 
 
 def pytest_configure(config):
@@ -104,8 +106,12 @@ def interpreter_api(interpreter_service):
     return Api(interpreter_service)
 
 
+def service_class(request):
+    return RootlessService if request.config.getoption("--rootless") else Service
+
+
 def shared_service(request, bin_dir, **options):
-    made = Service(bin_dir, **options)
+    made = service_class(request)(bin_dir, **options)
     request.addfinalizer(made.destroy)  # also when the start fails; the report of that still finds the log
     made.start()
     warm_up(made)
@@ -113,12 +119,31 @@ def shared_service(request, bin_dir, **options):
 
 
 @pytest.fixture
-def new_service(bin_dir):
+def new_service(bin_dir, request):
     """Makes services of the test's own: new_service(native={...}) starts one."""
     made = []
 
     def make(start=True, **options):
-        service = Service(bin_dir, **options)
+        service = service_class(request)(bin_dir, **options)
+        made.append(service)
+        if start:
+            service.start()
+            warm_up(service)
+        return service
+
+    yield make
+    for service in made:
+        service.destroy()
+
+
+@pytest.fixture
+def new_rootless(bin_dir):
+    """The same for services that an ordinary user starts."""
+    require_user_namespaces()
+    made = []
+
+    def make(start=True, **options):
+        service = RootlessService(bin_dir, **options)
         made.append(service)
         if start:
             service.start()

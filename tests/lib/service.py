@@ -59,10 +59,14 @@ class Service:
         }
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(
-                [self.bin_dir / "opensandbox-server", "--config", self.config_path],
+                self.command(),
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, cwd=self.directory,
             )  # fmt: skip
         self.scope.launcher = self.process
+
+    def command(self):
+        """What starts the service; the process keeps its pid through every exec on the way."""
+        return [self.bin_dir / "opensandbox-server", "--config", self.config_path]
 
     def start(self, timeout=15):
         self.spawn()

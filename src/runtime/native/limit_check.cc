@@ -6,11 +6,15 @@
 
 namespace osb::runtime {
 
-std::string limit_obstacle(const Limits& limits, const sys::CgroupLayout& cgroups) {
+std::string limit_obstacle(const Limits& limits, const sys::CgroupLayout& cgroups, bool rootless) {
   using Version = sys::Controller::Version;
   auto refuse = [](const char* key, const std::string& why) {
     return std::string("resourceLimits.") + key + ": " + why;
   };
+  constexpr char kRootless[] = "a service without root cannot enforce it; start the service as root";
+  if (rootless && limits.io_read_bytes) return refuse("io-read", kRootless);
+  if (rootless && limits.io_write_bytes) return refuse("io-write", kRootless);
+  if (rootless && limits.disk_bytes) return refuse("disk", kRootless);
   if (limits.io_read_bytes && cgroups.io.version == Version::none)
     return refuse("io-read", "this host has no cgroup controller for it");
   if (limits.io_write_bytes && cgroups.io.version != Version::v2) {

@@ -10,6 +10,6 @@
 namespace osb::runtime {
 
 // Empty when it can; else the limit and the reason.
-std::string limit_obstacle(const Limits& limits, const sys::CgroupLayout& cgroups);
+std::string limit_obstacle(const Limits& limits, const sys::CgroupLayout& cgroups, bool rootless);
 
 }  // namespace osb::runtime

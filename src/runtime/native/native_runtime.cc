@@ -11,6 +11,7 @@
 #include "runtime/native/isolation.h"
 #include "runtime/native/limit_check.h"
 #include "runtime/native/plan.h"
+#include "runtime/native/rootless.h"
 #include "sys/process.h"
 
 namespace osb::runtime {
@@ -79,12 +80,17 @@ std::string NativeRuntime::socket_path(const std::string& id, const char* suffix
   return settings_.images.state_dir + "/run/" + id + suffix;
 }
 
-Isolation NativeRuntime::isolation() const { return native_isolation(settings_.cgroups); }
+Isolation NativeRuntime::isolation() const {
+  return settings_.rootless ? rootless_isolation(RootlessFacts::read(settings_.rootless_abilities))
+                            : native_isolation(settings_.cgroups);
+}
 
 std::expected<void, CreateFailure> NativeRuntime::check(const SandboxSpec& spec) const {
   using Kind = CreateFailure::Kind;
   if (auto image = images_.find(spec.image); !image) return no_image(std::move(image).error());
-  auto limitable = [](const sys::Controller& c) { return c.version != sys::Controller::Version::none; };
+  auto limitable = [this](const sys::Controller& c) {
+    return settings_.rootless || c.version != sys::Controller::Version::none;
+  };
   auto refuse = [](const char* what) {
     return failed(Kind::bad_limit, Error{Code::unsupported, 0,
                                          std::string("resourceLimits.") + what +
@@ -93,7 +99,7 @@ std::expected<void, CreateFailure> NativeRuntime::check(const SandboxSpec& spec)
   if (spec.limits.cpu_millis && !limitable(settings_.cgroups.cpu)) return refuse("cpu");
   if (spec.limits.memory_bytes && !limitable(settings_.cgroups.memory)) return refuse("memory");
   if (spec.limits.pids && !limitable(settings_.cgroups.pids)) return refuse("pids");
-  if (auto why = limit_obstacle(spec.limits, settings_.cgroups); !why.empty())
+  if (auto why = limit_obstacle(spec.limits, settings_.cgroups, settings_.rootless); !why.empty())
     return failed(Kind::bad_limit, Error{Code::unsupported, 0, std::move(why)});
   return {};
 }
@@ -101,7 +107,8 @@ std::expected<void, CreateFailure> NativeRuntime::check(const SandboxSpec& spec)
 Task<Result<std::pair<NativeRuntime::SandboxPtr, std::string>>> NativeRuntime::start_processes(
     const SandboxSpec& spec, ImageRoot image) {
   Limits limits = spec.limits;
-  bool can_limit_pids = settings_.cgroups.pids.version != sys::Controller::Version::none;
+  bool can_limit_pids =
+      settings_.rootless || settings_.cgroups.pids.version != sys::Controller::Version::none;
   if (!limits.pids && can_limit_pids) limits.pids = settings_.pids_limit;
   auto answer =
       CO_TRY(co_await launcher_.call(Verb::start, launcher::encode(make_plan(spec, image, limits))));

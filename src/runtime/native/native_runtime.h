@@ -17,8 +17,10 @@ namespace osb::runtime {
 
 struct NativeSettings {
   ImageSettings images;
-  int64_t pids_limit = 4096;  // for sandboxes that do not ask
-  sys::CgroupLayout cgroups;  // what this host can limit
+  int64_t pids_limit = 4096;            // for sandboxes that do not ask
+  sys::CgroupLayout cgroups;            // what this host can limit
+  bool rootless = false;                // see rootless.h: what is not limited is named, not refused
+  std::string rootless_abilities = {};  // of its cgroups; see launcher/rootless.h
 };
 
 class NativeRuntime : public Runtime {

@@ -5,9 +5,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cstdlib>
+
 #include "base/log.h"
 #include "image/store.h"
 #include "launcher/settings.h"
+#include "runtime/native/rootless.h"
 #include "sys/memfd.h"
 
 extern char** environ;
@@ -35,16 +38,20 @@ Result<void> drop_lost_images(const launcher::Settings& settings) {
 }
 
 Result<void> exec_launcher(ServiceOptions options) {
-  if (::geteuid() != 0) {
-    return fail(Code::permission_denied,
-                "the native runtime needs root to make namespaces and cgroups; start it with sudo or as a "
-                "system service");
-  }
   launcher::Settings settings;
   settings.state_dir = options.images.state_dir;
-  ServiceAccount account = service_account(options.user);
-  settings.service_uid = account.uid;
-  settings.service_gid = account.gid;
+  if (::geteuid() == 0) {
+    TRY(check_not_rootless(settings.state_dir));
+    ServiceAccount account = service_account(options.user);
+    settings.service_uid = account.uid;
+    settings.service_gid = account.gid;
+  } else {
+    settings.rootless = true;
+    if (const char* runtime = ::getenv("XDG_RUNTIME_DIR"); runtime && *runtime == '/')
+      settings.runtime_dir = runtime;
+    TRY(enter_rootless(settings.state_dir));
+    options.server.push_back("--rootless");
+  }
   options.images.host_version = TRY(write_host_image(options.images.state_dir));
   TRY(drop_lost_images(settings));
   settings.sources = Images(options.images).sources();

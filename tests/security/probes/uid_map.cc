@@ -1,6 +1,7 @@
 #include <sys/stat.h>
 
 #include <cstdio>
+#include <vector>
 
 #include "tools.h"
 
@@ -9,20 +10,45 @@ namespace {
 
 constexpr unsigned long kLowestForeignId = 65536;  // below live the host's own users
 
-// Root in here must be nobody out there.
-void read_map(Attempts& a, const char* path) {
+struct Line {
+  unsigned long inside = 0, outside = 0, count = 0;
+};
+
+std::vector<Line> lines_of(const char* path) {
   const std::string text = read_file(path).value_or("");
+  std::vector<Line> lines;
   for (size_t at = 0; at < text.size();) {
     const size_t end = std::min(text.find('\n', at), text.size());
-    unsigned long inside = 0, outside = 0, count = 0;
-    if (std::sscanf(text.substr(at, end - at).c_str(), "%lu %lu %lu", &inside, &outside, &count) == 3) {
-      if (outside < kLowestForeignId)
-        a.got(std::string(path) + " maps id " + std::to_string(inside) + " to the host's id " +
-              std::to_string(outside));
-      else
-        a.stopped("ids map to " + std::to_string(outside) + " and up on the host");
-    }
+    Line line;
+    if (std::sscanf(text.substr(at, end - at).c_str(), "%lu %lu %lu", &line.inside, &line.outside,
+                    &line.count) == 3)
+      lines.push_back(line);
     at = end + 1;
+  }
+  return lines;
+}
+
+// The numbers of a map are those of the namespace above, which need not be the host's. When they claim to map
+// the host's root, what belongs to it (/sys does) has to look like that; if it does not, they are not the
+// host's.
+bool counts_from_host(const std::vector<Line>& lines, unsigned long owner_of_sys) {
+  for (const Line& line : lines) {
+    if (line.outside == 0 && line.count > 0) return line.inside == owner_of_sys;
+  }
+  return true;
+}
+
+// Root in here must be nobody out there.
+void read_map(Attempts& a, const char* path, unsigned long owner_of_sys) {
+  const std::vector<Line> lines = lines_of(path);
+  if (!counts_from_host(lines, owner_of_sys))
+    return a.stopped("ids are those of a user namespace between here and the host, without the host's root");
+  for (const Line& line : lines) {
+    if (line.outside < kLowestForeignId)
+      a.got(std::string(path) + " maps id " + std::to_string(line.inside) + " to the host's id " +
+            std::to_string(line.outside));
+    else
+      a.stopped("ids map to " + std::to_string(line.outside) + " and up on the host");
   }
 }
 
@@ -42,8 +68,10 @@ void become_unmapped(Attempts& a) {
 }
 
 void run(Attempts& a, Args) {
-  read_map(a, "/proc/self/uid_map");
-  read_map(a, "/proc/self/gid_map");
+  struct stat sys{};
+  if (::stat("/sys", &sys) < 0) sys = {};
+  read_map(a, "/proc/self/uid_map", sys.st_uid);
+  read_map(a, "/proc/self/gid_map", sys.st_gid);
   for (const char* path : {"/proc/self/uid_map", "/proc/1/uid_map", "/proc/self/gid_map"})
     rewrite_map(a, path, "0 0 1\n");
   become_unmapped(a);
