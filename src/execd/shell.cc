@@ -266,6 +266,7 @@ void Shell::on_exit(ExitStatus status) {
 void Shell::kill_since(const Moment& since) {
   if (exit_) return;
   std::set<pid_t> victims = started_since(Processes::now(), pid_, since);
+  victims.erase(keeper_);  // just born, it may still be a child of one of them
   ::kill(pid_, SIGKILL);
   // Whatever they fork meanwhile is found in the next round, by its parent or by the group it was born into.
   for (int round = 0; round < 4; ++round) {
@@ -275,7 +276,7 @@ void Shell::kill_since(const Moment& since) {
     for (const auto& [pid, stat] : processes.list) {
       bool orphan = stat.group == pid_ && stat.parent == ::getpid() && pid != pid_ &&
                     since.before_start_of(pid, stat, processes.seen);
-      bool known = victims.contains(pid);
+      bool known = victims.contains(pid) || pid == keeper_;
       if (!known && stat.state != 'Z' && (victims.contains(stat.parent) || orphan)) more.insert(pid);
     }
     if (more.empty()) return;

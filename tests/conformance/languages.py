@@ -24,7 +24,7 @@ class Language:
     writes_bytes: str  # 61 00 ff fe 62 0a to standard output
     floods: str  # 100,000 lines of 99 times x
     fails: str  # prints "before" and fails in the second line of a function
-    failure: tuple  # its name, its value, what the traceback shows
+    failure: tuple  # its name, its value, what the traceback shows; {n} is the number of the cell
     misspelt: str
     refusal: str  # the name of the error of that
     spins: str
@@ -87,7 +87,7 @@ JAVASCRIPT = Language(
     writes_bytes="process.stdout.write(Buffer.from([97, 0, 255, 254, 98, 10])); undefined",
     floods="for (let i = 0; i < 100_000; i++) console.log('x'.repeat(99))",
     fails="console.log('before')\nfunction f() {\n  throw new RangeError('gone')\n}\nf()",
-    failure=("RangeError", "gone", "cell_1.js:3"),
+    failure=("RangeError", "gone", "cell_{n}.js:3"),
     misspelt="let let = 1 +",
     refusal="SyntaxError",
     spins="require('fs').writeFileSync('{flag}', '')\nwhile (true) {}",
@@ -116,7 +116,7 @@ TYPESCRIPT = Language(
     writes_bytes="process.stdout.write(Buffer.from([97, 0, 255, 254, 98, 10] as number[])); undefined",
     floods="const line: string = 'x'.repeat(99)\nfor (let i: number = 0; i < 100_000; i++) console.log(line)",
     fails="interface Gone {\n  a: string\n}\nconsole.log('before')\nfunction f(): never {\n  throw new RangeError('gone')\n}\nf()",
-    failure=("RangeError", "gone", "cell_1.ts:6"),
+    failure=("RangeError", "gone", "cell_{n}.ts:6"),
     misspelt="const n: = 1",
     refusal="SyntaxError",
     spins="const forever: boolean = true\nrequire('fs').writeFileSync('{flag}', '')\nwhile (forever) {}",
@@ -173,7 +173,7 @@ GO = Language(
     writes_bytes="var data = []byte{97, 0, 255, 254, 98, 10}\n_, _ = os.Stdout.Write(data)",
     floods='line := strings.Repeat("x", 99)\nfor i := 0; i < 100_000; i++ { fmt.Println(line) }',
     fails='func f() {\n\tpanic("gone")\n}\nfmt.Println("before")\nf()',
-    failure=("panic", "gone", "cell_1.go:2"),
+    failure=("panic", "gone", "cell_{n}.go:2"),
     misspelt="n := )",
     refusal="CompileError",
     spins='os.WriteFile("{flag}", nil, 0o644)\nfor {\n}',

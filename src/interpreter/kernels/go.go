@@ -595,7 +595,7 @@ func (k *kernel) build(sources map[string]string) *failure {
 	}
 	sort.Strings(names)
 	cmd := exec.Command("go", append([]string{"build", "-trimpath", "-ldflags=-s -w", "-o", filepath.Join(k.dir, "cell")}, names...)...)
-	cmd.Env = append(os.Environ(), "GOTOOLCHAIN=local")
+	cmd.Env = append(os.Environ(), "GOTOOLCHAIN=local", "GOTMPDIR="+k.dir) // what an interrupted build leaves goes with the rest
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	err := k.execute(cmd, nil)
@@ -604,6 +604,9 @@ func (k *kernel) build(sources map[string]string) *failure {
 	}
 	if err == nil {
 		return nil
+	}
+	if strings.Contains(err.Error(), "signal: interrupt") { // it may hear of that before this process does
+		return was_interrupted()
 	}
 	return compile_error(said.String(), err, k.dir)
 }

@@ -14,6 +14,7 @@ const Module = require('module');
 const kSource = '/proc/self/fd/4';
 const kLanguage = process.argv[2] === 'typescript' ? 'typescript' : 'javascript';
 const kMaxFrame = 64 * 1024 * 1024;
+const kIdleMs = 200;
 const {exit, cwd} = process;
 
 // ---- Frames -----------------------------------------------------------------------------------------------------------------
@@ -553,6 +554,7 @@ function next() {
   const run = {id, number: count, displays: []};
   current = run;
   if (meant === id) return fail(run, interrupted());
+  if (!watcher) watch_over_loop();
   evaluate(run, String(code)).catch((error) => fail(run, error));
 }
 
@@ -601,63 +603,83 @@ function interrupt() {
   if (meant === current.id) fail(current, interrupted());  // else the signal was for one that is over
 }
 
-// A loop blocks the thread that would notice the signal. A second one hears it as well, and when the first does not, stops what that
-// does through the inspector. V8's own way, `breakOnSigint`, does not reach what goes on after an await, and where it begins and ends
-// a signal kills the process. Both threads have handles of their own: whatever a cell does with process.on('SIGINT'), they hear it.
-const heard = new Int32Array(new SharedArrayBuffer(16));
-const kHeard = 0;    // how many signals the loop has noticed
-const kStopped = 1;  // it did not, and what ran was stopped
-const kInCell = 2;   // it is code of the cell that runs, which may be stopped: the kernel's own would be left in disorder
-const kSignal = 3;   // a signal came
+// A loop blocks the thread that would notice the signal. A second one hears it as well; when the cell still runs a moment later and
+// nobody has read the frame that says so, it stops the cell through the inspector. V8's own way, `breakOnSigint`, does not reach what
+// goes on after an await, and where it begins and ends a signal kills the process. Both threads have handles of their own: whatever
+// a cell does with process.on('SIGINT'), they hear it. The second is started with the first cell, which does not wait for it: once
+// there, it looks whether it has missed something.
+const shared = new Int32Array(new SharedArrayBuffer(20));
+const kRun = 0;      // the number of the cell whose code runs, which may be stopped; the kernel's own code would be left in disorder
+const kSignal = 1;   // a signal came
+const kStopped = 2;  // what ran was stopped
+const kReading = 3;  // the second thread reads what the first does not
+const kMeant = 4;    // the number of the last cell that was interrupted while it ran
 
 // Enters code of the cell. Whatever came while that could not be stopped counts now.
 function enter_cell(run) {
-  Atomics.store(heard, kInCell, 1);
-  if (Atomics.exchange(heard, kSignal, 0) === 0) return;
-  Atomics.store(heard, kInCell, 0);
-  take_what_is_there();
-  if (meant === run.id) throw interrupted();
-  Atomics.store(heard, kInCell, 1);
+  for (;;) {
+    if (meant === run.id) throw interrupted();
+    Atomics.store(shared, kRun, run.number);
+    if (Atomics.exchange(shared, kSignal, 0) === 0) return;
+    leave_cell();
+    take_what_is_there();
+  }
 }
-const leave_cell = () => Atomics.store(heard, kInCell, 0);
 
-function watch_over_loop(ready) {
+function leave_cell() {
+  Atomics.store(shared, kRun, 0);
+  Atomics.notify(shared, kRun);
+  while (Atomics.load(shared, kReading) === 1) Atomics.wait(shared, kReading, 1, 10);
+}
+
+const hear_signal = `const {internalBinding} = require('internal/test/binding');
+  const {Signal} = internalBinding('signal_wrap');
+  const signal = new Signal();
+  signal.onsignal = told;
+  signal.start(2);
+  signal.unref();`;
+
+let watcher;
+function watch_over_loop() {
   const {Worker} = require('worker_threads');
-  const hear = `const {internalBinding} = require('internal/test/binding');
-    const {Signal} = internalBinding('signal_wrap');
-    const signal = new Signal();
-    signal.onsignal = told;
-    signal.start(2);`;
-  const watcher = new Worker(`
+  watcher = new Worker(`
+    const fs = require('fs');
     const {Session} = require('inspector');
-    const {parentPort, workerData: heard} = require('worker_threads');
+    const {parentPort, workerData: shared} = require('worker_threads');
     const session = new Session();
     session.connectToMainThread();
-    let signals = 0;
-    function told() {
-      signals += 1;
-      Atomics.store(heard, ${kSignal}, 1);
-      for (let seen; (seen = Atomics.load(heard, ${kHeard})) < signals;) {
-        if (Atomics.wait(heard, ${kHeard}, seen, 50) === 'timed-out') break;
+    const bytes = Buffer.alloc(4096);
+    // While a cell runs, all that can come is an interrupt of it.
+    function read(run) {
+      Atomics.store(shared, ${kReading}, 1);
+      try {
+        return Atomics.load(shared, ${kRun}) === run ? fs.readSync(3, bytes) : 0;
+      } catch {
+        return 0;
+      } finally {
+        Atomics.store(shared, ${kReading}, 0);
+        Atomics.notify(shared, ${kReading});
       }
-      if (Atomics.load(heard, ${kHeard}) >= signals || Atomics.load(heard, ${kInCell}) === 0) return;
-      Atomics.store(heard, ${kStopped}, 1);
+    }
+    function told() {
+      Atomics.store(shared, ${kSignal}, 1);
+      const run = Atomics.load(shared, ${kRun});
+      if (run === 0 || Atomics.wait(shared, ${kRun}, run, 50) !== 'timed-out') return;
+      const size = read(run);
+      if (size === 0 && Atomics.load(shared, ${kMeant}) !== run) return;
+      parentPort.postMessage(bytes.subarray(0, size));
+      Atomics.store(shared, ${kStopped}, 1);
       session.post('Runtime.terminateExecution');
     }
-    ${hear}
-    parentPort.postMessage('ready');`, {eval: true, workerData: heard});
+    ${hear_signal}
+    told();
+    parentPort.on('message', () => {});  // to stay`, {eval: true, workerData: shared});
   watcher.unref();
-  watcher.on('message', ready);
-  watcher.on('error', (error) => {
-    write_all(2, `${error.message}\n`);
-    exit(1);
+  watcher.on('message', (bytes) => {
+    take(Buffer.from(bytes));
+    if (current && meant === current.id) fail(current, interrupted());  // what is stopped may end without a word
   });
-  const told = () => {
-    Atomics.add(heard, kHeard, 1);
-    Atomics.notify(heard, kHeard);
-    interrupt();
-  };
-  new Function('require', 'told', hear + 'signal.unref(); return signal;')(require, told);
+  watcher.on('error', () => {});  // interrupts then wait for the loop
 }
 
 function start() {
@@ -675,7 +697,7 @@ function start() {
 
   const stray = (error) => {
     leave_cell();
-    if (error === null && Atomics.exchange(heard, kStopped, 0) === 1) error = interrupted();  // how a stopped loop looks from here
+    if (error === null && Atomics.exchange(shared, kStopped, 0) === 1) error = interrupted();  // how a stopped loop looks from here
     if (current) fail(current, error);
     else write_all(2, `${describe(error).traceback.join('\n')}\n`);
   };
@@ -685,11 +707,14 @@ function start() {
   handle = (frame) => {
     if (frame.op === 'shown') answered = true;
     if (frame.op === 'interrupt') meant = frame.id;
+    if (current && meant === current.id) Atomics.store(shared, kMeant, current.number);
     if (frame.op !== 'run') return;
     waiting.push(frame);
   };
-  watch_over_loop(() => send({op: 'ready', language: kLanguage, version: process.versions.node}));
+  new Function('require', 'told', hear_signal)(require, interrupt);
   read_frames();
+  send({op: 'ready', language: kLanguage, version: process.versions.node});
+  setTimeout(() => watcher ?? watch_over_loop(), kIdleMs).unref();  // of a spare nobody waits for it
 }
 
 start();
