@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 #include "base/ids.h"
@@ -101,6 +102,17 @@ Result<void> check_reachable(const std::string& path, uid_t uid, gid_t gid) {
                                            "native.state_dir to another place");
 }
 
+// A launcher that was killed may have left a child for a moment that had not yet closed what it inherited.
+bool lock_soon(int file) {
+  constexpr auto kPatience = std::chrono::seconds(1);
+  auto give_up = std::chrono::steady_clock::now() + kPatience;
+  while (::flock(file, LOCK_EX | LOCK_NB) < 0) {
+    if (std::chrono::steady_clock::now() >= give_up) return false;
+    ::usleep(5000);
+  }
+  return true;
+}
+
 std::vector<std::string> names_in(int dir) {
   std::vector<std::string> names;
   int copy = ::openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -122,7 +134,7 @@ Result<StateDir> StateDir::open(const Settings& settings) {
   gid_t gid = settings.service_gid;
   TRY(make_dir(settings.state_dir, 0711, 0, 0));
   dir.lock_ = TRY(open_at(AT_FDCWD, dir.path("lock"), O_RDWR | O_CREAT, 0600));
-  if (::flock(dir.lock_.get(), LOCK_EX | LOCK_NB) < 0) {
+  if (!lock_soon(dir.lock_.get())) {
     return fail(Code::already_exists,
                 "another service uses " + settings.state_dir + "; stop it, or set native.state_dir");
   }
