@@ -24,6 +24,9 @@
 //   download PORT PATH BYTES     -> us
 //   upload ID PATH BYTES         -> us
 //   receive FILE BYTES           -> us: the bare loop that an upload is compared with
+//   stock BYTES                  -> us: sees to so much free memory that the machine has at hand
+//   (MemoryStock);
+//                                0 gives it up
 
 #include <errno.h>
 #include <signal.h>
@@ -91,6 +94,7 @@ class CoProcess {
     if (verb == "receive" && words.size() == 3) {
       return taken(receive_and_write(words[1], bytes(words[2]), problem_));
     }
+    if (verb == "stock" && words.size() == 2) return taken(stock_.renew(bytes(words[1]), problem_));
     problem_ = "unknown command " + verb;
     return "";
   }
@@ -230,6 +234,7 @@ class CoProcess {
     return number(mark - start) + "\t" + number(created - start) + "\t" + removed;
   }
 
+  MemoryStock stock_;
   Service service_;
   int fd_ = -1;
   std::string problem_;

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -15,6 +16,7 @@
 #include <algorithm>
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "http.h"
 
@@ -268,6 +270,32 @@ std::optional<double> receive_and_write(const std::string& file, uint64_t bytes,
   if (fine && status == 0) return took;
   problem = "the bare loop failed";
   return std::nullopt;
+}
+
+std::optional<double> MemoryStock::renew(uint64_t bytes, std::string& problem) {
+  constexpr uint64_t kPage = 4096, kBlock = 512 * 1024;
+  double start = now_us();
+  release();
+  if (bytes == 0) return now_us() - start;
+  void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (at == MAP_FAILED) {
+    problem = why("mmap");
+    return std::nullopt;
+  }
+  at_ = at;
+  bytes_ = bytes;
+  // Of a huge page nothing is freed until all of it is.
+  ::madvise(at, bytes, MADV_NOHUGEPAGE);
+  char* memory = static_cast<char*>(at);
+  for (uint64_t i = 0; i < bytes; i += kPage) static_cast<volatile char*>(memory)[i] = 1;
+  for (uint64_t i = 0; i + kBlock <= bytes; i += kBlock) {
+    ::madvise(memory + i + kPage, kBlock - kPage, MADV_DONTNEED);
+  }
+  return now_us() - start;
+}
+
+void MemoryStock::release() {
+  if (at_ != nullptr) ::munmap(std::exchange(at_, nullptr), bytes_);
 }
 
 }  // namespace load

@@ -41,4 +41,19 @@ std::optional<double> upload(int port, const std::string& path, const std::strin
 // them.
 std::optional<double> receive_and_write(const std::string& file, uint64_t bytes, std::string& problem);
 
+// Memory that is surely the machine's own. A virtual machine may give free memory back to its host, in blocks
+// of 2 MiB and more; to get it again takes several times as long as to fill it. This takes so much memory,
+// writes to it and frees it but for a page in every 512 KiB, so that whoever allocates next finds it and the
+// host does not get it. Holds these pages until it is destroyed.
+class MemoryStock {
+ public:
+  ~MemoryStock() { release(); }
+  std::optional<double> renew(uint64_t bytes, std::string& problem);  // microseconds
+  void release();
+
+ private:
+  void* at_ = nullptr;
+  uint64_t bytes_ = 0;
+};
+
 }  // namespace load

@@ -35,5 +35,14 @@ TEST(BareLoop, MovesEveryByte) {
   EXPECT_FALSE(receive_and_write("/nonexistent/file", 3'000'000, problem));
 }
 
+TEST(MemoryStock, SaysWhenThereIsNotSoMuch) {
+  std::string problem;
+  MemoryStock stock;
+  EXPECT_TRUE(stock.renew(3'000'000, problem)) << problem;
+  EXPECT_TRUE(stock.renew(5'000'000, problem)) << problem;
+  EXPECT_FALSE(stock.renew(uint64_t{1} << 60, problem));
+  EXPECT_NE(problem, "");
+}
+
 }  // namespace
 }  // namespace load

@@ -10,6 +10,7 @@
 #include "execd/file_routes.h"
 #include "execd/http_date.h"
 #include "execd/line_range.h"
+#include "execd/page_pipe.h"
 #include "execd/paths.h"
 #include "execd/piece.h"
 
@@ -17,6 +18,7 @@ namespace osb::execd {
 namespace {
 
 constexpr size_t kPiece = 256 * 1024;
+constexpr uint64_t kSmall = 256 * 1024;
 
 struct OpenFile {
   Fd fd;
@@ -71,29 +73,56 @@ bool changed_since(const OpenFile& file, std::string_view date) {
   return !parsed || file.info.st_mtim.tv_sec > *parsed;
 }
 
-io::Task<> send_bytes(Workers& workers, Opened file, http::ResponseWriter& response, uint64_t at,
+// A part of a file between its two moments: read by a worker, sent by the loop.
+Result<void> read_part(const OpenFile& file, uint64_t offset, size_t size, Piece& piece) {
+  piece.size = TRY(read_into(file, offset, piece.data.get(), size));
+  return {};
+}
+Result<void> read_part(const OpenFile& file, uint64_t offset, size_t size, PagePipe& pipe) {
+  return pipe.fill(file.fd.get(), offset, size);
+}
+io::Task<Result<void>> send_part(http::ResponseWriter& response, Piece& piece) {
+  return response.write(piece.view());
+}
+io::Task<Result<void>> send_part(http::ResponseWriter& response, PagePipe& pipe) {
+  return response.write_pipe(pipe.reader(), pipe.size);
+}
+
+template <class Part>
+io::Task<> send_parts(Workers& workers, Opened file, http::ResponseWriter& response, uint64_t at,
                       uint64_t end) {
-  auto read_at = [&workers, file, end](uint64_t offset, Piece into) {
-    size_t size = static_cast<size_t>(std::min<uint64_t>(Piece::kCapacity, end - offset));
+  auto read_at = [&workers, file, end](uint64_t offset, Part into) {
+    size_t size = static_cast<size_t>(std::min<uint64_t>(Part::kCapacity, end - offset));
     return workers.begin(std::nullopt,
-                         [file, offset, size, into = std::move(into)]() mutable -> Result<Piece> {
-                           into.size = TRY(read_into(*file, offset, into.data.get(), size));
+                         [file, offset, size, into = std::move(into)]() mutable -> Result<Part> {
+                           TRY(read_part(*file, offset, size, into));
                            return std::move(into);
                          });
   };
-  // One piece is read while the other is on its way.
-  Piece spare;
-  auto reading = read_at(at, Piece());
+  // One part is read while the other is on its way.
+  Part spare;
+  bool first = true;
+  auto reading = read_at(at, Part());
   while (at < end) {
-    auto piece = co_await reading.wait();
+    auto part = co_await reading.wait();
+    if (!part && part.error().code == Code::unsupported && std::exchange(first, false))
+      co_return co_await send_parts<Piece>(workers, file, response, at, end);
     // The file has become shorter than was promised: a cut answer says so.
-    if (!piece || piece->size == 0) co_return response.abort();
-    at += piece->size;
+    if (!part || part->size == 0) co_return response.abort();
+    first = false;
+    at += part->size;
     if (at < end) reading = read_at(at, std::move(spare));
-    if (!co_await response.write(piece->view())) co_return;
-    spare = std::move(*piece);
+    if (!co_await send_part(response, *part)) co_return;
+    spare = std::move(*part);
   }
   co_await response.finish();
+}
+
+// Of a small file the head of the answer and the content go out together, which a pipe could not do.
+io::Task<> send_bytes(Workers& workers, Opened file, http::ResponseWriter& response, uint64_t at,
+                      uint64_t end) {
+  return end - at > kSmall ? send_parts<PagePipe>(workers, std::move(file), response, at, end)
+                           : send_parts<Piece>(workers, std::move(file), response, at, end);
 }
 
 // Files of the kernel have no size but content.

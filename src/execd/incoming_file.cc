@@ -11,6 +11,14 @@
 #include "execd/paths.h"
 
 namespace osb::execd {
+namespace {
+
+// The kernel takes memory for the page cache in pieces as large as the write. For writes of 1 MiB these come
+// out of the largest free blocks, and just those a virtual machine may have given back to its host: 2 GB took
+// 3.7 to 4.3 s of CPU then, and 1.1 to 1.3 s in pieces of this size, of which there are usually enough.
+constexpr size_t kWrite = 64 * 1024;
+
+}  // namespace
 
 Result<IncomingFile> IncomingFile::create(const std::string& path) {
   TRY(make_directories(std::string(parent_path(path))));
@@ -53,7 +61,11 @@ IncomingFile::~IncomingFile() {
 }
 
 Result<void> IncomingFile::write(std::string_view bytes) {
-  return in_context(destination_, write_all(fd_.get(), bytes));
+  while (!bytes.empty()) {
+    TRY(in_context(destination_, write_all(fd_.get(), bytes.substr(0, kWrite))));
+    bytes.remove_prefix(std::min(bytes.size(), kWrite));
+  }
+  return {};
 }
 
 Result<void> IncomingFile::commit(const Permission& permission) {

@@ -68,6 +68,7 @@ io::Task<PersistentShell::Outcome> PersistentShell::execute(std::string code, st
   Moment since = Moment::now();
   auto answer = shell_->run(code);
   if (!answer->changed.is_set()) co_await io::race(answer->changed.wait(), stop.wait());
+  if (!answer->status && !answer->shell_ended) co_await shell_->wait_for_state_before(*answer);
   if (!answer->status && !answer->shell_ended) {
     shell_->kill_since(since);
     co_await answer->changed.wait();

@@ -117,6 +117,7 @@ std::expected<std::shared_ptr<Shell>, SpawnError> Shell::start(Core& core, const
 
 std::shared_ptr<Shell::Request> Shell::run(std::string_view code) {
   auto request = std::make_shared<Request>(core_.executor);
+  request->behind = keepers_asked_;
   send('R', code, request);
   // Together with the command, so that no time passes between its end and the copy.
   make_keeper();
@@ -253,6 +254,7 @@ void Shell::kill_keeper() {
 void Shell::on_exit(ExitStatus status) {
   read_available();  // what it said last counts
   exit_ = status;
+  keeper_changed_.set();
   auto pending = std::move(pending_);
   pending_.clear();
   for (auto& request : pending) {
@@ -287,16 +289,23 @@ void Shell::kill_all() {
   if (!exit_) ::kill(-pid_, SIGKILL);
 }
 
-// Returns when the youngest keeper that was made has reported itself, or ought to have.
-io::Task<> Shell::wait_for_keeper() {
-  while (keeper_number_ < keepers_made_) {
+// Returns when this keeper or a younger one has reported itself.
+io::Task<> Shell::wait_for_keeper(uint64_t number) {
+  while (keeper_number_ < number) {
     keeper_changed_.reset();
     co_await keeper_changed_.wait();
+    if (exit_ && keepers_made_ < number) co_return;  // it will never be made
   }
 }
 
+// A command that is stopped at once may be ahead of the copy of what the command before it left.
+io::Task<> Shell::wait_for_state_before(const Request& request) {
+  if (exit_) co_return;
+  co_await io::race(wait_for_keeper(request.behind), io::sleep_running(kKeeperDeadline));
+}
+
 io::Task<std::optional<std::string>> Shell::recover() {
-  co_await io::race(wait_for_keeper(), io::sleep_running(kKeeperDeadline));
+  co_await io::race(wait_for_keeper(keepers_made_), io::sleep_running(kKeeperDeadline));
   // One line would do, but an older keeper that is being killed may still take one of them on its way.
   if (keeper_ <= 0 || ::write(wake_.get(), kWake.data(), kWake.size()) < 0) co_return std::nullopt;
   co_await io::race(recovered_.wait(), io::sleep_running(kRecoverDeadline));

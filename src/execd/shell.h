@@ -34,6 +34,7 @@ class Shell : public std::enable_shared_from_this<Shell> {
     bool shell_ended = false;
     io::Event changed;    // status or shell_ended
     uint64_t keeper = 0;  // the number of the keeper it makes, if it does
+    uint64_t behind = 0;  // the number of the keeper that was asked for before it
   };
   // Executes the client's code; a new keeper is made right after it.
   std::shared_ptr<Request> run(std::string_view code);
@@ -45,6 +46,8 @@ class Shell : public std::enable_shared_from_this<Shell> {
   bool alive() const { return !exit_; }
   pid_t pid() const { return pid_; }
   std::optional<ExitStatus> exit() const { return exit_; }
+  // Returns when the state from before this request is safe, or cannot be made so.
+  io::Task<> wait_for_state_before(const Request& request);
   // Kills the shell and what it started since then; earlier background jobs live on.
   void kill_since(const Moment& since);
   // Kills the shell, its whole group and the keeper.
@@ -62,7 +65,7 @@ class Shell : public std::enable_shared_from_this<Shell> {
   void on_answers(std::string_view bytes);
   void on_line(std::string_view line);
   void on_exit(ExitStatus status);
-  io::Task<> wait_for_keeper();
+  io::Task<> wait_for_keeper(uint64_t number);
   void on_keeper(pid_t pid, uint64_t number);
   void kill_keeper();
 

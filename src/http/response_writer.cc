@@ -99,16 +99,19 @@ Result<void> StreamWriter::check_open() const {
               state_ == State::idle ? "the answer has not been started" : "the answer has ended");
 }
 
+Result<void> StreamWriter::count(size_t size) {
+  if (size > left_) {
+    abort();
+    return fail(Code::internal, "the body is longer than was declared");
+  }
+  left_ -= size;
+  return {};
+}
+
 Task<Result<void>> StreamWriter::write(std::string_view bytes) {
   CO_TRY(check_open());
   bool chunked = framing_.kind == BodyFraming::Kind::chunked && !mute_ && !bytes.empty();
-  if (framing_.kind == BodyFraming::Kind::length && !mute_) {
-    if (bytes.size() > left_) {
-      abort();
-      co_return fail(Code::internal, "the body is longer than was declared");
-    }
-    left_ -= bytes.size();
-  }
+  if (framing_.kind == BodyFraming::Kind::length && !mute_) CO_TRY(count(bytes.size()));
   std::array<std::string_view, 4> pieces;
   if (head_pending_) pieces[0] = head_;
   head_pending_ = false;
@@ -126,6 +129,25 @@ Task<Result<void>> StreamWriter::write(std::string_view bytes) {
   }
   if (*sent != size || wire_.must_yield()) CO_TRY(co_await finish_write(pieces, *sent));
   co_return Result<void>{};
+}
+
+Task<Result<void>> StreamWriter::write_pipe(int pipe, size_t size) {
+  CO_TRY(check_open());
+  if (framing_.kind != BodyFraming::Kind::length || mute_)
+    co_return fail(Code::wrong_state, "only a body with a declared length comes from a pipe");
+  CO_TRY(count(size));
+  if (head_pending_) CO_TRY(co_await write(""));
+  if (size == 0) co_return Result<void>{};
+  auto sent = wire_.splice_now(pipe, size);
+  if (sent && *sent == size && !wire_.must_yield()) co_return Result<void>{};
+  Result<void> rest;
+  if (sent) {
+    rest = co_await wire_.splice_rest(pipe, size - *sent);
+  } else {
+    rest = std::unexpected(std::move(sent.error()));
+  }
+  if (!rest) state_ = State::aborted;
+  co_return rest;
 }
 
 Task<Result<void>> StreamWriter::finish() {

@@ -26,6 +26,7 @@ class StreamWriter final : public ResponseWriter {
   Task<Result<void>> send(int status, Headers headers, std::string body) override;
   Task<Result<void>> start(int status, Headers headers, std::optional<uint64_t> length) override;
   Task<Result<void>> write(std::string_view bytes) override;
+  Task<Result<void>> write_pipe(int pipe, size_t size) override;
   Task<Result<void>> finish() override;
   bool started() const override { return state_ != State::idle; }
   void abort() override;
@@ -47,6 +48,7 @@ class StreamWriter final : public ResponseWriter {
 
   Result<void> open(int status, const Headers& headers, std::optional<uint64_t> length);
   Result<void> check_open() const;
+  Result<void> count(size_t size);
   Task<Result<void>> finish_write(io::Pieces pieces, size_t sent);
 
   Wire& wire_;

@@ -49,6 +49,9 @@ class ResponseWriter {
   // alone.
   virtual Task<Result<void>> start(int status, Headers headers, std::optional<uint64_t> length) = 0;
   virtual Task<Result<void>> write(std::string_view bytes) = 0;  // one chunk, sent at once
+  // The next `size` bytes of an answer with a declared length, from a pipe that holds them: they are moved,
+  // not copied. With an error some may be left in the pipe.
+  virtual Task<Result<void>> write_pipe(int pipe, size_t size) = 0;
   virtual Task<Result<void>> finish() = 0;
   virtual bool started() const = 0;
   // Gives up on the connection: the client sees a cut stream, never a complete-looking one.

@@ -1,9 +1,12 @@
 #include "http/server.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include "base/strings.h"
 #include "http/test_support.h"
@@ -55,6 +58,28 @@ Task<> handle(Request& request, ResponseWriter& response) {
     std::ignore = co_await response.start(200, {}, 10);
     std::ignore = co_await response.write("01234");
     std::ignore = co_await response.write("56789");
+    std::ignore = co_await response.finish();
+  } else if (path == "/pipe") {
+    // A pipe at a time; more of them than declared with ?more.
+    constexpr size_t kPipes = 40, kSize = 60'000;
+    const std::string content = sample_bytes(kPipes * kSize);
+    size_t count = kPipes + (request.head.query() == "more" ? 1 : 0);
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0) co_return;
+    Fd reader(ends[0]), writer(ends[1]);
+    std::ignore = co_await response.start(200, {}, content.size());
+    for (size_t i = 0; i < count; ++i) {
+      std::ignore = write_all(writer.get(), std::string_view(content).substr(i % kPipes * kSize, kSize));
+      auto written = co_await response.write_pipe(reader.get(), kSize);
+      if (written) continue;
+      g_log += "pipe: " + std::string(to_string(written.error().code)) + "\n";
+      co_return;
+    }
+    std::ignore = co_await response.finish();
+  } else if (path == "/pipe-chunked") {
+    std::ignore = co_await response.start(200, {}, std::nullopt);
+    auto written = co_await response.write_pipe(-1, 3);
+    g_log += written ? "written\n" : "refused\n";
     std::ignore = co_await response.finish();
   } else if (path == "/too-long") {
     std::ignore = co_await response.start(200, {}, 3);
@@ -444,6 +469,45 @@ Task<> vanishing_client(Server& server, io::Executor executor) {
   EXPECT_EQ(g_log, "write: unavailable\n");
 }
 TEST(Server, WriteFailsWhenTheClientIsGone) { with_server(vanishing_client); }
+
+Task<> piped(Server& server, io::Executor executor) {
+  RawPeer peer = dial(server, executor);
+  for (int i = 0; i < 2; ++i) {
+    co_await peer.send(get("/pipe"));
+    EXPECT_EQ((co_await peer.read_answer()).second, sample_bytes(2'400'000));
+  }
+  co_await peer.send(get("/pipe-chunked"));
+  EXPECT_THAT(co_await peer.read_until("0\r\n\r\n"), HasSubstr("200 OK"));
+  EXPECT_EQ(g_log, "refused\n");
+  g_log.clear();
+  RawPeer longer = dial(server, executor);
+  co_await longer.send(get("/pipe?more"));
+  EXPECT_THAT(co_await longer.read_to_end(), ::testing::EndsWith(sample_bytes(2'400'000)));
+  EXPECT_EQ(g_log, "pipe: internal error\n");
+}
+TEST(Server, MovesABodyOutOfAPipe) { with_server(piped); }
+
+Task<> piped_to_nobody(Server& server, io::Executor executor) {
+  {
+    RawPeer peer = dial(server, executor);
+    co_await peer.send(get("/pipe"));
+    std::ignore = co_await peer.read_until("\r\n\r\n");
+  }
+  while (server.connections() > 0) co_await io::yield();
+  EXPECT_EQ(g_log, "pipe: unavailable\n");
+}
+TEST(Server, APipeFailsWhenTheClientIsGone) {
+  ::signal(SIGPIPE, SIG_IGN);
+  with_server(piped_to_nobody);
+}
+
+Task<> slow_pipe_reader(Server& server, io::Executor executor) {
+  RawPeer peer = dial(server, executor);
+  co_await peer.send(get("/pipe"));
+  while (server.connections() > 0) co_await io::sleep_for(1ms);
+  EXPECT_EQ(g_log, "pipe: timeout\n");
+}
+TEST(Server, SlowPipeReaderIsCutAfterAWhile) { with_server(slow_pipe_reader, {.write_timeout = 30ms}); }
 
 Task<> noticed(Server& server, io::Executor executor) {
   {

@@ -74,10 +74,13 @@ Task<Result<size_t>> Wire::fill(size_t capacity, TimePoint deadline) {
   co_return got;
 }
 
+Result<void> Wire::check_writable() const {
+  if (!write_broken_) return {};
+  return std::unexpected(explain(write_expired_, {Code::unavailable, 0, "write: the connection is broken"}));
+}
+
 Result<size_t> Wire::write_now(io::Pieces pieces) {
-  if (write_broken_)
-    return std::unexpected(
-        explain(write_expired_, {Code::unavailable, 0, "write: the connection is broken"}));
+  TRY(check_writable());
   auto sent = io::try_write(socket_, pieces);
   if (!sent) write_broken_ = true;
   ++streak_;
@@ -92,16 +95,36 @@ Task<Result<void>> Wire::write_rest(io::Pieces pieces, size_t sent) {
     co_await io::yield();
     co_return Result<void>{};
   }
+  co_return co_await limit_write(io::write_all(socket_, pieces, sent));
+}
+
+Result<size_t> Wire::splice_now(int pipe, size_t size) {
+  TRY(check_writable());
+  auto sent = io::try_splice(pipe, socket_, size);
+  if (!sent) write_broken_ = true;
+  ++streak_;
+  return sent;
+}
+
+Task<Result<void>> Wire::splice_rest(int pipe, size_t size) {
+  streak_ = 0;
+  if (size == 0) {
+    co_await io::yield();
+    co_return Result<void>{};
+  }
+  co_return co_await limit_write(io::splice_all(pipe, socket_, size));
+}
+
+Task<Result<void>> Wire::limit_write(Task<Result<void>> write) {
   Result<void> written;
   if (ticks_) {
     write_deadline_ = deadline_after(write_limit_);
-    written = co_await io::write_all(socket_, pieces, sent);
+    written = co_await std::move(write);
     write_deadline_ = TimePoint::max();
   } else if (stopped_) {
-    written =
-        co_await io::with_deadline_for(write_limit_, "write", stopped_, io::write_all(socket_, pieces, sent));
+    written = co_await io::with_deadline_for(write_limit_, "write", stopped_, std::move(write));
   } else {
-    written = co_await io::with_deadline(write_limit_, "write", io::write_all(socket_, pieces, sent));
+    written = co_await io::with_deadline(write_limit_, "write", std::move(write));
   }
   if (written) co_return written;
   write_broken_ = true;

@@ -60,6 +60,9 @@ class Wire {
   // write_now gives what could be sent at once; when that is not all, the caller awaits write_rest.
   Result<size_t> write_now(io::Pieces pieces);
   Task<Result<void>> write_rest(io::Pieces pieces, size_t sent);
+  // The same with bytes that wait in a pipe, which are moved and not copied.
+  Result<size_t> splice_now(int pipe, size_t size);
+  Task<Result<void>> splice_rest(int pipe, size_t size);
   bool must_yield() const { return streak_ >= kMaxStreak; }
   void set_write_limit(io::Duration limit) { write_limit_ = limit; }
   void set_stopped_time(io::StoppedTime stopped) { stopped_ = std::move(stopped); }
@@ -77,6 +80,8 @@ class Wire {
   // Writes that succeed at once never let anyone else run: after this many in a row they do.
   static constexpr int kMaxStreak = 32;
 
+  Task<Result<void>> limit_write(Task<Result<void>> write);
+  Result<void> check_writable() const;
   void cancel();
 
   io::Socket socket_;

@@ -4,6 +4,7 @@
 #include "base/ids.h"
 #include "execd/events.h"
 #include "interpreter/code_events.h"
+#include "io/running_time.h"
 
 namespace osb::interpreter {
 namespace {
@@ -26,14 +27,15 @@ Context::Context(execd::Core& core, std::string language, std::string cwd)
 
 void Context::attach(std::shared_ptr<Kernel> kernel) {
   kernel_ = std::move(kernel);
-  start_limit_.expires_after(kStartLimit);
-  start_limit_.async_wait([weak = weak_from_this()](const boost::system::error_code& error) {
+  // Its time does not run while the sandbox is paused.
+  auto expire = [weak = weak_from_this()](const boost::system::error_code& error) {
     auto self = weak.lock();
     if (error || !self || self->ready_ || self->ended_) return;
     auto stuck = self->kernel_;
     self->on_end("the kernel was not ready within " + std::to_string(kStartLimit.count()) + " s");
     stuck->destroy();
-  });
+  };
+  io::async_wait_running(start_limit_, kStartLimit, std::move(expire));
   kernel_->listen(weak_from_this());
 }
 

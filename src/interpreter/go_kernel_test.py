@@ -1,7 +1,9 @@
 """The Go kernel alone."""
 
 import os
+import select
 import tempfile
+import time
 import unittest
 
 from kernel_case import Kernel, KernelTest, main
@@ -74,6 +76,7 @@ class Go(KernelTest):
         self.value('const kept = "state"')
         self.interrupted('fmt.Println("begun")\nfor {\n}')
         self.interrupted('fmt.Println("begun")\ntime.Sleep(time.Minute)')
+        self.interrupted_early("for {\n}")
         self.assertEqual(self.value("kept"), '"state"')
 
     def test_counts(self):
@@ -86,9 +89,28 @@ class Leaving(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             kernel = Kernel("go", env={**os.environ, "TMPDIR": folder})
             self.assertEqual(kernel.run("1").text, "1")
-            self.assertTrue(os.listdir(folder))
             self.assertEqual(kernel.leave(), 0)
             self.assertEqual(os.listdir(folder), [])
+
+    def test_nothing_is_left_of_a_kernel_that_is_killed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            kernel = Kernel("go", env={**os.environ, "TMPDIR": folder})
+            cell = kernel.start("fmt.Println(os.Getpid())\nfor {\n}")
+            kernel.wait_output(cell, b"\n")
+            running = os.pidfd_open(int(cell.stdout))
+            deadline = time.monotonic() + 10
+            while os.listdir(folder) and time.monotonic() < deadline:  # removed as soon as the cell has been started
+                time.sleep(0.01)
+            kernel.process.kill()
+            self.assertTrue(select.select([running], [], [], 10)[0], "the cell goes on without its kernel")
+            os.close(running)
+            self.assertEqual(os.listdir(folder), [])
+            kernel.close()
+
+    def test_places_in_errors(self):
+        kernel = Kernel("go")
+        self.assertEqual(kernel.run("undefinedThing").error["traceback"], ["cell_1.go:1:1: undefined: undefinedThing"])
+        kernel.leave()
 
 
 if __name__ == "__main__":

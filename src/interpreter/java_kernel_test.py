@@ -67,6 +67,7 @@ class Java(KernelTest):
         self.interrupted('System.out.println("begun"); while (true) {}')
         self.interrupted('System.out.println("begun"); Thread.sleep(60_000);')
         self.interrupted('System.out.println("begun"); try { while (true) {} } finally { System.out.println("finally"); }')
+        self.interrupted_early("while (true) {}")
         self.kernel.interrupt()  # between runs it means nothing; the next one it may hit
         self.kernel.run("1")
         self.assertEqual(self.value("kept"), '"state"')

@@ -2,6 +2,7 @@
 
 import shutil
 import sys
+import time
 import unittest
 
 import kernel_driver
@@ -73,6 +74,16 @@ class KernelTest(unittest.TestCase):
         run = Run(self.kernel.finish(cell))
         self.assertIsNotNone(run.error, run)
         self.assertEqual(run.error["ename"], "KeyboardInterrupt", run)
+
+
+    def interrupted_early(self, code):
+        """Whenever after the cell was sent: before the kernel has it, while it is made ready, when it runs."""
+        for delay in (0, 0, 0, 0.0003, 0.001, 0.003, 0.01, 0.03):
+            cell = self.kernel.start(code)
+            time.sleep(delay)
+            self.kernel.interrupt()
+            run = Run(self.kernel.finish(cell))
+            self.assertEqual(run.error and run.error["ename"], "KeyboardInterrupt", (delay, run))
 
 
 def main(program):

@@ -107,6 +107,7 @@ class Kernel:
             if frame["op"] == "done":
                 cell.done = frame
             else:
+                frame["written"] = cell.stdout  # before the frame
                 cell.frames.append(frame)
         return cell
 
@@ -122,6 +123,8 @@ class Kernel:
                 if len(self.buffer) >= 4 + size:
                     frame, self.buffer = json.loads(self.buffer[4 : 4 + size]), self.buffer[4 + size :]
                     self.drain(cell)
+                    if frame.get("wait"):
+                        self.send({"op": "shown"})
                     return frame
             self.pump(deadline, cell)
 
@@ -150,6 +153,7 @@ class Kernel:
             self.buffer += data
 
     def interrupt(self):
+        self.send({"op": "interrupt", "id": f"r{self.number}"})
         os.killpg(self.process.pid, signal.SIGINT)
 
     def close(self):

@@ -63,6 +63,8 @@ Result<KernelMessage> parse_message(std::string_view text) {
       message.id = text_of(given);
     } else if (key == "count" || key == "pid") {
       (key == "pid" ? message.pid : message.count) = given.is_int64() ? given.as_int64() : 0;
+    } else if (key == "wait") {
+      message.wait = given.is_bool() && given.as_bool();
     } else if (key == "data") {
       decode_data(given, message);
     } else if (key == "ename") {
@@ -83,6 +85,12 @@ std::string encode_run(std::string_view id, std::string_view code) {
   json::append_minimal_string(out, id);
   out += ",\"code\":";
   json::append_minimal_string(out, code);
+  return out + "}";
+}
+
+std::string encode_interrupt(std::string_view id) {
+  std::string out = "{\"op\":\"interrupt\",\"id\":";
+  json::append_minimal_string(out, id);
   return out + "}";
 }
 

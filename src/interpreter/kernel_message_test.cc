@@ -31,6 +31,12 @@ TEST(KernelMessage, DecodesAnError) {
   EXPECT_EQ(message->traceback, (std::vector<std::string>{"a", "b"}));
 }
 
+TEST(KernelMessage, KnowsWhoWaits) {
+  EXPECT_TRUE(parse_message(R"({"op":"display","wait":true})")->wait);
+  EXPECT_FALSE(parse_message(R"({"op":"display","wait":"yes"})")->wait);
+  EXPECT_FALSE(parse_message(R"({"op":"display"})")->wait);
+}
+
 TEST(KernelMessage, ToleratesWhatIsMissingOrUnknown) {
   EXPECT_EQ(parse_message("{}")->op, Op::unknown);
   EXPECT_EQ(parse_message(R"({"op":"later","x":[{}]})")->op, Op::unknown);

@@ -96,6 +96,9 @@ class JavaScript(KernelTest):
         self.assertIn(".js:1:20", text)
         for ours in ("/proc/self/fd", "node:vm", "node:internal", "$kernel"):
             self.assertNotIn(ours, text)
+        run = self.fails("1\n  nowhere.at.all()", "ReferenceError")
+        name = f"cell_{run.count}.js:2"
+        self.assertEqual(run.error["traceback"], [name, "  nowhere.at.all()", "  ^", "", "ReferenceError: nowhere is not defined", f"    at {name}:3"])
         run = self.fails("const = 3", "SyntaxError")
         self.assertIn("const = 3", "\n".join(run.error["traceback"]))
         self.fails("throw new TypeError('wrong')", "TypeError", "wrong")
@@ -113,6 +116,9 @@ class JavaScript(KernelTest):
         self.interrupted("console.log('begun'); await new Promise(() => {})")
         self.interrupted("await null; console.log('begun'); for (;;) {}")
         self.interrupted("await new Promise(r => setTimeout(r, 300)); console.log('begun'); for (;;) {}")
+        self.interrupted_early("for (;;) {}")
+        self.interrupted_early("await null; for (;;) {}")
+        self.interrupted_early("await new Promise(() => {})")
         self.interrupted("console.log('begun'); try { while (true) {} } catch (e) { console.log('caught') }")
         self.kernel.interrupt()  # between runs it means nothing; the next one it may hit
         self.kernel.run("1")
@@ -122,6 +128,11 @@ class JavaScript(KernelTest):
         run = self.kernel.run("await display({[Symbol.for('Jupyter.display')]: () => ({'text/html': '<b>x</b>', 'text/plain': 'x'})}); 1")
         self.assertEqual(run.displays, [{"text/html": "<b>x</b>", "text/plain": "x"}])
         self.assertEqual(run.text, "1")
+        run = self.kernel.run("for (const n of [1, 2, 3]) { console.log(n); display(n) }\nconsole.log('end')")
+        self.assertEqual([frame["written"] for frame in run.frames], [b"1\n", b"1\n2\n", b"1\n2\n3\n"])
+        self.assertEqual([data["text/plain"] for data in run.displays], ["1", "2", "3"])
+        run = self.kernel.run("display({[Symbol.for('Jupyter.display')]: async () => ({'text/plain': 'later'})}); undefined")
+        self.assertEqual(run.displays, [{"text/plain": "later"}])
 
     def test_counts(self):
         first = self.kernel.run("1").count
@@ -166,7 +177,11 @@ class TypeScript(KernelTest):
     def test_errors(self):
         self.fails("const x: number = ;", "SyntaxError")
         run = self.fails("\nconst y: number = 1\nfunction bad(): never { throw new Error('typed') }\nbad()", "Error", "typed")
-        self.assertIn(":3:", "\n".join(run.error["traceback"]))
+        self.assertIn(".ts:3", "\n".join(run.error["traceback"]))
+        # What the compiler takes away does not move what is left.
+        run = self.fails("interface Gone {\n  a: string\n}\ntype Also =\n  | 1\nfunction bad(): never {\n  throw new Error('typed')\n}\nbad()", "Error")
+        self.assertEqual(run.error["traceback"][1], "  throw new Error('typed')")
+        self.assertRegex("\n".join(run.error["traceback"]), r"(?s)^cell_\d+\.ts:7\n.*at bad \(cell_\d+\.ts:7.*at cell_\d+\.ts:9")
 
 
 class Leaving(unittest.TestCase):

@@ -62,6 +62,7 @@ class Forked:
                 value = said["data"]["text/plain"]
             if said["op"] == "display":
                 self.shown.append(said["data"])
+                self.channel.sendall(frame(op="shown"))
             if said["op"] == "error":
                 raise AssertionError(said)
             if said["op"] == "done":

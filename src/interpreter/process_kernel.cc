@@ -14,6 +14,7 @@ namespace {
 
 constexpr size_t kReadSize = 64 * 1024;
 constexpr size_t kMaxLastWords = 2048;
+constexpr size_t kMaxUnreadAnswers = 4096;
 constexpr auto kExitDelay = std::chrono::milliseconds(200);
 constexpr auto kIdlePause = std::chrono::milliseconds(5);
 constexpr unsigned kToProcessGroup = 1u << 2;  // PIDFD_SIGNAL_PROCESS_GROUP
@@ -117,7 +118,17 @@ io::Task<> ProcessKernel::watch_process(std::shared_ptr<ProcessKernel> self) {
   self->on_exit(status ? status->text() : "it exited or was killed");
 }
 
+// A kernel that has not begun the cell yet would take the signal for nothing: the frame, which it finds
+// behind the cell, says what is meant. Once is enough, so that a kernel which does not read gets its signals
+// all the same.
 void ProcessKernel::interrupt() {
+  if (ended_) return;
+  if (!busy_ || std::exchange(told_interrupt_, true)) return signal_interrupt();
+  signal_when_written_ = true;
+  send(encode_interrupt(run_id_));
+}
+
+void ProcessKernel::signal_interrupt() {
   if (pid_ > 1) return signal(SIGINT);
   interrupt_pending_ = !ended_;
 }
@@ -140,13 +151,26 @@ void ProcessKernel::run(std::string_view id, std::string_view code) {
   drain(Stream::err);
   listener_ = std::move(listener);
   busy_ = true;
-  core_.tasks.spawn(write_frame(shared_from_this(), encode_frame(encode_run(id, code))));
+  run_id_ = id;
+  told_interrupt_ = false;
+  send(encode_run(id, code));
 }
 
-io::Task<> ProcessKernel::write_frame(std::shared_ptr<ProcessKernel> self, std::string frame) {
-  // No deadline: a kernel that does not read is one whose process can be interrupted or ended.
-  auto written = co_await io::write_all(self->socket_, std::string_view(frame));
-  if (!written) self->end("it does not take cells any more: " + written.error().message);
+// One frame after the other: a kernel may be answered while it takes a cell.
+void ProcessKernel::send(std::string_view message) {
+  outgoing_ += encode_frame(message);
+  if (!std::exchange(writing_, true)) core_.tasks.spawn(write_frames(shared_from_this()));
+}
+
+io::Task<> ProcessKernel::write_frames(std::shared_ptr<ProcessKernel> self) {
+  while (!self->outgoing_.empty() && !self->ended_) {
+    std::string frames = std::exchange(self->outgoing_, {});
+    // No deadline: a kernel that does not read is one whose process can be interrupted or ended.
+    auto written = co_await io::write_all(self->socket_, std::string_view(frames));
+    if (!written) self->end("it does not take cells any more: " + written.error().message);
+  }
+  self->writing_ = false;
+  if (std::exchange(self->signal_when_written_, false)) self->signal_interrupt();
 }
 
 io::Task<> ProcessKernel::read_frames(std::shared_ptr<ProcessKernel> self) {
@@ -198,14 +222,14 @@ void ProcessKernel::on_frame(std::string_view text) {
   if (message->op == KernelMessage::Op::done) busy_ = false;
   bool first = message->op == KernelMessage::Op::ready && !ready_;
   ready_ = ready_ || first;
-  auto listener = listener_.lock();
-  if (!listener) return;
-  if (first) {
+  if (auto listener = listener_.lock(); listener && first) {
     last_words_ = {};
     listener->on_ready();
-  } else {
+  } else if (listener) {
     listener->on_message(*message);
   }
+  // What it writes from now on comes after the frame. One that does not read its answers gets no more.
+  if (message->wait && !ended_ && outgoing_.size() < kMaxUnreadAnswers) send(kShown);
 }
 
 io::Task<> ProcessKernel::read_output(std::shared_ptr<ProcessKernel> self, Stream stream) {

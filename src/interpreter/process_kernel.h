@@ -55,7 +55,8 @@ class ProcessKernel final : public Kernel, public std::enable_shared_from_this<P
   static io::Task<> read_output(std::shared_ptr<ProcessKernel> self, Stream stream);
   static io::Task<> read_frames(std::shared_ptr<ProcessKernel> self);
   static io::Task<> watch_process(std::shared_ptr<ProcessKernel> self);
-  static io::Task<> write_frame(std::shared_ptr<ProcessKernel> self, std::string frame);
+  static io::Task<> write_frames(std::shared_ptr<ProcessKernel> self);
+  void send(std::string_view message);
   Pipe& pipe(Stream stream) { return stream == Stream::out ? out_ : err_; }
   bool on_bytes(std::string_view bytes);
   void on_frame(std::string_view text);
@@ -65,6 +66,7 @@ class ProcessKernel final : public Kernel, public std::enable_shared_from_this<P
   void on_exit(std::string how);
   void end(std::string reason);
   void signal(int number);
+  void signal_interrupt();
 
   execd::Core& core_;
   io::Socket socket_;
@@ -77,6 +79,11 @@ class ProcessKernel final : public Kernel, public std::enable_shared_from_this<P
   std::optional<std::string> ended_;
   std::string last_words_;  // what it wrote to stderr before it was ready
   FrameReader frames_;
+  std::string outgoing_;  // frames behind those that are being written
+  bool writing_ = false;
+  std::string run_id_;
+  bool told_interrupt_ = false;       // of this run
+  bool signal_when_written_ = false;  // SIGINT
   std::weak_ptr<KernelListener> listener_;
 };
 

@@ -3,6 +3,7 @@
 import os
 import sys
 import tempfile
+import time
 import unittest
 
 sys.dont_write_bytecode = True
@@ -131,6 +132,12 @@ class PythonKernel(unittest.TestCase):
                 self.kernel.interrupt()
                 self.kernel.finish(cell, 10)
                 self.assertEqual(cell.error["ename"], "KeyboardInterrupt")
+        for delay in (0, 0, 0, 0.0003, 0.001, 0.003):  # whenever after the cell was sent
+            cell = self.kernel.start("while True: pass")
+            time.sleep(delay)
+            self.kernel.interrupt()
+            self.kernel.finish(cell, 10)
+            self.assertEqual(cell.error["ename"], "KeyboardInterrupt")
         self.kernel.interrupt()  # no cell runs: ignored
         self.assertEqual(self.value("1+1"), "2")
 
@@ -174,6 +181,11 @@ class PythonKernel(unittest.TestCase):
         self.assertEqual([s["data"]["text/plain"] for s in shown], ["'one'", "'two'", "1", "2"])
         self.assertEqual(shown[0]["display_id"], shown[1]["display_id"])
         self.assertTrue(shown[1]["update"])
+        cell = self.run_cell("for n in range(3):\n    print(n)\n    display(n)\nprint('end')")
+        self.assertEqual([frame["written"] for frame in cell.of("display")], [b"0\n", b"0\n1\n", b"0\n1\n2\n"])
+        code = "import threading\nthreads = [threading.Thread(target=display, args=('x' * 100_000,)) for _ in range(8)]\n"
+        cell = self.run_cell(code + "for each in threads: each.start()\ndisplay('y')\nfor each in threads: each.join()\n5")
+        self.assertEqual((len(cell.of("display")), cell.text), (9, "5"))
 
     def test_ipython_display(self):
         cell = self.run_cell("from IPython.display import display, HTML\ndisplay(HTML('<i>x</i>'))")

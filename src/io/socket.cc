@@ -1,6 +1,7 @@
 #include "io/socket.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -141,6 +142,27 @@ Task<Result<void>> write_all(Socket& socket, Pieces pieces, size_t skip) {
     if (errno != EAGAIN) co_return fail_errno("write");
     auto [error] = co_await socket.async_wait(Socket::wait_write, kQuiet);
     if (error) co_return std::unexpected(to_error("write", error));
+  }
+  co_return Result<void>{};
+}
+
+Result<size_t> try_splice(int pipe, Socket& socket, size_t size) {
+  while (true) {
+    ssize_t n = ::splice(pipe, nullptr, socket.native_handle(), nullptr, size, SPLICE_F_NONBLOCK);
+    if (n > 0) return static_cast<size_t>(n);
+    if (n == 0) return fail(Code::internal, "splice: the pipe is empty");
+    if (errno == EAGAIN) return 0;
+    if (errno != EINTR) return fail_errno("splice");
+  }
+}
+
+Task<Result<void>> splice_all(int pipe, Socket& socket, size_t size) {
+  while (size > 0) {
+    size_t n = CO_TRY(try_splice(pipe, socket, size));
+    size -= n;
+    if (n > 0) continue;
+    auto [error] = co_await socket.async_wait(Socket::wait_write, kQuiet);
+    if (error) co_return std::unexpected(to_error("splice", error));
   }
   co_return Result<void>{};
 }

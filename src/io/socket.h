@@ -58,6 +58,12 @@ Result<size_t> try_write(Socket& socket, Pieces pieces);
 // The pieces without their first `skip` bytes.
 Task<Result<void>> write_all(Socket& socket, Pieces pieces, size_t skip = 0);
 
+// Moves up to `size` bytes from a pipe without copying them: what the socket takes without waiting, 0 when
+// that is nothing. The pipe must not be empty. SIGPIPE, which splice raises for a socket whose other side has
+// gone, must be ignored by the process.
+Result<size_t> try_splice(int pipe, Socket& socket, size_t size);
+Task<Result<void>> splice_all(int pipe, Socket& socket, size_t size);
+
 // True when the other side has closed its direction or the connection is broken, whatever is still unread.
 bool peer_closed(Socket& socket);
 // Returns when peer_closed() has become true. Not while something else reads from the socket.

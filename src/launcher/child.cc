@@ -38,7 +38,7 @@ struct Builder {
   const ChildOrder& order;
   int root = -1;  // the new root, once its overlay is attached
   int lowers_used = 0;
-  int empty_file = -1, empty_directory = -1;  // see cover_of
+  int empty_file = -1, empty_directory = -1;  // what masks are copies of
 
   // A path of the new root, with the image's own symlinks resolved inside it, as if it were already "/".
   int open_in_root(const char* path, int flags) const {
@@ -129,11 +129,8 @@ struct Builder {
   int add_root(int mount, const Step& step) {
     if (mount < 0) return mount;
     if (root >= 0) return place(mount, step.target.c_str());
-    int status = sys::attach_mount(mount, AT_FDCWD, state::kMount);
-    ::close(mount);
-    if (status < 0) return status;
-    root = check_call(::open(state::kMount, O_PATH | O_DIRECTORY | O_CLOEXEC));
-    return root < 0 ? root : 0;
+    root = mount;
+    return sys::attach_mount(mount, AT_FDCWD, order.nothing >= 0 ? "/" : state::kMount);
   }
 
   int bind(const ReadyStep& ready) const {
@@ -202,7 +199,6 @@ struct Builder {
     return status;
   }
 
-  // What masks are copies of: a file that is always empty, and a directory.
   int cover_of(bool directory) {
     if (!directory) {
       if (empty_file < 0) empty_file = open_in_root("/dev/null", O_PATH);
@@ -264,10 +260,8 @@ struct Builder {
     int at = open_in_root(view.target, O_PATH);
     if (at == -ENOENT) return 0;
     if (at < 0) return at;
-    int copy = sys::clone_mount(AT_FDCWD, view.source);
-    int status = copy < 0 ? copy : sys::restrict_mount(copy, kQuiet | MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC);
-    if (status == 0) status = sys::attach_mount_to(copy, at);
-    if (copy >= 0) ::close(copy);
+    int status = sys::restrict_mount(view.source, kQuiet | MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC);
+    if (status == 0) status = sys::attach_mount_to(view.source, at);
     ::close(at);
     return status;
   }
@@ -344,8 +338,23 @@ int join_v1_groups(const ChildOrder& order) {
   return 0;
 }
 
-int pivot(int root) {
+int start_from_nothing(const ChildOrder& order) {
+  if (::setns(order.nothing, CLONE_NEWNS) < 0) return -errno;
+  return check_call(::unshare(CLONE_NEWNS));
+}
+
+int start_from_the_host(const ChildOrder& order) {
+  if (::unshare(CLONE_NEWNS) < 0) return -errno;
+  if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) < 0) return -errno;
+  // Names of the host appear in the sandbox's mount table as they are written here: relative ones tell
+  // nothing.
+  return check_call(::chdir(order.state_dir));
+}
+
+int enter(const ChildOrder& order, int root) {
   if (::fchdir(root) < 0) return -errno;
+  // Below the new root lies an empty directory that nobody can write to: there is nothing to get rid of.
+  if (order.nothing >= 0) return check_call(::chroot("."));
   if (::syscall(SYS_pivot_root, ".", ".") < 0) return -errno;
   // The host's tree now lies on top of the new root; with it go the layers that only the overlay needs.
   if (::umount2(".", MNT_DETACH) < 0) return -errno;
@@ -403,14 +412,14 @@ const char* to_string(Stage stage) {
       return "join the v1 cgroups";
     case Stage::cgroup_namespace:
       return "make a cgroup namespace";
-    case Stage::private_mounts:
-      return "make mounts private";
+    case Stage::mounts:
+      return "make a mount namespace";
     case Stage::network:
       return "enter the network namespace";
     case Stage::disk:
       return "make a file system of the size of resourceLimits.disk";
-    case Stage::pivot:
-      return "pivot into the new root";
+    case Stage::root:
+      return "enter the new root";
     case Stage::session_keyring:
       return "take a fresh session keyring";
     case Stage::user_namespace:
@@ -434,7 +443,7 @@ const char* to_string(Stage stage) {
 }
 
 void run_child(const ChildOrder& order) {
-  // Rights held here: the launcher's (root on the host), in fresh mount, pid, ipc and uts namespaces.
+  // Rights held here: the launcher's (root on the host), in fresh pid, ipc and uts namespaces.
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -444,19 +453,19 @@ void run_child(const ChildOrder& order) {
   if (order.rootless) must(order, Stage::record, wait_until_recorded(order.go, order.go_writer));
   must(order, Stage::cgroup_v1, join_v1_groups(order));
   must(order, Stage::cgroup_namespace, check_call(::unshare(CLONE_NEWCGROUP)));
-  must(order, Stage::private_mounts,
-       check_call(::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr)));
+  must(order, Stage::mounts, order.nothing >= 0 ? start_from_nothing(order) : start_from_the_host(order));
   must(order, Stage::network, check_call(::setns(order.network_namespace, CLONE_NEWNET)));
-  // Names of the host appear in the sandbox's mount table as they are written here: relative ones tell
-  // nothing.
-  must(order, Stage::private_mounts, check_call(::chdir(order.state_dir)));
   if (order.disk.bytes > 0) must(order, Stage::disk, make_disk(order.disk));
   Builder builder{order};
+  if (order.nothing >= 0) {
+    builder.empty_directory = check_call(::open("/", O_PATH | O_CLOEXEC));
+    must(order, Stage::mounts, builder.empty_directory);
+  }
   for (size_t i = 0; i < order.step_count; ++i) {
     int status = builder.run(order.steps[i]);
     if (status < 0) give_up(order, static_cast<uint32_t>(i), status);
   }
-  must(order, Stage::pivot, pivot(builder.root));
+  must(order, Stage::root, enter(order, builder.root));
   must(order, Stage::descriptors, arrange_descriptors(order));
   must(order, Stage::limits, set_limits(order));
   int keyring = check_call(::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr));

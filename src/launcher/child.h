@@ -23,15 +23,18 @@ struct ReadyStep {
   const char* work = nullptr;
 };
 
-// Something of the host shown read-only: a path of the host, and where. Skipped when there is no such place.
+// Something of the host shown read-only: a detached mount, and where. Skipped when there is no such place.
 struct LimitView {
-  const char* source = nullptr;
+  int source = -1;
   const char* target = nullptr;
 };
 
 struct ChildOrder {
   const ReadyStep* steps = nullptr;
   size_t step_count = 0;
+  // A mount namespace with nothing in it, to start from. Without one (-1) the process starts from a copy of
+  // the launcher's, whose mounts it may need while it mounts overlays itself.
+  int nothing = -1;
   const char* state_dir = nullptr;
   DiskOrder disk;
   const LimitView* views = nullptr;  // for show_limits
@@ -70,10 +73,10 @@ enum class Stage : uint32_t {
   record,
   cgroup_v1,
   cgroup_namespace,
-  private_mounts,
+  mounts,
   network,
   disk,
-  pivot,
+  root,
   session_keyring,
   user_namespace,
   identity,

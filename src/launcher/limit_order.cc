@@ -5,11 +5,13 @@
 
 #include <algorithm>
 
+#include "sys/mount.h"
+
 namespace osb::launcher {
 
 Result<LimitOrder> LimitOrder::make(const Plan& plan, uint32_t first_id,
                                     const std::vector<std::string>& layers, const StateDir& state,
-                                    const sys::CgroupTree& cgroups, LimitViews& views, Cpus& cpus) {
+                                    LimitViews& views, Cpus& cpus) {
   LimitOrder order;
   order.cgroup_ = plan.limits;
   order.open_files_ = plan.open_files.value_or(0);
@@ -17,7 +19,8 @@ Result<LimitOrder> LimitOrder::make(const Plan& plan, uint32_t first_id,
   if (plan.disk_bytes) order.add_disk(plan, first_id, layers, state);
   bool shown = std::any_of(plan.steps.begin(), plan.steps.end(),
                            [](const Step& step) { return step.kind == Step::Kind::show_limits; });
-  if (shown) TRY(order.add_views(plan, cgroups, views, cpus));
+  order.has_views_ = shown;
+  if (shown) TRY(order.add_views(plan, views, cpus));
   if (plan.limits.cpu_millis) {
     auto chosen = cpus.take(plan.id, cpus.count_for(*plan.limits.cpu_millis));
     order.some_cpus_ = !chosen.empty();
@@ -57,27 +60,35 @@ void LimitOrder::add_disk(const Plan& plan, uint32_t first_id, const std::vector
   }
 }
 
-void LimitOrder::show(std::string source, std::string target) {
-  shown_.emplace_back(std::move(source), std::move(target));
+Result<void> LimitOrder::show(const std::string& source, std::string target) {
+  int mount = sys::clone_mount(AT_FDCWD, source.c_str());
+  if (mount < 0) return fail_errno("copy the mount of " + source, -mount);
+  shown_.emplace_back(Fd(mount), std::move(target));
+  return {};
 }
 
-Result<void> LimitOrder::add_views(const Plan& plan, const sys::CgroupTree& cgroups, LimitViews& views,
-                                   const Cpus& cpus) {
-  if (plan.limits.memory_bytes) show(TRY(views.meminfo(*plan.limits.memory_bytes)), "/proc/meminfo");
+Result<void> LimitOrder::add_views(const Plan& plan, LimitViews& views, const Cpus& cpus) {
+  if (plan.limits.memory_bytes) TRY(show(TRY(views.meminfo(*plan.limits.memory_bytes)), "/proc/meminfo"));
   if (plan.limits.cpu_millis) {
     int count = cpus.count_for(*plan.limits.cpu_millis);
-    show(TRY(views.cpuinfo(count)), "/proc/cpuinfo");
-    show(TRY(views.online(count)), "/sys/devices/system/cpu/online");
+    TRY(show(TRY(views.cpuinfo(count)), "/proc/cpuinfo"));
+    TRY(show(TRY(views.online(count)), "/sys/devices/system/cpu/online"));
   }
+  return {};
+}
+
+// Once the sandbox has groups.
+Result<void> LimitOrder::add_groups(const Plan& plan, const sys::CgroupTree& cgroups) {
+  if (!has_views_) return {};
   for (auto& [name, directory] : cgroups.views(plan.id)) {
-    show(directory, name.empty() ? "/sys/fs/cgroup" : "/sys/fs/cgroup/" + name);
+    TRY(show(directory, name.empty() ? "/sys/fs/cgroup" : "/sys/fs/cgroup/" + name));
     if (!name.empty()) cgroup_names_.push_back(name);
   }
   return {};
 }
 
 void LimitOrder::fill(ChildOrder& order) const {
-  for (const auto& [source, target] : shown_) views_.push_back({source.c_str(), target.c_str()});
+  for (const auto& [source, target] : shown_) views_.push_back({source.get(), target.c_str()});
   for (const std::string& name : cgroup_names_) names_.push_back(name.c_str());
   for (const std::string& path : uppers_) upper_names_.push_back(path.c_str());
   order.views = views_.data();

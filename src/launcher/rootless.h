@@ -43,7 +43,8 @@ struct Gate {
 };
 
 Result<void> record_process(const std::string& state_dir, const std::string& id, pid_t pid);
-// A pidfd of the process on record. Code::not_found when there is no note, or the process is gone.
+// A pidfd of the process on record. Code::not_found when there is none, or it is gone; other errors tell
+// nothing.
 Result<Fd> recorded_process(const std::string& state_dir, const std::string& id);
 
 // These run between clone and exec: no allocation, errors are negative errno values.

@@ -76,7 +76,8 @@ std::string root_key(const Plan& plan) {
   return key;
 }
 
-Roots::Roots(const StateDir& state) {
+Roots::Roots(const Settings& settings, const StateDir& state) {
+  if (settings.rootless) return;  // no ids to map
   Fd directory(sys::clone_mount(AT_FDCWD, state.path(state::kSpares).c_str()));
   Fd copy(directory.valid() ? sys::clone_mount(directory.get(), "") : -1);
   available_ = copy.valid();

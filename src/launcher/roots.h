@@ -41,7 +41,7 @@ using Layers = std::vector<std::vector<Fd>>;
 
 class Roots {
  public:
-  explicit Roots(const StateDir& state);
+  Roots(const Settings& settings, const StateDir& state);
 
   // Whether this kernel can do it.
   bool available() const { return available_; }

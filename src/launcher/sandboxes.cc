@@ -27,7 +27,10 @@ extern "C" const unsigned char osb_seccomp_program_end[];
 namespace osb::launcher {
 namespace {
 
-constexpr size_t kCachedUserNamespaces = 256;
+// Few, because every descriptor held here is copied to each new process and closed there.
+constexpr size_t kCachedUserNamespaces = 64;
+constexpr size_t kCachedInits = 128;
+constexpr size_t kMostReusable = 64;
 constexpr size_t kRootsAhead = 4;
 // What a sandbox may have in the kernel's memory if its file systems are to be used again: so much at most is
 // thrown away while others wait.
@@ -55,25 +58,23 @@ Result<Sandboxes> Sandboxes::open(const Settings& settings, StateDir& state, sys
   auto views = TRY(LimitViews::open(settings.state_dir + "/" + state::kViews));
   Sandboxes sandboxes(settings, state, std::move(cgroups), std::move(views));
   sandboxes.networks_ = TRY(Networks::open(settings.rootless ? Networks::Back::no : Networks::Back::yes));
-  for (const std::string& id : TRY(state.list())) {
+  if (sandboxes.roots_.available() && !settings.rootless) {
+    auto nothing = sys::create_empty_mount_namespace(state.path(state::kMount));
+    if (!nothing) log::warn("creates will be slower", {{"reason", nothing.error().message}});
+    if (nothing) sandboxes.nothing_ = std::move(*nothing);
+  }
+  std::vector<std::string> ids = TRY(state.list());
+  for (const std::string& id : ids) {
     if (auto range = state.range_of(id)) sandboxes.mark(*range, true);
-    if (!settings.rootless) continue;
-    if (auto init = recorded_process(settings.state_dir, id)) sandboxes.inits_[id] = std::move(*init);
   }
-  if (settings.rootless) {
-    for (auto& [id, init] : sandboxes.inits_) {
-      auto pid = sys::pid_of(init.get());
-      if (!pid) continue;
-      sandboxes.cpus_.adopt(id, *pid);
-      find_group(sandboxes.cgroups_, id, *pid);
-    }
-    return sandboxes;
-  }
-  for (const std::string& id : TRY(sandboxes.cgroups_.list())) {
-    auto init = sandboxes.first_process(id);
+  if (!settings.rootless) ids = TRY(sandboxes.cgroups_.list());
+  for (const std::string& id : ids) {
+    auto init = sandboxes.init_of(id);
     if (!init) continue;
-    if (auto pid = sys::pid_of(init->get())) sandboxes.cpus_.adopt(id, *pid);
-    sandboxes.inits_[id] = std::move(*init);
+    auto pid = sys::pid_of(*init);
+    if (!pid) continue;
+    sandboxes.cpus_.adopt(id, *pid);
+    if (settings.rootless) find_group(sandboxes.cgroups_, id, *pid);
   }
   return sandboxes;
 }
@@ -107,6 +108,24 @@ void Sandboxes::mark(uint32_t range, bool taken) {
   if (range >= kFirstId && index < kRanges) taken_[index] = taken;
 }
 
+bool Sandboxes::is_taken(uint32_t range) const { return taken_[(range - kFirstId) / kIdsPerSandbox]; }
+
+void Sandboxes::remember(const std::string& id, Fd init) {
+  inits_[id] = std::move(init);
+  if (inits_.size() <= kCachedInits) return;
+  auto other = inits_.begin();
+  inits_.erase(other->first == id ? std::next(other) : other);
+}
+
+// A pidfd of its first process, of which there may be none: Code::not_found.
+Result<int> Sandboxes::init_of(const std::string& id) {
+  auto found = inits_.find(id);
+  if (found != inits_.end()) return found->second.get();
+  TRY(check_id(id));
+  remember(id, TRY(settings_->rootless ? recorded_process(settings_->state_dir, id) : first_process(id)));
+  return inits_[id].get();
+}
+
 Result<int> Sandboxes::user_namespace(uint32_t range) {
   if (settings_->rootless) {
     // One for each sandbox: all have the same ids, only this keeps their process counts and keyrings apart.
@@ -115,8 +134,12 @@ Result<int> Sandboxes::user_namespace(uint32_t range) {
   }
   auto found = user_namespaces_.find(range);
   if (found != user_namespaces_.end()) return found->second.get();
-  if (user_namespaces_.size() >= kCachedUserNamespaces)
-    user_namespaces_.erase(std::prev(user_namespaces_.end()));
+  if (user_namespaces_.size() >= kCachedUserNamespaces) {
+    // A sandbox that runs needs its own no more.
+    auto in_use = std::find_if(user_namespaces_.begin(), user_namespaces_.end(),
+                               [&](const auto& entry) { return is_taken(entry.first); });
+    user_namespaces_.erase(in_use != user_namespaces_.end() ? in_use : user_namespaces_.begin());
+  }
   Fd made = TRY(sys::create_user_namespace(range, kIdsPerSandbox));
   return (user_namespaces_[range] = std::move(made)).get();
 }
@@ -221,12 +244,12 @@ Result<Sandboxes::Starting> Sandboxes::start(const Plan& plan) {
   ReadySteps ready =
       TRY(ReadySteps::make(plan, place.layers, place.root ? &*place.root : nullptr, *settings_, *state_));
   undo.push([&] { cpus_.release(plan.id); });
-  LimitOrder limited =
-      TRY(LimitOrder::make(plan, range, overlay_names(plan), *state_, cgroups_, views_, cpus_));
+  LimitOrder limited = TRY(LimitOrder::make(plan, range, overlay_names(plan), *state_, views_, cpus_));
   sys::CgroupHandles cgroup =
       TRY(settings_->rootless ? cgroups_.create(plan.id, enforceable(limited.cgroup(), cgroups_.layout()))
                               : cgroups_.create(plan.id, limited.cgroup()));
   undo.push([&] { (void)cgroups_.remove(plan.id); });
+  TRY(limited.add_groups(plan, cgroups_));
   Fd api = TRY(state_->listen(plan.id, ".api"));
   Fd control = TRY(state_->listen(plan.id, ".control"));
   int user_namespace = TRY(this->user_namespace(range));
@@ -240,6 +263,7 @@ Result<Sandboxes::Starting> Sandboxes::start(const Plan& plan) {
   ChildOrder order;
   order.steps = ready.data();
   order.step_count = ready.size();
+  if (place.root) order.nothing = nothing_.get();
   order.state_dir = settings_->state_dir.c_str();
   limited.fill(order);
   order.first_id = range;
@@ -264,7 +288,7 @@ Result<Sandboxes::Starting> Sandboxes::start(const Plan& plan) {
 
   int pidfd = -1;
   struct clone_args args{};
-  args.flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_PIDFD;
+  args.flags = CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_PIDFD;
   if (cgroup.v2_directory.valid()) args.flags |= CLONE_INTO_CGROUP;
   args.pidfd = reinterpret_cast<uint64_t>(&pidfd);
   args.exit_signal = SIGCHLD;
@@ -282,10 +306,11 @@ Result<Sandboxes::Starting> Sandboxes::start(const Plan& plan) {
   starting.report = std::move(report_read);
   starting.pidfd = std::move(init);
   starting.started = {pid, sys::process_start_ticks(static_cast<pid_t>(pid)).value_or(0)};
-  inits_[plan.id] = Fd(::fcntl(pidfd, F_DUPFD_CLOEXEC, 0));
+  if (Fd copy(::fcntl(pidfd, F_DUPFD_CLOEXEC, 0)); copy.valid()) remember(plan.id, std::move(copy));
   if (place.root) {
     if (model_.steps.empty() || root_key(model_) != place.root->key) model_ = plan;
     reusable_[plan.id] = {std::move(*place.root), std::move(network)};
+    if (reusable_.size() > kMostReusable) reusable_.erase(reusable_.begin());
   }
   return starting;
 }
@@ -306,22 +331,20 @@ Result<Fd> Sandboxes::finish(Starting& starting, const Plan& plan) {
 Result<Fd> Sandboxes::kill(const std::string& id) {
   TRY(check_id(id));
   Fd init;
-  auto found = inits_.find(id);
-  if (found != inits_.end()) {
-    init = std::move(found->second);
-    inits_.erase(found);
-  }
-  if (settings_->rootless) {
-    // With the first process of a pid namespace all others end.
-    if (!init.valid()) init = recorded_process(settings_->state_dir, id).value_or(Fd());
-    if (init.valid()) TRY(sys::send_signal(init.get(), SIGKILL));
-  }
+  auto found = init_of(id);
+  if (found) init = std::move(inits_.extract(id).mapped());
+  // Without root nothing else ends a sandbox: as long as it is not known to be gone, it is not removed
+  // either.
+  if (!found && settings_->rootless && found.error().code != Code::not_found)
+    return std::unexpected(std::move(found.error()));
   // What is not to be used again is let go while the sandbox still holds it: then its end takes it apart, not
   // this process.
   auto reusable = reusable_.find(id);
   if (reusable != reusable_.end() && (cgroups_.kernel_memory(id).value_or(INT64_MAX) > kMostKernelMemory ||
                                       !is_untouched(id, reusable->second)))
     reusable_.erase(reusable);
+  // Without root there are no groups; with the first process of a pid namespace all others end.
+  if (settings_->rootless && init.valid()) TRY(sys::send_signal(init.get(), SIGKILL));
   TRY(cgroups_.kill(id));
   return init;
 }
@@ -349,11 +372,10 @@ Result<void> Sandboxes::remove(const std::string& id, bool keep_files) {
 }
 
 Result<Fd> Sandboxes::adopt(const std::string& id, pid_t pid, uint64_t start_ticks) {
-  auto found = inits_.find(id);
-  if (found == inits_.end()) return fail(Code::not_found, "sandbox " + id + " has no process");
+  int init = TRY(init_of(id));
   std::vector<pid_t> pids;
   if (settings_->rootless) {
-    pids.push_back(TRY(sys::pid_of(found->second.get())));
+    pids.push_back(TRY(sys::pid_of(init)));
   } else {
     pids = TRY(cgroups_.processes(id));
   }
@@ -361,21 +383,19 @@ Result<Fd> Sandboxes::adopt(const std::string& id, pid_t pid, uint64_t start_tic
   if (!in_group || TRY(sys::process_start_ticks(pid)) != start_ticks) {
     return fail(Code::not_found, "sandbox " + id + " is not the process that was recorded");
   }
-  int copy = ::fcntl(found->second.get(), F_DUPFD_CLOEXEC, 0);
+  int copy = ::fcntl(init, F_DUPFD_CLOEXEC, 0);
   if (copy < 0) return fail_errno("copy a pidfd");
   return Fd(copy);
 }
 
 Result<std::vector<Fd>> Sandboxes::sockets(const std::string& id, size_t count) {
-  auto found = inits_.find(id);
-  if (found == inits_.end()) return fail(Code::not_found, "sandbox " + id + " has no process");
+  int init = TRY(init_of(id));
   if (count == 0 || count > kMaxDescriptors)
     return fail(Code::permission_denied, "refused: too many sockets at once");
   // Whoever holds them could reach the next sandbox of that network.
   if (auto reusable = reusable_.find(id); reusable != reusable_.end()) reusable->second.network.reset();
   std::vector<Fd> sockets(count);
-  TRY(sys::sockets_in_network(found->second.get(), networks_.home(), sockets.data(),
-                              static_cast<int>(count)));
+  TRY(sys::sockets_in_network(init, networks_.home(), sockets.data(), static_cast<int>(count)));
   return sockets;
 }
 

@@ -2,8 +2,8 @@
 
 // The sandboxes of this host, as the launcher sees them: starts them, ends them, finds them again.
 //
-// What is known about a sandbox is in the kernel and on disk (its cgroup, its directory); the table here only
-// caches the pidfd of each sandbox's first process and is rebuilt from the cgroups at start.
+// What is known about a sandbox is in the kernel and on disk (its cgroup, its directory); the tables here are
+// bounded caches of descriptors.
 
 #include <functional>
 #include <map>
@@ -71,7 +71,7 @@ class Sandboxes {
         state_(&state),
         cgroups_(std::move(cgroups)),
         views_(std::move(views)),
-        roots_(state) {}
+        roots_(settings, state) {}
 
   // Where a sandbox will live.
   struct Place {
@@ -87,6 +87,9 @@ class Sandboxes {
 
   Result<uint32_t> free_range() const;
   void mark(uint32_t range, bool taken);
+  bool is_taken(uint32_t range) const;
+  void remember(const std::string& id, Fd init);
+  Result<int> init_of(const std::string& id);
   Result<int> user_namespace(uint32_t range);
   Result<Place> make_place(const Plan& plan, Cleanup& undo);
   Result<void> make_spare(const Plan& plan);
@@ -103,6 +106,7 @@ class Sandboxes {
   Cpus cpus_ = Cpus::of_this_process();
   Networks networks_;
   Roots roots_;
+  Fd nothing_;                       // a mount namespace to start from; see ChildOrder
   Plan model_;                       // the last plan whose root could be made ahead; without steps: none
   Fd fresh_user_namespace_;          // rootless: of the latest sandbox
   std::map<std::string, Fd> inits_;  // pidfds

@@ -33,9 +33,7 @@ struct MountOption {
 // For every overlay of ours: its upper stays what it looks like, a plain diff, and nobody waits for the disk.
 inline constexpr MountOption kPlainOverlay[] = {
     {"volatile", nullptr}, {"redirect_dir", "off"}, {"metacopy", "off"}, {"index", "off"}};
-
-// The same for one mounted in a user namespace. Attributes of a user lead nowhere: "off" would follow them,
-// and is refused together with them.
+// The same without root. Attributes of a user lead nowhere: the kernel refuses to follow them ("off" would).
 inline constexpr MountOption kUserOverlay[] = {{"volatile", nullptr},
                                                {"redirect_dir", "nofollow"},
                                                {"metacopy", "off"},

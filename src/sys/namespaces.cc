@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -17,6 +18,7 @@
 #include <string>
 
 #include "base/cleanup.h"
+#include "sys/mount.h"
 #include "sys/process.h"
 #include "sys/user_namespace.h"
 
@@ -140,7 +142,7 @@ Result<Fd> own_network_namespace() { return open_at(AT_FDCWD, "/proc/self/ns/net
 
 // What `make` does in a child of ours, and the descriptors it sends back.
 template <class Make>
-Result<void> made_by_child(Fd* made, int count, Make make) {
+Result<void> made_by_child(const char* what, Fd* made, int count, Make make) {
   int pair[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) return fail_errno("socketpair");
   Fd ours(pair[0]), theirs(pair[1]);
@@ -156,14 +158,14 @@ Result<void> made_by_child(Fd* made, int count, Make make) {
   theirs.reset();
   int32_t error = receive_descriptors(ours.get(), made, count);
   ::waitpid(static_cast<pid_t>(pid), nullptr, __WALL);
-  if (error != 0) return fail_errno("in the sandbox's network namespace", error);
+  if (error != 0) return fail_errno(what, error);
   return {};
 }
 
 Result<Fd> create_network_namespace(int home) {
   if (home < 0) {
     Fd made;
-    TRY(made_by_child(&made, 1, [](Fd* into) -> int32_t {
+    TRY(made_by_child("make a network namespace", &made, 1, [](Fd* into) -> int32_t {
       if (::unshare(CLONE_NEWNET) < 0) return errno;
       if (auto up = bring_up_loopback(); !up) return up.error().sys_errno;
       if (auto open = open_to_unprivileged(mapped_ids() - 1); !open) return open.error().sys_errno;
@@ -182,6 +184,27 @@ Result<Fd> create_network_namespace(int home) {
   return own_network_namespace();
 }
 
+Result<Fd> create_empty_mount_namespace(const std::string& place) {
+  auto make = [&](Fd* into) -> int32_t {
+    if (::unshare(CLONE_NEWNS) < 0) return errno;
+    if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) < 0) return errno;
+    auto own = open_at(AT_FDCWD, "/proc/self/ns/mnt", O_RDONLY);
+    if (!own) return own.error().sys_errno;
+    const MountOption options[] = {{"mode", "0555"}, {"size", "4096"}, {"nr_inodes", "2"}};
+    int root = mount_filesystem("tmpfs", options, 3,
+                                MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+    if (root < 0) return -root;
+    if (int status = attach_mount(root, AT_FDCWD, place.c_str()); status < 0) return -status;
+    if (::fchdir(root) < 0 || ::syscall(SYS_pivot_root, ".", ".") < 0) return errno;
+    if (::umount2(".", MNT_DETACH) < 0) return errno;
+    *into = std::move(*own);
+    return 0;
+  };
+  Fd made;
+  TRY(made_by_child("make an empty mount namespace", &made, 1, make));
+  return made;
+}
+
 Result<std::string> network_counters(int network, int home) {
   if (::setns(network, CLONE_NEWNET) < 0) return fail_errno("enter a network namespace");
   Cleanup back;
@@ -198,7 +221,7 @@ Result<std::string> network_counters(int network, int home) {
 
 Result<void> sockets_in_network(int pidfd, int home, Fd* sockets, int count) {
   if (home < 0) {
-    return made_by_child(sockets, count, [&](Fd* into) -> int32_t {
+    return made_by_child("sockets in a network namespace", sockets, count, [&](Fd* into) -> int32_t {
       if (::setns(pidfd, CLONE_NEWNET) < 0) return errno;
       for (int i = 0; i < count; ++i) {
         into[i] = Fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));

@@ -1,44 +1,41 @@
-"""Stateful code through the published interpreter packages, old and new."""
+"""Stateful code through the published interpreter packages, old and new: what the other languages have no word for, and Python in
+depth. In the code interpreter image when it was built, else in `host`; test_code_languages.py has the rules for all languages."""
 
-import asyncio
+import json
 import threading
 import time
 
 import pytest
-from code_interpreter import CodeInterpreter, CodeInterpreterSync
 from code_interpreter.models.code import SupportedLanguage
+from conftest import Sdk
+from interpreters import Interpreter, err, out, text
+from lib.api import Api
+from lib.interpreter import NAME, image_is_built
+from lib.waiting import wait_for
 from opensandbox.models.execd import ExecutionHandlers
 from opensandbox.models.execd_sync import ExecutionHandlersSync
 
-# language -> (a program of the image, a cell that sets a name, one that gives 42 from it, one that fails, the error's name or None)
-LANGUAGES = {
-    "python": ("python3", "kept = 41", "kept + 1", "1 / 0", "ZeroDivisionError"),
-    "javascript": ("node", "const kept = 41", "kept + 1", "throw new TypeError('no')", "TypeError"),
-    "typescript": ("node", "const kept: number = 41", "kept + 1", "throw new TypeError('no')", "TypeError"),
-    "java": ("java", "int kept = 41;", "kept + 1", "int zero = 0; kept / zero", "EvalException"),
-    "go": ("go", "var kept = 41", "kept + 1", 'panic("no")', None),
-    "bash": ("bash", "kept=41", "echo $((kept + 1))", "false", None),
-}
+
+@pytest.fixture(scope="module")
+def place(request):
+    """(a service, an image of it)"""
+    if image_is_built():
+        return request.getfixturevalue("interpreter_service"), NAME
+    return request.getfixturevalue("service"), "host"
 
 
-class Interpreter:
-    """One flavour of the package, wrapped so that both look alike."""
+@pytest.fixture(scope="module")
+def api(place):
+    return Api(place[0])
 
-    def __init__(self, sdk, sandbox):
-        self.sdk = sdk
-        self.sandbox = sandbox
-        kind = CodeInterpreter if sdk.flavour == "async" else CodeInterpreterSync
-        self.codes = sdk.go(kind.create(sandbox)).codes
 
-    def run(self, code, context=None, language="python", **options):
-        where = {"context": context} if context else {"language": language}
-        return self.sdk.go(self.codes.run(code, **where, **options))
-
-    def context(self, language="python"):
-        return self.sdk.go(self.codes.create_context(language))
-
-    def call(self, name, *arguments):
-        return self.sdk.go(getattr(self.codes, name)(*arguments))
+@pytest.fixture(params=["sync", "async"], scope="module")
+def shared(request, place):
+    service, image = place
+    made = Sdk(request.param, f"{service.address[0]}:{service.address[1]}")
+    made.sandbox = made.create(image, env={"COLOUR": "blue"})
+    yield made
+    made.finish()
 
 
 @pytest.fixture
@@ -47,25 +44,6 @@ def interpreter(shared):
     yield made
     for context in made.call("list_contexts", "python"):
         made.call("delete_context", context.id)
-
-
-def out(ran):
-    return "".join(message.text for message in ran.logs.stdout)
-
-
-def text(ran):
-    assert ran.error is None, ran.error
-    return ran.result[0].text if ran.result else None
-
-
-@pytest.fixture
-def has(api):
-    def check(sandbox, program):
-        probe = api.execd(sandbox.id, "POST", "/command", json={"command": f"command -v {program}"})
-        if b'"type":"error"' in probe.body:
-            pytest.skip(f"the image has no {program}")
-
-    return check
 
 
 def test_the_first_cell(interpreter):
@@ -126,7 +104,7 @@ def test_errors(interpreter):
 def test_output_of_both_streams(interpreter):
     ran = interpreter.run("import sys\nprint('a')\nprint('b', file=sys.stderr)\nprint('c', end='')")
     assert out(ran) == "a\nc"
-    assert "".join(message.text for message in ran.logs.stderr) == "b\n"
+    assert err(ran) == "b\n"
 
 
 def test_unicode_and_bytes(interpreter):
@@ -177,15 +155,12 @@ def run_aside(interpreter, api, code, context):
         assert not thread.is_alive(), "the run hangs"
         return box["reply"].body.decode()
 
+    finish.over = lambda: not thread.is_alive()
     return finish
 
 
 def wait_for_file(api, sandbox, path):
-    for _ in range(200):
-        if api.execd(sandbox.id, "GET", f"/files/info?path={path}").status == 200:
-            return
-        time.sleep(0.02)
-    raise AssertionError(f"{path} does not appear")
+    wait_for(lambda: api.execd(sandbox.id, "GET", f"/files/info?path={path}").status == 200, 20, f"{path} appears")
 
 
 @pytest.mark.parametrize("kind, loop", [("busy", "while True: pass"), ("sleep", "import time\ntime.sleep(60)")])
@@ -208,6 +183,22 @@ def test_runs_of_one_context_queue(interpreter, api):
     assert all("execution_complete" in stream for stream in streams)
     counts = sorted(stream.split('"execution_count":')[1].split(",")[0] for stream in streams)
     assert counts == ["1", "2", "3", "4", "5"]
+
+
+def test_too_many_cells_for_one_context(interpreter, api):
+    context = interpreter.context()
+    flag = f"/tmp/full-{context.id}"
+    first = run_aside(interpreter, api, f"open('{flag}', 'w').close()\nimport time\ntime.sleep(60)", context)
+    wait_for_file(api, interpreter.sandbox, flag)
+    waiting = [run_aside(interpreter, api, "1", context) for _ in range(70)]
+    wait_for(lambda: sum(each.over() for each in waiting) == 6, 20, "those that find no place are refused")
+    assert "session is busy" in interpreter.run("1", context).error.value
+    interpreter.call("interrupt", context.id)
+    assert "KeyboardInterrupt" in first()
+    streams = [finish() for finish in waiting]
+    assert sum("execution_complete" in stream for stream in streams) == 64
+    assert sum("session is busy" in stream for stream in streams) == 6
+    assert text(interpreter.run("1 + 1", context)) == "2"
 
 
 def test_ten_contexts_at_once(interpreter, api):
@@ -278,36 +269,6 @@ def test_environment_of_commands(interpreter):
     assert text(interpreter.run("import os\nos.environ['COLOUR']", interpreter.context())) == "'blue'"
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_every_language(interpreter, has, api, language):
-    program, sets, gives, fails, name = LANGUAGES[language]
-    has(interpreter.sandbox, program)
-    reply = api.execd(interpreter.sandbox.id, "POST", "/code/context", json={"language": language})
-    if reply.status == 500 and "unknown language" in reply.json["message"]:
-        pytest.skip(reply.json["message"])
-    assert reply.json["language"] == language
-    context = type("Context", (), {"id": reply.json["id"]})
-
-    def run(code):
-        stream = api.execd(interpreter.sandbox.id, "POST", "/code", json={"code": code, "context": {"id": context.id}}, timeout=120).body.decode()
-        return stream
-
-    try:
-        first = run(sets)
-        if "apt-get install" in first:
-            pytest.skip(f"the image cannot run {language}: {first.split('evalue')[1][3:200]}")
-        assert "execution_complete" in first, first
-        shown = run(gives)
-        assert '"text":"42"' in shown or '"text":"42\\n"' in shown, shown
-        failed = run(fails)
-        assert '"type":"error"' in failed, failed
-        if name:
-            assert f'"ename":"{name}"' in failed
-        assert "42" in run(gives)
-    finally:
-        api.execd(interpreter.sandbox.id, "DELETE", f"/code/contexts/{context.id}")
-
-
 def test_an_unknown_language(api, interpreter):
     reply = api.execd(interpreter.sandbox.id, "POST", "/code", json={"code": "1", "context": {"language": "cobol"}})
     assert reply.status == 500 and "unknown language: cobol" in reply.json["message"]
@@ -332,23 +293,16 @@ def test_supported_languages_are_known(api, interpreter):
 
 def test_event_order(api, interpreter):
     reply = api.execd(interpreter.sandbox.id, "POST", "/code", json={"code": "print('o')\n5", "context": {"language": "python"}})
-    import json
-
     events = [json.loads(part) for part in reply.body.decode().split("\n\n") if part]
     assert [event["type"] for event in events] == ["init", "ping", "stdout", "execution_count", "result", "execution_complete"]
     assert all(isinstance(event["timestamp"], int) for event in events)
     assert events[4]["results"] == {"text": "5", "text/plain": "5"}
 
 
-def test_many_clients_at_once(service, shared, interpreter):
-    if shared.flavour != "async":
-        pytest.skip("the synchronous client runs one cell at a time")
-
-    async def all_of_them():
-        contexts = await asyncio.gather(*[interpreter.codes.create_context("python") for _ in range(5)])
-        return await asyncio.gather(*[interpreter.codes.run(f"{n} ** 2", context=context) for n, context in enumerate(contexts)])
-
-    assert [ran.result[0].text for ran in shared.go(all_of_them())] == ["0", "1", "4", "9", "16"]
+def test_many_clients_at_once(interpreter):
+    contexts = [interpreter.context() for _ in range(5)]
+    running = [interpreter.aside(f"{n} ** 2", context) for n, context in enumerate(contexts)]
+    assert [text(each.finish()) for each in running] == ["0", "1", "4", "9", "16"]
 
 
 def test_nothing_is_left_of_a_sandbox_with_contexts(no_leaks, sdk):

@@ -13,9 +13,13 @@ ROOT = Path(os.environ.get("OSB_CODE_INTERPRETER_ROOT") or REPOSITORY / "build" 
 NAME = "opensandbox/code-interpreter"
 
 
+def image_is_built():
+    return (ROOT / "opt" / "code-interpreter" / "versions").exists()
+
+
 def image_root():
     """The root directory of the image; skips the test when it was not built."""
-    if not (ROOT / "opt" / "code-interpreter" / "versions").exists():
+    if not image_is_built():
         pytest.skip(f"the code interpreter image is not built ({ROOT}); run environments/code-interpreter/build")
     return ROOT
 

@@ -30,6 +30,7 @@ import jdk.jshell.execution.LocalExecutionControlProvider;
 
 public final class Kernel {
   private static final int MAX_FRAME = 64 * 1024 * 1024;
+  private static final int MAX_TRACE = 50;
   // What the jshell tool imports as well.
   private static final String[] IMPORTS = {"java.io", "java.math", "java.net", "java.nio.file", "java.util", "java.util.concurrent",
     "java.util.function", "java.util.regex", "java.util.stream"};
@@ -43,13 +44,15 @@ public final class Kernel {
   private volatile int count;
   private volatile boolean running;
   private volatile boolean interrupted;
+  private String begun = "";  // the last cell that began, and the last that was to be interrupted; under the kernel's lock
+  private String cancelled = "";
 
   /** A cell that failed, in the words of the protocol. */
   private record Failure(String name, String value, List<String> traceback) {}
 
   public static void main(String[] arguments) throws Exception {
     Kernel kernel = new Kernel();
-    sun.misc.Signal.handle(new sun.misc.Signal("INT"), signal -> kernel.interrupt());
+    sun.misc.Signal.handle(new sun.misc.Signal("INT"), signal -> {});  // it is for the cell's children; a frame says the rest
     kernel.send("{\"op\":\"ready\",\"language\":\"java\",\"version\":" + quoted(System.getProperty("java.version")) + "}");
     Thread reader = new Thread(kernel::read, "kernel reader");
     reader.setDaemon(true);
@@ -84,7 +87,9 @@ public final class Kernel {
         int length = in.readInt();
         if (length < 0 || length > MAX_FRAME) break;
         String frame = new String(in.readNBytes(length), StandardCharsets.UTF_8);
-        if ("run".equals(member(frame, "op"))) waiting.put(new String[] {member(frame, "id"), member(frame, "code")});
+        String op = member(frame, "op");
+        if (op.equals("run")) waiting.put(new String[] {member(frame, "id"), member(frame, "code")});
+        if (op.equals("interrupt") && cancel(member(frame, "id"))) interrupt();
       }
     } catch (EOFException end) {
       // execd is gone, or wants this kernel gone
@@ -121,9 +126,7 @@ public final class Kernel {
     while (true) {
       String[] run = waiting.take();
       String id = quoted(run[0]);
-      count++;
-      interrupted = false;
-      running = true;
+      begin(run[0]);
       List<String> values = new ArrayList<>();
       Failure failure;
       try {
@@ -146,6 +149,19 @@ public final class Kernel {
       }
       send("{\"op\":\"done\",\"id\":" + id + ",\"count\":" + count + "}");
     }
+  }
+
+  private synchronized void begin(String id) {
+    count++;
+    begun = id;
+    interrupted = cancelled.equals(id);
+    running = true;
+  }
+
+  // Whether the cell has begun.
+  private synchronized boolean cancel(String id) {
+    cancelled = id;
+    return begun.equals(id);
   }
 
   // Stops what runs, again and again until the run is over: between two snippets, or while one is compiled, nothing hears it.
@@ -210,7 +226,7 @@ public final class Kernel {
       String message = diagnostic.getMessage(Locale.ROOT);
       if (first == null) first = message.lines().findFirst().orElse(message);
       excerpt(source, diagnostic, lines);
-      message.lines().filter(line -> !line.contains("location: class REPL.")).forEach(lines::add);
+      message.lines().filter(line -> !line.matches("\\s*location: class (REPL\\..*)?")).forEach(lines::add);
     }
     return new Failure("CompilationException", first == null ? "the cell was refused" : first, lines);
   }
@@ -225,12 +241,19 @@ public final class Kernel {
   }
 
   private static String headline(EvalException thrown) {
-    return thrown.getExceptionClassName() + (thrown.getMessage() == null ? "" : ": " + thrown.getMessage());
+    // Variables of cells are members of classes that JShell makes; nobody knows them by those.
+    String message = thrown.getMessage() == null ? "" : ": " + thrown.getMessage().replaceAll("REPL\\.\\$JShell\\$\\w+\\.", "");
+    return thrown.getExceptionClassName() + message;
   }
 
   private static void describe(EvalException thrown, String lead, List<String> lines) {
     lines.add(lead + headline(thrown));
+    int shown = 0;
     for (StackTraceElement frame : thrown.getStackTrace()) {
+      if (shown++ == MAX_TRACE) {
+        lines.add("    ... " + (thrown.getStackTrace().length - MAX_TRACE) + " more");
+        break;
+      }
       String type = frame.getClassName();
       if (type.startsWith("jdk.jshell.") || type.startsWith("jdk.internal.reflect.") || type.equals("Kernel")) continue;
       // JShell names a snippet's file by its number, "#12", and hides its own class around it.

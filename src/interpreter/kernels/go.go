@@ -1,5 +1,5 @@
-// The kernel of Go (1.18 or newer). It is compiled by the line in kernels.inc that starts it, and gets a directory of its own as
-// its argument, which it removes when it leaves.
+// The kernel of Go (1.18 or newer). It is compiled by the line in kernels.inc that starts it, and gets the directory of that as
+// its argument, which it removes.
 //
 // A cell with a package clause is a program: it is built and run as it is. Any other cell is a snippet: imports, functions, types,
 // constants and variables are remembered, statements are run once, and a last expression is shown. Each run is a program of its
@@ -196,6 +196,8 @@ type kernel struct {
 	mu           sync.Mutex
 	child        *os.Process
 	interrupted  bool
+	begun        string // the last cell that began
+	cancelled    string // the last cell that was to be interrupted
 }
 
 // Splits a declaration with `var` or `const` or `type`, or a `:=`, into parts that can be replaced one by one.
@@ -416,7 +418,7 @@ func (k *kernel) assemble(code string, show bool) (*snippet, string, error) {
 		if _, err := parser.ParseExpr(each.text); err == nil && last && !prints(each.text) {
 			s.value = true
 			if show {
-				s.body += position(k.count, each.line) + "kernelShow(" + each.text + ")\n"
+				s.body += "kernelShow(" + position(k.count, each.line) + each.text + ")\n"
 				continue
 			}
 		}
@@ -557,12 +559,13 @@ type failure struct {
 }
 
 // Runs a command so that an interrupt ends it. Standard output and error are ours.
-func (k *kernel) execute(cmd *exec.Cmd) error {
+func (k *kernel) execute(cmd *exec.Cmd, started func()) error {
 	k.mu.Lock()
 	if k.interrupted {
 		k.mu.Unlock()
 		return errors.New("interrupted")
 	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // a kernel that is killed leaves no cell behind
 	err := cmd.Start()
 	if err == nil {
 		k.child = cmd.Process
@@ -570,6 +573,9 @@ func (k *kernel) execute(cmd *exec.Cmd) error {
 	k.mu.Unlock()
 	if err != nil {
 		return err
+	}
+	if started != nil {
+		started()
 	}
 	err = cmd.Wait()
 	k.mu.Lock()
@@ -592,7 +598,7 @@ func (k *kernel) build(sources map[string]string) *failure {
 	cmd.Env = append(os.Environ(), "GOTOOLCHAIN=local")
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
-	err := k.execute(cmd)
+	err := k.execute(cmd, nil)
 	for _, name := range names {
 		os.Remove(name)
 	}
@@ -601,6 +607,14 @@ func (k *kernel) build(sources map[string]string) *failure {
 	}
 	return compile_error(said.String(), err, k.dir)
 }
+
+// The cell's own directory is there while it is built, so that a kernel which is killed later leaves nothing.
+func (k *kernel) make_dir() (err error) {
+	k.dir, err = os.MkdirTemp("", "go-cell.")
+	return err
+}
+
+func (k *kernel) remove_dir() { os.RemoveAll(k.dir) }
 
 func compile_error(said string, err error, dir string) *failure {
 	var lines []string
@@ -623,9 +637,7 @@ func compile_error(said string, err error, dir string) *failure {
 
 // Runs what was built. The value that it shows, if any.
 func (k *kernel) launch(piped bool) (string, bool, *failure) {
-	binary := filepath.Join(k.dir, "cell")
-	defer os.Remove(binary)
-	cmd := exec.Command(binary)
+	cmd := exec.Command(filepath.Join(k.dir, "cell"))
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	said := map[string]string{}
 	done := make(chan bool, 1)
@@ -643,12 +655,12 @@ func (k *kernel) launch(piped bool) (string, bool, *failure) {
 			done <- true
 		}()
 		defer write.Close()
-		err = k.execute(cmd)
+		err = k.execute(cmd, k.remove_dir)
 		write.Close()
 		<-done
 		return judged(said, err)
 	}
-	return judged(said, k.execute(cmd))
+	return judged(said, k.execute(cmd, k.remove_dir))
 }
 
 func read_records(from io.Reader, said map[string]string) {
@@ -699,6 +711,10 @@ func judged(said map[string]string, err error) (string, bool, *failure) {
 var program_clause = regexp.MustCompile(`^(\s|//[^\n]*\n|/\*(?s:.*?)\*/)*package\s+\w+`)
 
 func (k *kernel) run(code string) (string, bool, *failure) {
+	if err := k.make_dir(); err != nil {
+		return "", false, &failure{"KernelError", err.Error(), nil}
+	}
+	defer k.remove_dir()
 	if program_clause.MatchString(code) {
 		name := fmt.Sprintf("cell_%d.go", k.count)
 		if wrong := k.build(map[string]string{name: code}); wrong != nil {
@@ -727,7 +743,6 @@ func (k *kernel) run(code string) (string, bool, *failure) {
 	}
 	k.remember(s)
 	if strings.TrimSpace(s.body) == "" { // declarations only: that they compile is all there is to do
-		os.Remove(filepath.Join(k.dir, "cell"))
 		return "", false, nil
 	}
 	return k.launch(true)
@@ -747,28 +762,26 @@ func (k *kernel) interrupt() {
 	}
 }
 
-var remove_at_end string
-
 func leave(status int) {
-	os.RemoveAll(remove_at_end)
+	os.RemoveAll(os.Args[1])
 	os.Exit(status)
 }
 
 func main() {
-	remove_at_end = os.Args[1]
+	runtime.LockOSThread()   // what is to end with its parent ends with the thread that started it
+	os.RemoveAll(os.Args[1]) // this program, when it was compiled for this kernel
 	syscall.CloseOnExec(3)
 	syscall.CloseOnExec(4)
 	socket := os.NewFile(3, "execd")
-	k := &kernel{dir: os.Args[1], out: socket, imports: map[string]string{}}
+	k := &kernel{out: socket, imports: map[string]string{}}
 
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		for each := range signals {
-			if each == syscall.SIGTERM {
+			if each == syscall.SIGTERM { // an interrupt is for the cell's process; a frame says the rest
 				leave(0)
 			}
-			k.interrupt()
 		}
 	}()
 
@@ -780,10 +793,20 @@ func main() {
 			op, id, code, err := receive(in)
 			if err != nil { // execd is gone, or wants this kernel gone
 				k.interrupt()
+				k.remove_dir()
 				leave(0)
 			}
-			if op == "run" {
+			switch op {
+			case "run":
 				requests <- request{id, code}
+			case "interrupt":
+				k.mu.Lock()
+				k.cancelled = id
+				begun := k.begun == id
+				k.mu.Unlock()
+				if begun {
+					k.interrupt()
+				}
 			}
 		}
 	}()
@@ -792,7 +815,7 @@ func main() {
 	for each := range requests {
 		k.count++
 		k.mu.Lock()
-		k.interrupted = false
+		k.begun, k.interrupted = each.id, k.cancelled == each.id
 		k.mu.Unlock()
 		value, shown, wrong := k.run(each.code)
 		k.mu.Lock()

@@ -45,24 +45,55 @@ function send(frame) {
   write_all(3, Buffer.concat([head, body]));
 }
 
-function read_frames(handle) {
+// Reads without the loop. False at the end.
+function take_what_is_there() {
+  const piece = Buffer.alloc(65536);
+  try {
+    for (;;) {
+      const more = fs.readSync(3, piece);
+      if (more === 0) return false;
+      take(Buffer.from(piece.subarray(0, more)));
+    }
+  } catch (error) {
+    if (error.code !== 'EAGAIN') throw error;
+    return true;
+  }
+}
+
+// After a frame with `wait`: until execd has it, so that what is written next cannot overtake it. The loop stands still meanwhile,
+// so nobody else reads the answer.
+function wait_for_answer() {
+  for (answered = false; take_what_is_there() && !answered;) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 0.05);
+}
+
+let answered = false;
+let handle;  // of frames
+let chunks = [];
+let have = 0;
+function take(chunk) {
+  chunks.push(chunk);
+  have += chunk.length;
+  while (have >= 4) {
+    if (chunks[0].length < 4) chunks = [Buffer.concat(chunks)];
+    const length = chunks[0].readUInt32BE(0);
+    if (length > kMaxFrame) exit(2);
+    if (have < 4 + length) return;
+    const all = chunks.length === 1 ? chunks[0] : Buffer.concat(chunks);
+    chunks = [all.subarray(4 + length)];
+    have = chunks[0].length;
+    handle(JSON.parse(all.toString('utf8', 4, 4 + length)));
+  }
+}
+
+function read_frames() {
   // execd is the only one on the other side: when it goes, so do we.
   const socket = new net.Socket({fd: 3, readable: true, writable: false});
-  let chunks = [];
-  let have = 0;
   socket.on('data', (chunk) => {
-    chunks.push(chunk);
-    have += chunk.length;
-    while (have >= 4) {
-      if (chunks[0].length < 4) chunks = [Buffer.concat(chunks)];
-      const length = chunks[0].readUInt32BE(0);
-      if (length > kMaxFrame) exit(2);
-      if (have < 4 + length) return;
-      const all = chunks.length === 1 ? chunks[0] : Buffer.concat(chunks);
-      chunks = [all.subarray(4 + length)];
-      have = chunks[0].length;
-      handle(JSON.parse(all.toString('utf8', 4, 4 + length)));
-    }
+    take(chunk);
+    if (early && waiting.length > 0) take_what_is_there();  // whether the signal was for this cell
+    early = false;
+    // From here and not from a timer or the like: a cell that is stopped would leave Node's own code behind those in disorder.
+    next();
   });
   socket.on('end', () => exit(0));
   socket.on('error', () => exit(0));
@@ -208,7 +239,7 @@ function import_as_code(node, code, edits, names) {
   edits.replace(node.start, node.end, text + lines_of(code.slice(node.start, node.end)));
 }
 
-// What V8 gets for a cell: {code, async, names}. `names` become variables of the global object, whatever declared them, so that a
+// What V8 gets for a cell: {code, async, names, value}. `names` become variables of the global object, whatever declared them, so that a
 // later cell may declare them again.
 function rewrite(code) {
   let tree;
@@ -233,6 +264,7 @@ function rewrite(code) {
   const edits = new Edits(code);
   const names = [];
   const hoisted = [];  // functions, which are there before the first line runs
+  let value = false;
   const body = tree.body;
   for (const [index, statement] of body.entries()) {
     let node = statement;
@@ -260,7 +292,7 @@ function rewrite(code) {
       hoisted.push(node.id.name);
     } else if (node.type === 'VariableDeclaration' && !async) {
       for (const each of node.declarations) bound_names(each.id, names);
-      edits.replace(node.start, node.start + node.kind.length, 'var');
+      edits.replace(node.start, node.start + node.kind.length, 'var'.padEnd(node.kind.length));  // columns stay as well
     } else if (async && node.type === 'VariableDeclaration') {
       assign_instead(node, edits, names, null);
     } else if (async) {
@@ -269,23 +301,19 @@ function rewrite(code) {
       });
     }
     if (index === body.length - 1 && node.type === 'ExpressionStatement') {
-      const {start, end} = node.expression;
-      edits.insert(start, async ? 'return {value: (' : '$kernel.value = (');
+      value = true;  // of a script it is what V8 gives, of a function it is returned
+      if (!async) continue;
+      const {end} = node.expression;
+      edits.insert(node.start, 'return {value: (');
       // The parentheses of `(a)` are no part of the expression's range.
-      const tail = code.slice(end, node.end).replace(/;\s*$/, '');
-      edits.replace(end, node.end, `${tail})${async ? '}' : ''};`);
-      const lead = code.slice(node.start, start);
-      if (lead.trim() !== '') {
-        edits.list = edits.list.filter((each) => !(each.start === start && each.end === start));
-        edits.insert(node.start, async ? 'return {value: (' : '$kernel.value = (');
-      }
+      edits.replace(end, node.end, `${code.slice(end, node.end).replace(/;\s*$/, '')})};`);
     }
   }
-  if (!async) return {code: edits.apply(), async, names};
+  if (!async) return {code: edits.apply(), async, names, value};
   const keep = hoisted.map((name) => `globalThis.${name} = ${name};`).join('');
   const declared = names.filter((name) => !hoisted.includes(name));
   const head = `${declared.length === 0 ? '' : `var ${[...new Set(declared)].join(', ')};`}(async () => {${keep}`;
-  return {code: `${head}${edits.apply()}\n})()`, async, names};
+  return {code: `${head}${edits.apply()}\n})()`, async, names, value};
 }
 
 // `const {a} = b, c = d` as `({a} = b), c = d`: the variables are global, only their values come from here.
@@ -310,7 +338,13 @@ function assign_instead(node, edits, names, parent) {
 let strip;
 function find_compiler() {
   if (Module.stripTypeScriptTypes) {
-    return (code) => Module.stripTypeScriptTypes(code, {mode: 'transform'});
+    return (code) => {
+      try {
+        return {code: Module.stripTypeScriptTypes(code)};  // leaves everything where it was
+      } catch {
+        return {code: Module.stripTypeScriptTypes(code, {mode: 'transform'})};
+      }
+    };
   }
   const places = [cwd(), ...(process.env.NODE_PATH ?? '').split(':').filter(Boolean), path.resolve(process.execPath, '../../lib/node_modules'),
     '/usr/local/lib/node_modules', '/usr/lib/node_modules', '/usr/share/nodejs'];
@@ -328,12 +362,13 @@ function find_compiler() {
     throw Object.assign(new Error(`Node ${process.versions.node} does not strip types and no TypeScript compiler is in this image; install one ` +
       '("npm install --global typescript" or "apt-get install node-typescript"), or use Node 22.13 or newer'), {name: 'TypeScriptMissing'});
   }
-  const options = {target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext, isolatedModules: true, experimentalDecorators: true};
+  const options = {target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext, isolatedModules: true, experimentalDecorators: true,
+    sourceMap: true};
   // An import that only a later cell uses must stay.
   if (Number(ts.version.split('.')[0]) >= 5) options.verbatimModuleSyntax = true;
   else Object.assign(options, {preserveValueImports: true, importsNotUsedAsValues: ts.ImportsNotUsedAsValues.Preserve});
   return (code, name) => {
-    const out = ts.transpileModule(code, {fileName: name.replace(/\.js$/, '.ts'), compilerOptions: options, reportDiagnostics: true});
+    const out = ts.transpileModule(code, {fileName: name, compilerOptions: options, reportDiagnostics: true});
     const wrong = (out.diagnostics ?? []).filter((each) => each.category === ts.DiagnosticCategory.Error && each.code < 2000);
     if (wrong.length > 0) {
       const {start = 0, messageText} = wrong[0];
@@ -343,17 +378,17 @@ function find_compiler() {
       error.stack = `${name}:${line}\n${code.split('\n')[line - 1] ?? ''}\n\nSyntaxError: ${message}`;
       throw error;
     }
-    return out.outputText;
+    return {code: out.outputText.replace(/\n\/\/# sourceMappingURL=.*\s*$/, ''), map: out.sourceMapText};
   };
 }
 
 // A cell without a type in it needs no compiler, which saves its start. With "<" nobody can tell: `f<a>(b)` is both.
 function to_javascript(code, name) {
-  if (kLanguage === 'javascript') return code;
+  if (kLanguage === 'javascript') return {code};
   if (!code.includes('<')) {
     try {
       parse(code);
-      return code;
+      return {code};
     } catch { /* types, or wrong */ }
   }
   strip ??= find_compiler();
@@ -365,7 +400,6 @@ function to_javascript(code, name) {
 const hidden = (name, value) => Object.defineProperty(globalThis, name, {value, writable: true, configurable: true, enumerable: false});
 
 const kernel = {
-  value: undefined,
   pick(module, name, source) {
     if (name in module) return module[name];
     // TypeScript's imports may name a type, which is gone by now.
@@ -407,17 +441,49 @@ function loader() {
 
 const kDisplay = Symbol.for('Jupyter.display');
 
-async function to_mime(value) {
+// A promise only where the value's own method gives one.
+function to_mime(value) {
   const own = value !== null && typeof value === 'object' ? value[kDisplay] : undefined;
   if (typeof own === 'function') {
-    const data = {};
-    for (const [type, each] of Object.entries(await own.call(value))) data[type] = typeof each === 'string' ? each : JSON.stringify(each);
-    return data;
+    const as_text = (data) => Object.fromEntries(Object.entries(data).map(([type, each]) => [type, typeof each === 'string' ? each : JSON.stringify(each)]));
+    const data = own.call(value);
+    return util.types.isPromise(data) ? data.then(as_text) : as_text(data);
   }
   return {'text/plain': util.inspect(value, {colors: false, maxArrayLength: 1000, maxStringLength: 1024 * 1024})};
 }
 
+function display(value) {
+  const run = current;
+  const show = (data) => {
+    if (run === null || run !== current) return write_all(1, `${data['text/plain'] ?? ''}\n`);  // no cell waits for it
+    leave_cell();
+    send({op: 'display', id: run.id, data, wait: true});
+    wait_for_answer();
+    enter_cell(run);
+  };
+  const data = to_mime(value);
+  if (!util.types.isPromise(data)) return show(data);
+  const shown = data.then(show);
+  run?.displays.push(shown);
+  return shown;
+}
+
 const interrupted = () => Object.assign(new Error('the run was interrupted'), {name: 'KeyboardInterrupt', stack: 'KeyboardInterrupt: the run was interrupted'});
+
+// The lines of a stack as the cell's author knows them: without the kernel and what is below it, and in the cell's own lines.
+function trace(lines) {
+  const is_frame = (line) => /^\s+at /.test(line);
+  const last = lines.findLastIndex((line) => is_frame(line) && /\bcell_\d+\.[jt]s:/.test(line));
+  const end = lines.findIndex((line, index) => index > last && is_frame(line) && line.includes(__filename));
+  if (end >= 0) lines.length = end;
+  const kept = lines.filter((line) => !(is_frame(line) && (line.includes(__filename) || /\(?node:(vm|internal\/)/.test(line))));
+  const shown = kept.map((line) => line.replace(/\b(cell_\d+\.[jt]s):(\d+)(?::(\d+))?/g, (_, name, row, column) => located(name, +row, column && +column)));
+  // How V8 begins the stack of what nobody caught: the place, the line as V8 has it, a mark below it.
+  const [, name, row] = /^(cell_\d+\.[jt]s):(\d+)$/.exec(shown[0]) ?? [];
+  const line = sources.get(name)?.code.split('\n')[row - 1];
+  if (line !== undefined && line !== shown[1]) shown.splice(1, /^\s*\^+\s*$/.test(shown[2]) ? 2 : 1, line);
+  return shown;
+}
 
 function describe(error) {
   if (error === null || typeof error !== 'object' || !util.types.isNativeError(error)) {
@@ -425,16 +491,41 @@ function describe(error) {
     return {ename: 'Thrown', evalue: text, traceback: [`Uncaught ${text}`]};
   }
   if (error.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED') error = interrupted();
-  const ours = new RegExp(`\\(?(${__filename.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}|node:vm|node:internal/)`);
   const lines = [];
   let lead = '';
   for (let each = error, depth = 0; util.types.isNativeError(each) && depth < 10; each = each.cause, depth++) {
-    const own = `${lead}${each.stack ?? each}`.split('\n');
-    lines.push(...own.filter((line) => !(/^\s+at /.test(line) && ours.test(line))));
+    lines.push(...trace(`${lead}${each.stack ?? each}`.split('\n')));
     for (const inner of each.errors ?? []) lines.push(`  ${inner}`);
     lead = 'Caused by: ';
   }
   return {ename: String(error.name ?? 'Error'), evalue: String(error.message ?? ''), traceback: lines};
+}
+
+// ---- What cells looked like ---------------------------------------------------------------------------------------------------
+
+const kMaxSources = 4 * 1024 * 1024;
+const sources = new Map();  // file name -> {code, map}; the oldest go when there is too much of them
+let kept_source = 0;
+function remember(name, code, map) {
+  if (!sources.has(name)) kept_source += code.length;
+  sources.set(name, {code, map});
+  kept_source += map?.length ?? 0;
+  for (const [oldest, {code, map}] of sources) {
+    if (kept_source <= kMaxSources || oldest === name) break;
+    kept_source -= code.length + (map?.length ?? 0);
+    sources.delete(oldest);
+  }
+}
+
+// A place in what V8 got as a place in what the compiler got.
+function located(name, row, column) {
+  const source = sources.get(name);
+  if (source?.map) {
+    source.entries ??= new Module.SourceMap(JSON.parse(source.map));
+    const found = source.entries.findEntry(row - 1, (column ?? 1e9) - 1);
+    if (found.originalLine !== undefined) return `${name}:${found.originalLine + 1}`;
+  }
+  return `${name}:${row}${column ? `:${column}` : ''}`;
 }
 
 // ---- Runs -------------------------------------------------------------------------------------------------------------------
@@ -442,9 +533,12 @@ function describe(error) {
 let count = 0;
 let current = null;  // the run that has not said "done" yet
 const waiting = [];
+let early = false;  // an interrupt came while no cell ran
+let meant;  // the last run that was to be interrupted
 
 function finish(run, frame) {
   if (current !== run) return;  // it was interrupted, and what it did since is nobody's
+  leave_cell();
   if (frame) send({...frame, id: run.id});
   current = null;
   send({op: 'done', id: run.id, count: run.number});
@@ -456,27 +550,30 @@ function next() {
   if (current || waiting.length === 0) return;
   const {id, code} = waiting.shift();
   count += 1;
-  const run = {id, number: count};
+  const run = {id, number: count, displays: []};
   current = run;
+  if (meant === id) return fail(run, interrupted());
   evaluate(run, String(code)).catch((error) => fail(run, error));
 }
 
 async function evaluate(run, code) {
-  const name = `cell_${run.number}.js`;
-  const cell = understood(to_javascript(code, name), name);
+  const name = `cell_${run.number}.${kLanguage === 'typescript' ? 'ts' : 'js'}`;
+  remember(name, code);
+  const plain = to_javascript(code, name);
+  remember(name, code, plain.map);
+  const cell = understood(plain.code, name);
   refresh_require();
   make_room(cell.names);
-  kernel.value = undefined;
   const script = new vm.Script(cell.code, {filename: name, importModuleDynamically: loader()});
-  let value = interruptible(script);
-  if (!cell.async) value = kernel.value;
-  kernel.value = undefined;
+  enter_cell(run);
+  let value = script.runInThisContext();
+  if (!cell.async && !cell.value) value = undefined;
   if (util.types.isPromise(value)) {
-    watch_over_loop();
     value = await value;
     // A promise as the last value is waited for: `main()` at the end of a cell means its work, not the promise.
     if (cell.async) value = await value?.value;
   }
+  if (run.displays.length > 0) await Promise.all(run.displays);
   if (value === undefined) return finish(run);
   if (current === run) hidden('_', value);
   finish(run, {op: 'result', count: run.number, data: await to_mime(value)});
@@ -489,51 +586,78 @@ function understood(source, name) {
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
     new vm.Script(source, {filename: name});
-    return {code: source, async: false, names: []};
+    return {code: source, async: false, names: [], value: true};
   }
 }
 
 // ---- Interrupts -------------------------------------------------------------------------------------------------------------
 
-const interrupt = () => { if (current) fail(current, interrupted()); };
+function interrupt() {
+  if (!current) {
+    early = true;
+    return;
+  }
+  take_what_is_there();
+  if (meant === current.id) fail(current, interrupted());  // else the signal was for one that is over
+}
 
-// Code that runs at once is stopped by V8, through `breakOnSigint`. Code that goes on after an await is out of reach of that: see
-// watch_over_loop().
-const interruptible = (script) => script.runInThisContext({breakOnSigint: !watcher});
+// A loop blocks the thread that would notice the signal. A second one hears it as well, and when the first does not, stops what that
+// does through the inspector. V8's own way, `breakOnSigint`, does not reach what goes on after an await, and where it begins and ends
+// a signal kills the process. Both threads have handles of their own: whatever a cell does with process.on('SIGINT'), they hear it.
+const heard = new Int32Array(new SharedArrayBuffer(16));
+const kHeard = 0;    // how many signals the loop has noticed
+const kStopped = 1;  // it did not, and what ran was stopped
+const kInCell = 2;   // it is code of the cell that runs, which may be stopped: the kernel's own would be left in disorder
+const kSignal = 3;   // a signal came
 
-// A loop after a wait blocks the only thread that could notice the signal. A second thread takes the signal over, tells the first,
-// and when that does not listen stops what it does through the inspector. It is made for the first run that awaits: most
-// never do. From then on V8's own way must not be used here any more, as there is one signal handler for both threads.
-let watcher;
-const heard = new Int32Array(new SharedArrayBuffer(8));  // the signal was heard; it was not, and so a loop was stopped
-function watch_over_loop() {
-  if (watcher) return;
+// Enters code of the cell. Whatever came while that could not be stopped counts now.
+function enter_cell(run) {
+  Atomics.store(heard, kInCell, 1);
+  if (Atomics.exchange(heard, kSignal, 0) === 0) return;
+  Atomics.store(heard, kInCell, 0);
+  take_what_is_there();
+  if (meant === run.id) throw interrupted();
+  Atomics.store(heard, kInCell, 1);
+}
+const leave_cell = () => Atomics.store(heard, kInCell, 0);
+
+function watch_over_loop(ready) {
   const {Worker} = require('worker_threads');
-  watcher = new Worker(`
-    const vm = require('vm');
+  const hear = `const {internalBinding} = require('internal/test/binding');
+    const {Signal} = internalBinding('signal_wrap');
+    const signal = new Signal();
+    signal.onsignal = told;
+    signal.start(2);`;
+  const watcher = new Worker(`
     const {Session} = require('inspector');
     const {parentPort, workerData: heard} = require('worker_threads');
     const session = new Session();
     session.connectToMainThread();
-    const told = () => {
-      Atomics.store(heard, 0, 0);
-      parentPort.postMessage('interrupt');
-      if (Atomics.wait(heard, 0, 0, 50) !== 'timed-out') return;
-      Atomics.store(heard, 1, 1);
+    let signals = 0;
+    function told() {
+      signals += 1;
+      Atomics.store(heard, ${kSignal}, 1);
+      for (let seen; (seen = Atomics.load(heard, ${kHeard})) < signals;) {
+        if (Atomics.wait(heard, ${kHeard}, seen, 50) === 'timed-out') break;
+      }
+      if (Atomics.load(heard, ${kHeard}) >= signals || Atomics.load(heard, ${kInCell}) === 0) return;
+      Atomics.store(heard, ${kStopped}, 1);
       session.post('Runtime.terminateExecution');
-    };
-    const wait = new vm.Script('Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)');
-    // The outer one keeps the signal handler in place while the inner one is entered again.
-    globalThis.inner = () => { for (;;) try { wait.runInThisContext({breakOnSigint: true}); } catch { told(); } };
-    const outer = new vm.Script('inner()');
-    for (;;) try { outer.runInThisContext({breakOnSigint: true}); } catch { told(); }`, {eval: true, workerData: heard});
+    }
+    ${hear}
+    parentPort.postMessage('ready');`, {eval: true, workerData: heard});
   watcher.unref();
-  watcher.on('message', () => {
-    Atomics.store(heard, 0, 1);
-    Atomics.notify(heard, 0);
-    interrupt();
+  watcher.on('message', ready);
+  watcher.on('error', (error) => {
+    write_all(2, `${error.message}\n`);
+    exit(1);
   });
-  watcher.on('error', () => {});
+  const told = () => {
+    Atomics.add(heard, kHeard, 1);
+    Atomics.notify(heard, kHeard);
+    interrupt();
+  };
+  new Function('require', 'told', hear + 'signal.unref(); return signal;')(require, told);
 }
 
 function start() {
@@ -541,7 +665,7 @@ function start() {
   replace_stream('stderr', 2);
   replace_console();
   Object.defineProperty(globalThis, '$kernel', {value: kernel, enumerable: false});
-  hidden('display', (value) => to_mime(value).then((data) => send({op: 'display', id: current?.id ?? '', data})));
+  hidden('display', display);
   hidden('module', new Module('cell'));
   hidden('exports', globalThis.module.exports);
   if (__filename === kSource) fs.closeSync(4);
@@ -549,21 +673,23 @@ function start() {
   process.execArgv.length = 0;
   process.argv.length = 1;
 
-  process.on('SIGINT', interrupt);
   const stray = (error) => {
-    if (error === null && Atomics.exchange(heard, 1, 0) === 1) error = interrupted();  // how a stopped loop looks from here
+    leave_cell();
+    if (error === null && Atomics.exchange(heard, kStopped, 0) === 1) error = interrupted();  // how a stopped loop looks from here
     if (current) fail(current, error);
     else write_all(2, `${describe(error).traceback.join('\n')}\n`);
   };
   process.on('uncaughtException', stray);
   process.on('unhandledRejection', stray);
 
-  read_frames((frame) => {
+  handle = (frame) => {
+    if (frame.op === 'shown') answered = true;
+    if (frame.op === 'interrupt') meant = frame.id;
     if (frame.op !== 'run') return;
     waiting.push(frame);
-    next();
-  });
-  send({op: 'ready', language: kLanguage, version: process.versions.node});
+  };
+  watch_over_loop(() => send({op: 'ready', language: kLanguage, version: process.versions.node}));
+  read_frames();
 }
 
 start();

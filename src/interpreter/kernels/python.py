@@ -12,6 +12,7 @@ from _ast import PyCF_ALLOW_TOP_LEVEL_AWAIT, PyCF_ONLY_AST, Expr, Expression, Mo
 
 import _signal
 from _json import encode_basestring, scanstring
+from _thread import RLock, get_ident
 
 CHANNEL = 3
 MAX_FRAME = 64 << 20
@@ -22,6 +23,9 @@ PLAIN = (int, float, str, bool, bytes, complex, list, tuple, dict, set, frozense
 run_id = ""
 count = 0
 running = False  # a cell is being executed: SIGINT is for it
+sending = False  # the main thread is amid a frame, which must be whole: SIGINT waits
+interrupted = False  # meanwhile
+early = False  # SIGINT came while no cell was executed: perhaps it was for the one that comes next
 alone = False  # a forked child of the kernel: nobody reads its frames
 loop = None  # asyncio's, once a cell has awaited something
 future_flags = 0
@@ -29,6 +33,8 @@ known_modules = 0  # how many modules execd has been told of
 namespace = {}
 cells = {}  # file name -> source, for tracebacks
 kept_source = 0
+channel = RLock()  # threads of a cell may show something at the same time
+main_thread = None
 last_value = None  # what `_` was set to; a `_` of the user's own stays
 
 
@@ -77,15 +83,31 @@ def write_all(data):
         view = view[os.write(CHANNEL, view) :]
 
 
-def send(op, **members):
+def send(op, wait=False, **members):
+    """With `wait` it goes on when execd has the frame, so that what the cell prints next cannot overtake it."""
+    global sending, interrupted
     flush()
     if alone:
         return
+    main = get_ident() == main_thread
     members["op"] = op
+    if wait and running and main:  # between cells somebody else reads the answer
+        members["wait"] = True
     body = encode(members).encode("utf-8", "replace")
     if len(body) > MAX_FRAME:
         raise ValueError("%d bytes are too many to be shown; at most %d can be" % (len(body), MAX_FRAME))
-    write_all(len(body).to_bytes(4, "big") + body)
+    if main:
+        sending, interrupted = True, False
+    try:
+        with channel:
+            write_all(len(body).to_bytes(4, "big") + body)
+        while "wait" in members and (receive() or {"op": "shown"})["op"] != "shown":
+            pass
+    finally:
+        if main:
+            sending = False
+    if main and interrupted and running:
+        raise KeyboardInterrupt
 
 
 def read_exactly(size):
@@ -213,6 +235,8 @@ def run_cell(source):
     try:
         try:
             running = True
+            if early:
+                heed_early_interrupt()
             source = dedent(source)
             remember_source(name, source)
             show_result(execute(source, name))
@@ -234,7 +258,31 @@ def report(error):
 
 
 def on_interrupt(number, frame):
-    if running:
+    global interrupted, early
+    if not running:
+        early = True
+    elif sending:
+        interrupted = True
+    else:
+        raise KeyboardInterrupt
+
+
+def heed_early_interrupt():
+    """Whoever interrupts a cell says so behind the cell's own frame, before the signal."""
+    global early, sending, interrupted
+    import select
+
+    early, sending, interrupted = False, True, False
+    try:
+        while select.select([CHANNEL], [], [], 0)[0]:
+            request = receive()
+            if request is None:
+                return
+            if request == {"op": "interrupt", "id": run_id}:
+                raise KeyboardInterrupt
+    finally:
+        sending = False
+    if interrupted:
         raise KeyboardInterrupt
 
 
@@ -354,7 +402,8 @@ def next_request():
 
 
 def serve():
-    global count, run_id, known_modules
+    global count, run_id, known_modules, main_thread
+    main_thread = get_ident()
     set_up()
     known_modules = len(sys.modules)
     send("ready", language="python", version="%d.%d.%d" % sys.version_info[:3])

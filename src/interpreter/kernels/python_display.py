@@ -118,7 +118,7 @@ def show_values(values, display_id=None, update=False, raw=False, clear=False, *
         if alone or not run_id:
             print(data.get("text/plain", ""))
         else:
-            send("display", id=run_id, data=data, **more)
+            send("display", True, id=run_id, data=data, **more)
     return DisplayHandle(str(display_id)) if display_id else None
 
 
