@@ -23,12 +23,12 @@ inline constexpr uint16_t kExecdPort = 44772;
 inline constexpr uint16_t kEgressPort = 18080;
 
 struct Limits {
-  std::optional<int64_t> cpu_millis;  // 1000 = one core
-  std::optional<int64_t> memory_bytes;
-  std::optional<int64_t> pids;                           // absent: the runtime's default
-  std::optional<int64_t> disk_bytes;                     // everything that is written, on all layers together
-  std::optional<int64_t> io_read_bytes, io_write_bytes;  // per second
-  std::optional<int64_t> open_files;                     // per process
+  std::optional<int64_t> cpu_millis = {};  // 1000 = one core
+  std::optional<int64_t> memory_bytes = {};
+  std::optional<int64_t> pids = {};        // absent: the runtime's default
+  std::optional<int64_t> disk_bytes = {};  // everything that is written, on all layers together
+  std::optional<int64_t> io_read_bytes = {}, io_write_bytes = {};  // per second
+  std::optional<int64_t> open_files = {};                          // per process
 };
 
 struct SandboxSpec {

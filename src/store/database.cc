@@ -19,6 +19,7 @@ std::unexpected<Error> fail_sqlite(std::string_view what, sqlite3* db, int rc) {
 // Kept small: the server's whole resident memory is budgeted, and the rows of a thousand sandboxes fit in one
 // megabyte.
 constexpr const char* kPragmas =
+    "PRAGMA synchronous=OFF;"  // the next one writes only into a new database, where there is nothing to lose
     "PRAGMA journal_mode=WAL;"
     "PRAGMA synchronous=NORMAL;"
     "PRAGMA foreign_keys=ON;"

@@ -68,6 +68,8 @@ Result<void> migrate(Database& db, std::span<const char* const> steps) {
                                        ", this program knows " + std::to_string(want) +
                                        "; run the newer version or use another store.path");
   }
+  // A new database has nothing to lose, and waiting for the disk is most of a first start.
+  if (have == 0) TRY(db.execute("PRAGMA synchronous=OFF"));
   for (int64_t version = have; version < want; ++version) {
     Transaction transaction = TRY(Transaction::begin(db));
     std::string what = "migrate the state database to schema " + std::to_string(version + 1);
@@ -75,7 +77,7 @@ Result<void> migrate(Database& db, std::span<const char* const> steps) {
     TRY(in_context(what, db.execute("PRAGMA user_version=" + std::to_string(version + 1))));
     TRY(in_context(what, transaction.commit()));
   }
-  return {};
+  return db.execute("PRAGMA synchronous=NORMAL");
 }
 
 }  // namespace osb::store

@@ -272,6 +272,19 @@ TEST(Migrations, RunOnceAndInOrder) {
   EXPECT_EQ(query.integer(1), 1);
 }
 
+// 1 is NORMAL: nothing is written over what a power cut could still need.
+TEST(Migrations, LeaveADatabaseThatIsSynced) {
+  auto db = Database::open_in_memory();
+  const char* steps[] = {"CREATE TABLE t (a TEXT) STRICT"};
+  for (int start = 0; start < 2; ++start) {
+    ASSERT_TRUE(migrate(*db, steps));
+    auto statement = db->prepare("PRAGMA synchronous");
+    auto query = statement->run();
+    ASSERT_TRUE(*query.next());
+    EXPECT_EQ(query.integer(0), 1);
+  }
+}
+
 TEST(Migrations, AFailedStepIsUndoneAndNamed) {
   auto db = Database::open_in_memory();
   const char* steps[] = {"CREATE TABLE t (a TEXT) STRICT",

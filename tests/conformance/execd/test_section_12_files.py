@@ -174,6 +174,57 @@ def test_item_10_download_headers(execd, place):
     assert execd.get("/proc/self/status").body.startswith(b"Name:"), "a file without a size has content"
 
 
+LARGE = 5_000_001  # more than one turn of what is moved at once, and no multiple of anything
+
+
+@pytest.mark.parametrize("where", ["disk", "memory"])
+def test_item_10_large_download(execd, place, where):
+    """Moved page by page, from wherever a range begins."""
+    file = f"{place}/large" if where == "disk" else f"/dev/shm/{place.replace('/', '-')}"
+    execd.out(f"seq 1000000 | head -c {LARGE} > {file}")
+    content = "".join(f"{number}\n" for number in range(1, 800_000)).encode()[:LARGE]
+    assert execd.get(file).body == content
+    for first, last in ((0, LARGE - 1), (1, LARGE - 1), (4095, 4097), (4096, 1_100_000), (123_456, 4_999_999), (LARGE - 300_000, LARGE - 1)):
+        reply = execd.get(file, headers={"Range": f"bytes={first}-{last}"})
+        assert (reply.status, reply.body == content[first : last + 1]) == (206, True), (first, last)
+    execd.out(f"rm {file}")
+
+
+def test_item_10_download_of_a_file_that_shrinks(execd, place):
+    """The answer has promised more than there is: it is cut, never filled up."""
+    size = 64 << 20
+    execd.out(f"head -c {size} /dev/zero | tr '\\0' x > {place}/f")
+    with rawhttp.Connection(execd.address, 30) as connection:
+        connection.send_request("GET", f"{execd.prefix}/files/download?path={place}/f", execd.headers)
+        head = connection.socket.recv(4096)
+        assert head.startswith(b"HTTP/1.1 200") and f"\r\ncontent-length: {size}\r\n".encode() in head.lower(), head
+        execd.out(f"truncate -s 1000 {place}/f")
+        received = len(head)
+        while True:
+            try:
+                data = connection.socket.recv(1 << 20)
+            except ConnectionResetError:
+                break
+            if not data:
+                break
+            received += len(data)
+    assert received < size
+    assert execd.get(f"{place}/f").body == b"x" * 1000
+
+
+def test_item_10_download_that_nobody_finishes(execd, place):
+    """Clients that leave in the middle cost nothing that stays."""
+    execd.out(f"head -c {64 << 20} /dev/zero > {place}/f")
+    count = f"ls /proc/{execd.pid}/fd | wc -l"
+    before = int(execd.out(count)[0])
+    for _ in range(20):
+        with rawhttp.Connection(execd.address, 30) as connection:
+            connection.send_request("GET", f"{execd.prefix}/files/download?path={place}/f", execd.headers)
+            assert connection.socket.recv(4096).startswith(b"HTTP/1.1 200")
+    # Connections that the server keeps for later count as well.
+    wait_for(lambda: int(execd.out(count)[0]) <= before + 10, 15, "the descriptors of the downloads are closed")
+
+
 def test_item_10_download_refused(execd, place):
     execd.refused(404, "FILE_NOT_FOUND", "GET", f"/files/download?path={place}/nope")
     execd.refused(400, "MISSING_QUERY", "GET", "/files/download")

@@ -11,6 +11,7 @@ import com.alibaba.opensandbox.sandbox.domain.models.execd.filesystem.MoveEntry;
 import com.alibaba.opensandbox.sandbox.domain.models.execd.filesystem.SearchEntry;
 import com.alibaba.opensandbox.sandbox.domain.models.execd.filesystem.SetPermissionEntry;
 import com.alibaba.opensandbox.sandbox.domain.models.execd.filesystem.WriteEntry;
+import java.io.ByteArrayInputStream;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
@@ -107,6 +108,16 @@ public class Driver {
       seen.put("streamed_bytes", stream.readAllBytes().length);
     }
     seen.put("range", files.readFile("/tmp/java/a.txt", "UTF-8", "bytes=4-6"));
+    try (InputStream stream = files.readStream("/tmp/java/a.txt", "bytes=0-2")) {
+      seen.put("ranges", List.of(new String(files.readByteArray("/tmp/java/a.txt", "bytes=-4"), StandardCharsets.UTF_8),
+          new String(stream.readAllBytes(), StandardCharsets.UTF_8)));
+    }
+    byte[] large = new byte[5_000_000];
+    for (int i = 0; i < large.length; ++i) large[i] = (byte) (i % 249);
+    files.writeFile("/tmp/java/text", "plain");
+    files.writeFile(WriteEntry.builder().path("/tmp/java/large").data(new ByteArrayInputStream(large)).mode(640).build());
+    seen.put("written", List.of(files.readFile("/tmp/java/text"), Arrays.equals(large, files.readByteArray("/tmp/java/large"))));
+    files.deleteFiles(List.of("/tmp/java/text", "/tmp/java/large"));
     List<Object> info = new ArrayList<>();
     boolean dates = true;
     for (EntryInfo entry : files.readFileInfo(List.of("/tmp/java/a.txt", "/tmp/java/deep", "/tmp/java/owned")).values()) {

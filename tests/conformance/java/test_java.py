@@ -65,6 +65,8 @@ def test_background_and_interrupt(seen):
 
 def test_files(seen):
     foreign_sdk.check_files(seen, "/tmp/java", lacks=("list", "replaced", "type"))
+    assert seen["ranges"] == ["one\n", "one"]
+    assert seen["written"] == ["plain", True]
 
 
 def test_metrics_and_health(seen):

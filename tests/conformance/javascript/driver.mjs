@@ -37,6 +37,12 @@ try {
   const streamed = [];
   await commands.run("echo one; sleep 0.2; echo two", undefined, { onStdout: (message) => streamed.push(message.text) });
   seen.streamed = streamed;
+  seen.events = [];
+  for await (const event of commands.runStream("echo a; echo b >&2; exit 2")) seen.events.push([event.type, event.text ?? null]);
+  // A caller that gives up leaves; the command goes on.
+  const leftAt = Date.now();
+  for await (const event of commands.runStream("sleep 3; echo done > /tmp/left")) if (event.type === "init") break;
+  seen.left_after = Date.now() - leftAt;
 
   // Background: status, logs by cursor, interrupt
   const background = await commands.run("echo started; sleep 4771", { background: true });
@@ -59,6 +65,12 @@ try {
     shape(await commands.runInSession(session, "echo $KEPT", { workingDirectory: "/usr/lib" })),
     shape(await commands.runInSession(session, "sleep 30", { timeoutSeconds: 1 })),
   ];
+  seen.session_streamed = [];
+  await commands.runInSession(session, "echo out; echo err >&2", undefined, {
+    onStdout: (message) => seen.session_streamed.push(message.text),
+    onStderr: (message) => seen.session_streamed.push(message.text),
+    onExecutionComplete: () => seen.session_streamed.push("complete"),
+  });
   await commands.deleteSession(session);
 
   // Files
@@ -76,6 +88,14 @@ try {
   for await (const chunk of files.readBytesStream("/tmp/js/deep/файл.bin")) streamedBytes += chunk.length;
   seen.streamed_bytes = streamedBytes;
   seen.range = await files.readFile("/tmp/js/a.txt", { range: "bytes=4-6" });
+  await files.writeFiles([{ path: "/tmp/js/lines", data: new Blob(["1\n2\n", "3\n4\n"]) }]);
+  seen.lines = await files.readFile("/tmp/js/lines", { offset: 2, limit: 2 });
+  async function* pieces() {
+    for (let i = 0; i < 100; ++i) yield new Uint8Array(65536).fill(i);
+  }
+  await files.writeFiles([{ path: "/tmp/js/streamed", data: pieces() }]);
+  await files.writeFiles([{ path: "/tmp/js/streamed2", data: ReadableStream.from(pieces()) }]);
+  seen.streamed_up = await run("stat -c %s /tmp/js/streamed; cmp /tmp/js/streamed /tmp/js/streamed2 && rm /tmp/js/streamed /tmp/js/streamed2 /tmp/js/lines");
   const info = await files.getFileInfo(["/tmp/js/a.txt", "/tmp/js/deep", "/tmp/js/owned"]);
   seen.info = Object.values(info).map(({ path, type, size, mode, owner, group }) => ({ path, type, size, mode, owner, group }));
   seen.dates = Object.values(info).every((entry) => entry.modifiedAt instanceof Date && !Number.isNaN(entry.modifiedAt.getTime()));
@@ -97,6 +117,13 @@ try {
   const metrics = await sandbox.getMetrics();
   seen.metrics = [metrics.cpuCount, metrics.cpuUsedPercentage, metrics.memoryTotalMiB, metrics.memoryUsedMiB, metrics.timestamp];
   seen.now = Date.now();
+  seen.metrics_service = (await sandbox.metrics.getMetrics()).memoryTotalMiB === metrics.memoryTotalMiB;
+  seen.healthy = [await sandbox.health.ping(), await sandbox.isHealthy()];
+  const isolation = await sandbox.isolation.capabilities();
+  seen.isolation = isolation.available;
+  const finished = () => files.readFile("/tmp/left").catch(() => "");
+  for (let i = 0; i < 200 && (await finished()) === ""; ++i) await pause(50);
+  seen.left = await finished();
 } finally {
   await sandbox.kill();
   await sandbox.close();

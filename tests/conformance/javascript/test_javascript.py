@@ -51,17 +51,37 @@ def test_commands(seen):
     foreign_sdk.check_commands(seen)
 
 
+def test_events_one_by_one(seen):
+    assert [kind for kind, _ in seen["events"]][:1] == ["init"]
+    assert sorted(event for event in seen["events"] if event[0].startswith("std")) == [["stderr", "b"], ["stdout", "a"]]
+    assert seen["events"][-1][0] == "error"
+
+
+def test_a_caller_that_leaves(seen):
+    assert seen["left_after"] < 3000
+    assert seen["left"] == "done\n", "the command goes on"
+
+
 def test_background_commands(seen):
     foreign_sdk.check_background(seen)
 
 
 def test_sessions(seen):
     foreign_sdk.check_sessions(seen)
+    assert sorted(seen["session_streamed"][:2]) == ["err", "out"] and seen["session_streamed"][2:] == ["complete"]
 
 
 def test_files(seen):
     foreign_sdk.check_files(seen, "/tmp/js")
+    assert seen["lines"] == "2\n3"
+    assert seen["streamed_up"] == foreign_sdk.ran(["6553600"])
 
 
-def test_metrics(seen):
+def test_metrics_and_health(seen):
     foreign_sdk.check_metrics(seen)
+    assert seen["metrics_service"] is True
+    assert seen["healthy"] == [True, True]
+
+
+def test_isolation_says_what_it_can(seen):
+    assert seen["isolation"] in (True, False)
