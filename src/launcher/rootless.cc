@@ -51,9 +51,9 @@ std::string abilities(const sys::CgroupTree& cgroups) {
 }
 
 sys::CgroupLimits enforceable(sys::CgroupLimits limits, const sys::CgroupLayout& layout) {
-  constexpr sys::Weakening kUnlimited{
-      "limits on cpu, memory and the number of processes",
-      "their controllers were not delegated; the tier of every sandbox names it"};
+  constexpr auto kUnlimited =
+      sys::Weakening{"limits on cpu, memory and the number of processes",
+                     "their controllers were not delegated; the tier of every sandbox names it"};
   auto keep = [](std::optional<int64_t>& limit, const sys::Controller& controller, const sys::Weakening&) {
     if (controller.version == sys::Controller::Version::none) limit.reset();
   };
