@@ -301,6 +301,7 @@ struct Builder {
       case Step::Kind::proc:
         return place(sys::mount_filesystem("proc", nullptr, 0, kKernel), target);
       case Step::Kind::sysfs:
+        if (ready.mounted) return place(ready.sources[0], target);
         return place(sys::mount_filesystem("sysfs", nullptr, 0, kKernel | MOUNT_ATTR_RDONLY), target);
       case Step::Kind::devices:
         return devices(target);

@@ -15,8 +15,8 @@ namespace osb::launcher {
 // A step with its descriptors opened and its strings ready. Borrows from the Plan.
 struct ReadyStep {
   const Step* step = nullptr;
-  // Detached mounts: the overlay itself when it is mounted already, else one per layer of it; the source of a
-  // bind.
+  // Detached mounts: the overlay or sysfs itself when it is mounted already, else one per layer of the
+  // overlay; the source of a bind.
   const int* sources = nullptr;
   bool mounted = false;
   const char* upper = nullptr;  // overlay: relative to the state directory

@@ -1,6 +1,7 @@
 #include "launcher/networks.h"
 
 #include "base/log.h"
+#include "sys/mount.h"
 #include "sys/namespaces.h"
 
 namespace osb::launcher {
@@ -17,16 +18,17 @@ Result<Networks> Networks::open(Back back) {
   return networks;
 }
 
-Result<Fd> Networks::make() {
-  Fd made = TRY(sys::create_network_namespace(home_.get()));
-  if (silence_.empty() && home_.valid())
-    silence_ = sys::network_counters(made.get(), home_.get()).value_or("");
+Result<Network> Networks::make() {
+  Network made{TRY(sys::create_network_namespace(home_.get())), Fd()};
+  if (!home_.valid()) return made;
+  if (silence_.empty()) silence_ = sys::network_counters(made.space.get(), home_.get()).value_or("");
+  made.sysfs = TRY(sys::sysfs_of_network(made.space.get(), home_.get()));
   return made;
 }
 
-Result<Fd> Networks::take() {
+Result<Network> Networks::take() {
   if (spares_.empty()) return make();
-  Fd spare = std::move(spares_.back());
+  Network spare = std::move(spares_.back());
   spares_.pop_back();
   return spare;
 }
@@ -42,10 +44,11 @@ bool Networks::prepare() {
   return spares_.size() < kAhead;
 }
 
-void Networks::give_back(Fd network) {
+void Networks::give_back(Network network) {
   if (silence_.empty() || spares_.size() >= kMostSpares) return;
-  auto counters = sys::network_counters(network.get(), home_.get());
-  if (counters && *counters == silence_) spares_.push_back(std::move(network));
+  auto counters = sys::network_counters(network.space.get(), home_.get());
+  if (!counters || *counters != silence_ || sys::forget_cached(network.sysfs.get()) < 0) return;
+  spares_.push_back(std::move(network));
 }
 
 void Networks::drop_spares() {

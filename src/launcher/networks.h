@@ -12,6 +12,12 @@
 
 namespace osb::launcher {
 
+struct Network {
+  Fd space;
+  Fd sysfs;  // what shows its devices, mounted ahead: the kernel looks at all others to mount one. May be
+             // none
+};
+
 class Networks {
  public:
   // Whether the launcher may come back from a namespace that it entered. Without root it may not: children
@@ -21,20 +27,20 @@ class Networks {
 
   int home() const { return home_.get(); }  // -1 without a way back
 
-  Result<Fd> take();
+  Result<Network> take();
   // Makes one more; false when there are enough, or when it failed.
   bool prepare();
   // After the last process of its sandbox is gone. Closes it unless it is as good as new.
-  void give_back(Fd network);
+  void give_back(Network network);
   // Back to the few that prepare() makes.
   void drop_spares();
 
  private:
-  Result<Fd> make();
+  Result<Network> make();
 
   Fd home_;
   std::string silence_;  // what the counters of a new one say
-  std::vector<Fd> spares_;
+  std::vector<Network> spares_;
 };
 
 }  // namespace osb::launcher

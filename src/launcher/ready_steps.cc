@@ -24,7 +24,7 @@ Result<void> ReadySteps::add_mount(int source, const std::string& what) {
   return {};
 }
 
-Result<ReadySteps> ReadySteps::make(const Plan& plan, const Layers& layers, const Root* root,
+Result<ReadySteps> ReadySteps::make(const Plan& plan, const Layers& layers, const Ahead& ahead,
                                     const Settings& settings, const StateDir& state) {
   ReadySteps ready;
   ready.sources_.reserve(plan.steps.size());
@@ -37,8 +37,11 @@ Result<ReadySteps> ReadySteps::make(const Plan& plan, const Layers& layers, cons
     if (step.kind == Step::Kind::bind) {
       Fd source = TRY(open_source(settings, step.source));
       TRY(ready.add_mount(source.get(), step.source));
-    } else if (step.kind == Step::Kind::overlay && root) {
-      TRY(ready.add_mount(root->overlays.at(overlay++).mount.get(), "the overlay for " + step.target));
+    } else if (step.kind == Step::Kind::sysfs && ahead.sysfs >= 0) {
+      TRY(ready.add_mount(ahead.sysfs, "sysfs"));
+      r.mounted = true;
+    } else if (step.kind == Step::Kind::overlay && ahead.root) {
+      TRY(ready.add_mount(ahead.root->overlays.at(overlay++).mount.get(), "the overlay for " + step.target));
       r.mounted = true;
     } else if (step.kind == Step::Kind::overlay) {
       for (const Fd& layer : layers.at(overlay++)) TRY(ready.add_mount(layer.get(), "a layer"));

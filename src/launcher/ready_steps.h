@@ -17,8 +17,12 @@ Result<Layers> open_layers(const Plan& plan, const Settings& settings);
 
 class ReadySteps {
  public:
-  // Borrows from `plan`. Without a root the new process mounts its overlays itself.
-  static Result<ReadySteps> make(const Plan& plan, const Layers& layers, const Root* root,
+  // Borrows from `plan`. What is not mounted ahead (no root, a sysfs of -1) the new process mounts itself.
+  struct Ahead {
+    const Root* root = nullptr;
+    int sysfs = -1;
+  };
+  static Result<ReadySteps> make(const Plan& plan, const Layers& layers, const Ahead& ahead,
                                  const Settings& settings, const StateDir& state);
 
   const ReadyStep* data() const { return steps_.data(); }

@@ -241,8 +241,10 @@ Result<Sandboxes::Starting> Sandboxes::start(const Plan& plan) {
   Cleanup undo;
   Place place = TRY(make_place(plan, undo));
   uint32_t range = place.range;
-  ReadySteps ready =
-      TRY(ReadySteps::make(plan, place.layers, place.root ? &*place.root : nullptr, *settings_, *state_));
+  Network network = TRY(networks_.take());
+  ReadySteps::Ahead ahead;
+  if (place.root) ahead = {&*place.root, network.sysfs.get()};
+  ReadySteps ready = TRY(ReadySteps::make(plan, place.layers, ahead, *settings_, *state_));
   undo.push([&] { cpus_.release(plan.id); });
   LimitOrder limited = TRY(LimitOrder::make(plan, range, overlay_names(plan), *state_, views_, cpus_));
   sys::CgroupHandles cgroup =
@@ -253,7 +255,6 @@ Result<Sandboxes::Starting> Sandboxes::start(const Plan& plan) {
   Fd api = TRY(state_->listen(plan.id, ".api"));
   Fd control = TRY(state_->listen(plan.id, ".control"));
   int user_namespace = TRY(this->user_namespace(range));
-  Fd network = TRY(networks_.take());
   int pipe[2];
   if (::pipe2(pipe, O_CLOEXEC) < 0) return fail_errno("pipe");
   Fd report_read(pipe[0]), report_write(pipe[1]);
@@ -268,7 +269,7 @@ Result<Sandboxes::Starting> Sandboxes::start(const Plan& plan) {
   limited.fill(order);
   order.first_id = range;
   order.user_namespace = user_namespace;
-  order.network_namespace = network.get();
+  order.network_namespace = network.space.get();
   order.v1_procs = v1_procs.data();
   order.v1_count = v1_procs.size();
   order.seccomp = osb_seccomp_program;
@@ -361,7 +362,7 @@ Result<void> Sandboxes::remove(const std::string& id, bool keep_files) {
   if (keep_files) return {};
   if (!reusable.empty() && is_untouched(id, reusable.mapped())) {
     Reusable& used = reusable.mapped();
-    if (used.network.valid()) networks_.give_back(std::move(used.network));
+    if (used.network.space.valid()) networks_.give_back(std::move(used.network));
     TRY(state_->sandbox_to_spare(id, std::to_string(used.root.range)));
     return keep(std::move(used.root));
   }
@@ -393,7 +394,7 @@ Result<std::vector<Fd>> Sandboxes::sockets(const std::string& id, size_t count) 
   if (count == 0 || count > kMaxDescriptors)
     return fail(Code::permission_denied, "refused: too many sockets at once");
   // Whoever holds them could reach the next sandbox of that network.
-  if (auto reusable = reusable_.find(id); reusable != reusable_.end()) reusable->second.network.reset();
+  if (auto reusable = reusable_.find(id); reusable != reusable_.end()) reusable->second.network = {};
   std::vector<Fd> sockets(count);
   TRY(sys::sockets_in_network(init, networks_.home(), sockets.data(), static_cast<int>(count)));
   return sockets;

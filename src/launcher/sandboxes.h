@@ -82,7 +82,7 @@ class Sandboxes {
   // What a running sandbox uses and may leave as it found it.
   struct Reusable {
     Root root;
-    Fd network;  // none: not for others
+    Network network;  // without a namespace: not for others
   };
 
   Result<uint32_t> free_range() const;

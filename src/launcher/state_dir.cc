@@ -30,6 +30,8 @@ namespace {
 constexpr size_t kFirstLowers = 8;  // what most images need; more are made when a plan has more
 constexpr mode_t kRunMode = 02750;  // sockets made in there belong to its group
 constexpr int kBacklog = 512;
+constexpr int kLockAttempts = 200;
+constexpr useconds_t kLockPause = 10'000;
 constexpr size_t kPatientTrash = 2048;
 constexpr size_t kMostDisks = 64;
 constexpr char kImageAttribute[] = "trusted.opensandbox.image";
@@ -122,6 +124,9 @@ Result<StateDir> StateDir::open(const Settings& settings) {
   gid_t gid = settings.service_gid;
   TRY(make_dir(settings.state_dir, 0711, 0, 0));
   dir.lock_ = TRY(open_at(AT_FDCWD, dir.path("lock"), O_RDWR | O_CREAT, 0600));
+  // After a kill -9 a child that the last launcher was about to make something with holds it for a moment.
+  for (int i = 0; i < kLockAttempts && ::flock(dir.lock_.get(), LOCK_EX | LOCK_NB) < 0; ++i)
+    ::usleep(kLockPause);
   if (::flock(dir.lock_.get(), LOCK_EX | LOCK_NB) < 0) {
     return fail(Code::already_exists,
                 "another service uses " + settings.state_dir + "; stop it, or set native.state_dir");

@@ -1,5 +1,7 @@
 #include "server/lifecycle.h"
 
+#include <malloc.h>
+
 #include "api/error_catalogue.h"
 #include "api/sandbox_json.h"
 #include "base/ids.h"
@@ -14,6 +16,8 @@ using api::refuse;
 using store::State;
 
 namespace {
+
+constexpr uint64_t kRemovalsPerTrim = 256;
 
 std::unexpected<api::ApiError> store_failed(std::string_view what, const Error& error) {
   log::error(what, {{"error", error.message}});
@@ -184,7 +188,11 @@ Task<Result<void>> Lifecycle::remove_locked(std::string id, std::string_view rea
     co_await io::sleep_for(milliseconds(50));
     removed = remove_row(id, reason);
   }
-  if (removed) log::info("sandbox removed", {{"id", id}, {"reason", reason}});
+  if (removed) {
+    log::info("sandbox removed", {{"id", id}, {"reason", reason}});
+    // A fleet that is gone should not stay in this process's memory.
+    if (++removals_ % kRemovalsPerTrim == 0) ::malloc_trim(0);
+  }
   co_return removed;
 }
 

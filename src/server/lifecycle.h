@@ -106,6 +106,7 @@ class Lifecycle {
   io::asio::steady_timer expiry_timer_;
   WallTime next_round_ = WallTime::max();
   WallTime next_prune_ = WallTime::min();
+  uint64_t removals_ = 0;
   io::TaskGroup tasks_;
 };
 

@@ -184,6 +184,16 @@ Result<Fd> create_network_namespace(int home) {
   return own_network_namespace();
 }
 
+Result<Fd> sysfs_of_network(int network, int home) {
+  if (::setns(network, CLONE_NEWNET) < 0) return fail_errno("enter a network namespace");
+  Cleanup back;
+  back.push([&] { return_home(home); });
+  int mount = mount_filesystem("sysfs", nullptr, 0,
+                               MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
+  if (mount < 0) return fail_errno("mount sysfs", -mount);
+  return Fd(mount);
+}
+
 Result<Fd> create_empty_mount_namespace(const std::string& place) {
   auto make = [&](Fd* into) -> int32_t {
     if (::unshare(CLONE_NEWNS) < 0) return errno;

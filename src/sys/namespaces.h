@@ -29,6 +29,9 @@ Result<void> sockets_in_network(int pidfd, int home, Fd* sockets, int count);
 // little) was sent in them. Single-threaded too.
 Result<std::string> network_counters(int network, int home);
 
+// A detached, read-only sysfs that shows a network namespace. Single-threaded too.
+Result<Fd> sysfs_of_network(int network, int home);
+
 // A mount namespace in which there is one empty directory that nobody can write to, and nothing else. `place`
 // is an empty directory, used for a moment and by nobody seen.
 Result<Fd> create_empty_mount_namespace(const std::string& place);

@@ -107,9 +107,10 @@ Result<void> copy_file(const std::string& from, const std::string& to) {
 
 // Files, directories and links; links are copied as they are, they may lead into /usr. What cannot be read is
 // left out: the image is a convenience, not a backup.
-void copy_readable(const std::string& from, const std::string& to) {
+void copy_readable(const std::string& from, const std::string& to, bool is_link = false) {
   struct stat info{};
-  if (::lstat(from.c_str(), &info) < 0) return;
+  info.st_mode = S_IFLNK;  // known without a look; a host has hundreds
+  if (!is_link && ::lstat(from.c_str(), &info) < 0) return;
   bool readable_file = S_ISREG(info.st_mode) && (info.st_mode & 0004);
   // The same inode under another name, where the file system allows it: nothing in a sandbox can write to it,
   // and a new one costs a first start a millisecond each on a busy disk.
@@ -132,7 +133,8 @@ void copy_readable(const std::string& from, const std::string& to) {
   if (!dir) return;
   while (struct dirent* entry = ::readdir(dir)) {
     std::string name = entry->d_name;
-    if (name != "." && name != "..") copy_readable(from + "/" + name, to + "/" + name);
+    if (name != "." && name != "..")
+      copy_readable(from + "/" + name, to + "/" + name, entry->d_type == DT_LNK);
   }
   ::closedir(dir);
 }
@@ -219,10 +221,11 @@ class Fingerprint {
     for (size_t i = 0; i < size; ++i)
       hash_ = (hash_ ^ static_cast<const unsigned char*>(bytes)[i]) * 0x100000001b3u;
   }
-  void add_tree(const std::string& path) {
+  void add_tree(const std::string& path, bool is_link = false) {
+    add(path.data(), path.size());
+    if (is_link) return;  // another one in its place has changed the directory
     struct stat info{};
     if (::lstat(path.c_str(), &info) < 0) return;
-    add(path.data(), path.size());
     add(&info.st_mtim, sizeof info.st_mtim);
     add(&info.st_mode, sizeof info.st_mode);
     if (!S_ISDIR(info.st_mode)) return;
@@ -230,7 +233,7 @@ class Fingerprint {
     if (!dir) return;
     while (struct dirent* entry = ::readdir(dir)) {
       std::string name = entry->d_name;
-      if (name != "." && name != "..") add_tree(path + "/" + name);
+      if (name != "." && name != "..") add_tree(path + "/" + name, entry->d_type == DT_LNK);
     }
     ::closedir(dir);
   }
