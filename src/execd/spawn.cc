@@ -163,6 +163,8 @@ SpawnError describe(const Plan& plan, const SpawnRequest& request) {
       break;
   }
   error.message += ": " + errno_text(plan.error);
+  if (plan.failed_at == Stage::credentials)
+    error.message += "; a sandbox has the ids in its /proc/self/uid_map and gid_map only";
   struct stat info;
   if (plan.failed_at == Stage::exec && plan.error == ENOENT && ::stat(error.path.c_str(), &info) == 0) {
     error.message += " (the file exists, but the interpreter it names does not)";

@@ -51,9 +51,9 @@ std::string abilities(const sys::CgroupTree& cgroups) {
 }
 
 sys::CgroupLimits enforceable(sys::CgroupLimits limits, const sys::CgroupLayout& layout) {
-  constexpr sys::Weakening kUnlimited{
-      "limits on cpu, memory and the number of processes",
-      "their controllers were not delegated; the tier of every sandbox names it"};
+  constexpr auto kUnlimited =
+      sys::Weakening{"limits on cpu, memory and the number of processes",
+                     "their controllers were not delegated; the tier of every sandbox names it"};
   auto keep = [](std::optional<int64_t>& limit, const sys::Controller& controller, const sys::Weakening&) {
     if (controller.version == sys::Controller::Version::none) limit.reset();
   };
@@ -83,17 +83,21 @@ Result<void> record_process(const std::string& state_dir, const std::string& id,
 
 Result<Fd> recorded_process(const std::string& state_dir, const std::string& id) {
   std::string note = TRY(read_file(note_path(state_dir, id), 256));
+  auto gone = [&] { return fail(Code::not_found, "sandbox " + id + " has no first process"); };
   auto words = split(note, ' ');
   auto pid = words.size() == 3 ? parse_number<pid_t>(words[0]) : std::nullopt;
   auto ticks = words.size() == 3 ? parse_number<uint64_t>(words[1]) : std::nullopt;
-  if (!pid || *pid <= 1 || !ticks) return fail(Code::corrupt, "the note of sandbox " + id);
-  auto gone = [&] { return fail(Code::not_found, "sandbox " + id + " has no first process"); };
+  // Half a note: the launcher died while it wrote it, and the process ended at the gate.
+  if (!pid || *pid <= 1 || !ticks) return gone();
   if (words[2] != TRY(sys::boot_id())) return gone();
   Fd pidfd = TRY(sys::open_pidfd(*pid));
   // Looked at while the descriptor holds the number: it is this process or none.
   auto now = sys::process_start_ticks(*pid);
   struct pollfd ended{pidfd.get(), POLLIN, 0};
-  if (!now || *now != *ticks || ::poll(&ended, 1, 0) != 0) return gone();
+  int is_ended = ::poll(&ended, 1, 0);
+  if (is_ended < 0) return fail_errno("look at the first process of sandbox " + id);
+  if (is_ended > 0) return gone();
+  if (TRY(std::move(now)) != *ticks) return gone();
   return pidfd;
 }
 

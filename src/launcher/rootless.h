@@ -20,9 +20,9 @@
 namespace osb::launcher {
 
 // A user may not shed groups where only a part of the ids is mapped (user_namespaces(7), "setgroups").
-inline constexpr sys::Weakening kKeptGroups{
-    "an empty list of supplementary groups",
-    "the kernel does not let a user drop groups without newgidmap; the tier names it"};
+inline constexpr auto kKeptGroups =
+    sys::Weakening{"an empty list of supplementary groups",
+                   "the kernel does not let a user drop groups without newgidmap; the tier names it"};
 
 // The groups of a service without root: below its own group, if that was delegated to its user; else none.
 Result<sys::CgroupTree> rootless_cgroups(const Settings& settings);
@@ -43,7 +43,8 @@ struct Gate {
 };
 
 Result<void> record_process(const std::string& state_dir, const std::string& id, pid_t pid);
-// A pidfd of the process on record. Code::not_found when there is no note, or the process is gone.
+// A pidfd of the process on record. Code::not_found when there is none, or it is gone; other errors tell
+// nothing.
 Result<Fd> recorded_process(const std::string& state_dir, const std::string& id);
 
 // These run between clone and exec: no allocation, errors are negative errno values.

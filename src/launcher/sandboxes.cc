@@ -58,7 +58,7 @@ Result<Sandboxes> Sandboxes::open(const Settings& settings, StateDir& state, sys
   auto views = TRY(LimitViews::open(settings.state_dir + "/" + state::kViews));
   Sandboxes sandboxes(settings, state, std::move(cgroups), std::move(views));
   sandboxes.networks_ = TRY(Networks::open(settings.rootless ? Networks::Back::no : Networks::Back::yes));
-  if (sandboxes.roots_.available()) {
+  if (sandboxes.roots_.available() && !settings.rootless) {
     auto nothing = sys::create_empty_mount_namespace(state.path(state::kMount));
     if (!nothing) log::warn("creates will be slower", {{"reason", nothing.error().message}});
     if (nothing) sandboxes.nothing_ = std::move(*nothing);
@@ -307,7 +307,7 @@ Result<Sandboxes::Starting> Sandboxes::start(const Plan& plan) {
   starting.report = std::move(report_read);
   starting.pidfd = std::move(init);
   starting.started = {pid, sys::process_start_ticks(static_cast<pid_t>(pid)).value_or(0)};
-  remember(plan.id, Fd(::fcntl(pidfd, F_DUPFD_CLOEXEC, 0)));
+  if (Fd copy(::fcntl(pidfd, F_DUPFD_CLOEXEC, 0)); copy.valid()) remember(plan.id, std::move(copy));
   if (place.root) {
     if (model_.steps.empty() || root_key(model_) != place.root->key) model_ = plan;
     reusable_[plan.id] = {std::move(*place.root), std::move(network)};
@@ -332,7 +332,12 @@ Result<Fd> Sandboxes::finish(Starting& starting, const Plan& plan) {
 Result<Fd> Sandboxes::kill(const std::string& id) {
   TRY(check_id(id));
   Fd init;
-  if (init_of(id)) init = std::move(inits_.extract(id).mapped());
+  auto found = init_of(id);
+  if (found) init = std::move(inits_.extract(id).mapped());
+  // Without root nothing else ends a sandbox: as long as it is not known to be gone, it is not removed
+  // either.
+  if (!found && settings_->rootless && found.error().code != Code::not_found)
+    return std::unexpected(std::move(found.error()));
   // What is not to be used again is let go while the sandbox still holds it: then its end takes it apart, not
   // this process.
   auto reusable = reusable_.find(id);

@@ -67,6 +67,10 @@ class TestSandbox:
         assert ran.stdout == f"0\nsandbox\n{user_sandbox}"
         assert user_api.run(user_sandbox, "exit 3").exit_code == 3
 
+    def test_a_user_that_does_not_exist_is_refused_with_the_reason(self, user_api, user_sandbox):
+        ran = user_api.run(user_sandbox, "id", uid=1000, gid=1000)
+        assert ran.stdout == "" and "uid_map" in ran.error["evalue"]
+
     def test_files(self, user_api, user_sandbox):
         data = bytes(range(256)) * 1000
         user_api.upload(user_sandbox, "/workspace/a/b.bin", data, mode=640)
