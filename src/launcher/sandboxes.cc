@@ -355,6 +355,17 @@ bool Sandboxes::is_untouched(const std::string& id, const Reusable& used) const 
   return directory && Roots::untouched(used.root, directory->get());
 }
 
+// False when the sandbox's directory is still where it was.
+bool Sandboxes::keep_as_spare(const std::string& id, Root root) {
+  uint32_t range = root.range;
+  std::string name = std::to_string(range);
+  if (!state_->sandbox_to_spare(id, name)) return false;
+  if (keep(std::move(root))) return true;
+  (void)state_->discard_spare(name);
+  mark(range, false);
+  return true;
+}
+
 Result<void> Sandboxes::remove(const std::string& id, bool keep_files) {
   TRY(cgroups_.remove(id));
   cpus_.release(id);
@@ -363,8 +374,7 @@ Result<void> Sandboxes::remove(const std::string& id, bool keep_files) {
   if (!reusable.empty() && is_untouched(id, reusable.mapped())) {
     Reusable& used = reusable.mapped();
     if (used.network.space.valid()) networks_.give_back(std::move(used.network));
-    TRY(state_->sandbox_to_spare(id, std::to_string(used.root.range)));
-    return keep(std::move(used.root));
+    if (keep_as_spare(id, std::move(used.root))) return {};
   }
   auto range = state_->range_of(id);
   TRY(state_->discard(id));

@@ -95,6 +95,7 @@ class Sandboxes {
   Result<void> make_spare(const Plan& plan);
   bool prepare_root();
   Result<void> keep(Root root);
+  bool keep_as_spare(const std::string& id, Root root);
   Result<void> drop_oldest_root();
   bool is_untouched(const std::string& id, const Reusable& used) const;
   Result<Fd> first_process(const std::string& id) const;
