@@ -77,7 +77,7 @@ std::string root_key(const Plan& plan) {
 }
 
 Roots::Roots(const Settings& settings, const StateDir& state) {
-  if (settings.rootless) return;  // no ids to map
+  if (settings.rootless) return;  // all sandboxes have the same ids: there is no range that could go along
   Fd directory(sys::clone_mount(AT_FDCWD, state.path(state::kSpares).c_str()));
   Fd copy(directory.valid() ? sys::clone_mount(directory.get(), "") : -1);
   available_ = copy.valid();

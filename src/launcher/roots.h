@@ -43,7 +43,7 @@ class Roots {
  public:
   Roots(const Settings& settings, const StateDir& state);
 
-  // Whether this kernel can do it.
+  // Whether this kernel and this service can do it.
   bool available() const { return available_; }
 
   // Mounts the overlays of a plan over `directory`, which has an upper and a work directory for each.

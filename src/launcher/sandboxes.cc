@@ -58,7 +58,7 @@ Result<Sandboxes> Sandboxes::open(const Settings& settings, StateDir& state, sys
   auto views = TRY(LimitViews::open(settings.state_dir + "/" + state::kViews));
   Sandboxes sandboxes(settings, state, std::move(cgroups), std::move(views));
   sandboxes.networks_ = TRY(Networks::open(settings.rootless ? Networks::Back::no : Networks::Back::yes));
-  if (sandboxes.roots_.available() && !settings.rootless) {
+  if (sandboxes.roots_.available()) {
     auto nothing = sys::create_empty_mount_namespace(state.path(state::kMount));
     if (!nothing) log::warn("creates will be slower", {{"reason", nothing.error().message}});
     if (nothing) sandboxes.nothing_ = std::move(*nothing);
@@ -199,8 +199,7 @@ void Sandboxes::drop_spares() {
 // A directory for a sandbox, and its overlays if they can be mounted ahead of its process. What was made is
 // undone by `undo`.
 Result<Sandboxes::Place> Sandboxes::make_place(const Plan& plan, Cleanup& undo) {
-  // Without root all sandboxes have the same ids: there is no range that could go along.
-  bool ahead = roots_.available() && !plan.disk_bytes && !settings_->rootless;
+  bool ahead = roots_.available() && !plan.disk_bytes;
   Place place;
   if (ahead) place.root = roots_.take(root_key(plan));
   place.range = place.root ? place.root->range : TRY(free_range());

@@ -1,6 +1,5 @@
 #include "launcher/state_dir.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/fs.h>
@@ -113,17 +112,25 @@ bool lock_soon(int file) {
   return true;
 }
 
-std::vector<std::string> names_in(int dir) {
-  std::vector<std::string> names;
-  int copy = ::openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  DIR* stream = copy < 0 ? nullptr : ::fdopendir(copy);
-  if (!stream) return names;
-  while (struct dirent* entry = ::readdir(stream)) {
-    std::string_view name = entry->d_name;
-    if (name != "." && name != "..") names.emplace_back(name);
+Result<Fd> create_layers(int parent, const std::string& name, uint32_t first_id, const std::string& image,
+                         const std::vector<std::string>& layers) {
+  if (::mkdirat(parent, name.c_str(), 0700) < 0) return fail_errno("make the sandbox's directory");
+  Fd dir = TRY(open_beneath(parent, name, O_RDONLY | O_DIRECTORY));
+  // Before anybody opens a layer of it: who removes images looks here (image/store.h).
+  if (!image.empty() && ::fsetxattr(dir.get(), kImageAttribute, image.data(), image.size(), 0) < 0)
+    return fail_errno("note the sandbox's image");
+  for (const std::string& layer : layers) {
+    for (const char* part : {".upper", ".work"}) {
+      std::string child = layer + part;
+      if (::mkdirat(dir.get(), child.c_str(), 0755) < 0 ||
+          ::fchownat(dir.get(), child.c_str(), first_id, first_id, AT_SYMLINK_NOFOLLOW) < 0) {
+        return fail_errno("make " + child);
+      }
+    }
   }
-  ::closedir(stream);
-  return names;
+  // Last, because the owner is how a later launcher learns which range is taken.
+  if (::fchown(dir.get(), first_id, first_id) < 0) return fail_errno("own the sandbox's directory");
+  return dir;
 }
 
 }  // namespace
@@ -155,11 +162,11 @@ Result<StateDir> StateDir::open(const Settings& settings) {
   spread_subdirectories(dir.sandboxes_.get());
   spread_subdirectories(dir.spares_.get());
   dir.disks_ = TRY(open_at(AT_FDCWD, dir.path(state::kDisks), O_RDONLY | O_DIRECTORY));
-  for (const std::string& name : names_in(dir.disks_.get())) {
+  for (const std::string& name : TRY(sys::names_in(dir.disks_.get()))) {
     if (!name.ends_with(".img")) ::unlinkat(dir.disks_.get(), name.c_str(), 0);  // half-made
   }
   dir.trash_ = TRY(open_at(AT_FDCWD, dir.path(state::kTrash), O_RDONLY | O_DIRECTORY));
-  for (const std::string& name : names_in(dir.spares_.get())) TRY(dir.discard_spare(name));
+  for (const std::string& name : TRY(sys::names_in(dir.spares_.get()))) TRY(dir.discard_spare(name));
   return dir;
 }
 
@@ -180,7 +187,7 @@ std::string StateDir::work(const std::string& id, const std::string& layer) cons
 
 std::string StateDir::blank_disk(int64_t bytes) const {
   // Clients choose the sizes: so many are kept, then all are made anew.
-  std::vector<std::string> names = names_in(disks_.get());
+  std::vector<std::string> names = sys::names_in(disks_.get()).value_or(std::vector<std::string>());
   std::string wanted = std::to_string(bytes) + ".img";
   if (names.size() >= kMostDisks && std::find(names.begin(), names.end(), wanted) == names.end()) {
     for (const std::string& name : names) {
@@ -189,31 +196,6 @@ std::string StateDir::blank_disk(int64_t bytes) const {
   }
   return std::string(state::kDisks) + "/" + wanted;
 }
-
-namespace {
-
-Result<Fd> create_layers(int parent, const std::string& name, uint32_t first_id, const std::string& image,
-                         const std::vector<std::string>& layers) {
-  if (::mkdirat(parent, name.c_str(), 0700) < 0) return fail_errno("make the sandbox's directory");
-  Fd dir = TRY(open_beneath(parent, name, O_RDONLY | O_DIRECTORY));
-  // Before anybody opens a layer of it: who removes images looks here (image/store.h).
-  if (!image.empty() && ::fsetxattr(dir.get(), kImageAttribute, image.data(), image.size(), 0) < 0)
-    return fail_errno("note the sandbox's image");
-  for (const std::string& layer : layers) {
-    for (const char* part : {".upper", ".work"}) {
-      std::string child = layer + part;
-      if (::mkdirat(dir.get(), child.c_str(), 0755) < 0 ||
-          ::fchownat(dir.get(), child.c_str(), first_id, first_id, AT_SYMLINK_NOFOLLOW) < 0) {
-        return fail_errno("make " + child);
-      }
-    }
-  }
-  // Last, because the owner is how a later launcher learns which range is taken.
-  if (::fchown(dir.get(), first_id, first_id) < 0) return fail_errno("own the sandbox's directory");
-  return dir;
-}
-
-}  // namespace
 
 Result<Fd> StateDir::create_sandbox(const std::string& id, uint32_t first_id, const std::string& image,
                                     const std::vector<std::string>& layers) const {
@@ -256,7 +238,7 @@ Result<uint32_t> StateDir::range_of(const std::string& id) const {
 }
 
 Result<std::vector<std::string>> StateDir::list() const {
-  std::vector<std::string> ids = names_in(sandboxes_.get());
+  std::vector<std::string> ids = TRY(sys::names_in(sandboxes_.get()));
   std::sort(ids.begin(), ids.end());
   return ids;
 }
@@ -298,24 +280,25 @@ Result<Fd> StateDir::listen(const std::string& id, const char* suffix) const {
 }
 
 void StateDir::leave() const {
-  for (const std::string& name : names_in(spares_.get())) (void)sys::remove_from_trash(spares_.get(), name);
+  auto spares = sys::names_in(spares_.get()).value_or(std::vector<std::string>());
+  for (const std::string& name : spares) (void)sys::remove_from_trash(spares_.get(), name);
   char target[256];
   ssize_t n = ::readlink(path(state::kRun).c_str(), target, sizeof target - 1);
   if (n > 0) (void)::rmdir(std::string(target, static_cast<size_t>(n)).c_str());
 }
 
-bool StateDir::trash_is_empty() const { return names_in(trash_.get()).empty(); }
+bool StateDir::trash_is_empty() const { return sys::is_empty_directory(trash_.get()).value_or(true); }
 
 void StateDir::run_trash_worker() const {
-  // A sandbox wrote these trees. Nothing of it runs any more, and the walk follows no link; still, rights
-  // that removing files does not take are dropped first.
   // It may outlive the launcher, whose lock and listeners must not live as long.
   auto trash = static_cast<unsigned>(trash_.get());
   ::syscall(SYS_close_range, 3, trash - 1, 0);
   ::syscall(SYS_close_range, trash + 1, ~0U, 0);
   // Whoever waits for a sandbox goes first, as long as what waits here is little.
-  std::vector<std::string> names = names_in(trash_.get());
+  std::vector<std::string> names = sys::names_in(trash_.get()).value_or(std::vector<std::string>());
   ::setpriority(PRIO_PROCESS, 0, names.size() < kPatientTrash ? 5 : 0);
+  // A sandbox wrote these trees. Nothing of it runs any more, and the walk follows no link; still, rights
+  // that removing files does not take are dropped first.
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct data[2]{};
   uint32_t keep = 1u << CAP_DAC_OVERRIDE | 1u << CAP_DAC_READ_SEARCH | 1u << CAP_FOWNER;
