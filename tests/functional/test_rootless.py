@@ -14,7 +14,7 @@ from lib import leaks, rawhttp
 from lib.api import Api, assert_envelope
 from lib.images import programs
 from lib.load import Creators
-from lib.plugin import warm_up
+from lib.plugin import services, warm_up
 from lib.rootless import RootlessService, require_user_namespaces
 from lib.scope import cgroup_mounts
 from lib.waiting import process_gone, wait_for
@@ -23,13 +23,8 @@ from lib.waiting import process_gone, wait_for
 @pytest.fixture(scope="module")
 def rootless(bin_dir):
     require_user_namespaces()
-    service = RootlessService(bin_dir)
-    try:
-        service.start()
-        warm_up(service)
-        yield service
-    finally:
-        service.destroy()
+    with services(RootlessService, bin_dir) as make:
+        yield make()
 
 
 @pytest.fixture
@@ -351,13 +346,8 @@ class TestMappedIds:
         require_user_namespaces()
         if not shutil.which("newuidmap"):
             pytest.skip("newuidmap is not installed (Debian: uidmap)")
-        service = RootlessService(bin_dir, subordinate_ids=True)
-        try:
-            service.start()
-            warm_up(service)
-            yield service
-        finally:
-            service.destroy()
+        with services(RootlessService, bin_dir) as make:
+            yield make(subordinate_ids=True)
 
     def test_other_users_exist_inside(self, mapped):
         api = Api(mapped)

@@ -4,6 +4,7 @@ import faulthandler
 import os
 import signal
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -118,41 +119,39 @@ def shared_service(request, bin_dir, **options):
     return made
 
 
-@pytest.fixture
-def new_service(bin_dir, request):
-    """Makes services of the test's own: new_service(native={...}) starts one."""
+@contextmanager
+def services(kind, bin_dir):
+    """A function that makes (and starts) services of a kind; all of them are gone in the end."""
     made = []
 
     def make(start=True, **options):
-        service = service_class(request)(bin_dir, **options)
+        service = kind(bin_dir, **options)
         made.append(service)
         if start:
             service.start()
             warm_up(service)
         return service
 
-    yield make
-    for service in made:
-        service.destroy()
+    try:
+        yield make
+    finally:
+        for service in made:
+            service.destroy()
+
+
+@pytest.fixture
+def new_service(bin_dir, request):
+    """Makes services of the test's own: new_service(native={...}) starts one."""
+    with services(service_class(request), bin_dir) as make:
+        yield make
 
 
 @pytest.fixture
 def new_rootless(bin_dir):
     """The same for services that an ordinary user starts."""
     require_user_namespaces()
-    made = []
-
-    def make(start=True, **options):
-        service = RootlessService(bin_dir, **options)
-        made.append(service)
-        if start:
-            service.start()
-            warm_up(service)
-        return service
-
-    yield make
-    for service in made:
-        service.destroy()
+    with services(RootlessService, bin_dir) as make:
+        yield make
 
 
 @pytest.fixture(scope="module")
