@@ -49,7 +49,10 @@ std::expected<void, SpawnError> PersistentShell::start_shell(const Environment& 
     return std::unexpected(
         SpawnError{ENOENT, "bash", "sessions need bash, and this sandbox has none in its PATH"});
   }
-  auto shell = Shell::start(core_, {found.file, cwd, env, core_.identity, output_for_shells_.get()});
+  Environment with_shell = env;
+  with_shell.set_default("SHELL", found.file);
+  auto shell =
+      Shell::start(core_, {found.file, cwd, std::move(with_shell), core_.identity, output_for_shells_.get()});
   if (!shell) return std::unexpected(shell.error());
   shell_ = std::move(*shell);
   return {};

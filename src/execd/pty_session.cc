@@ -64,6 +64,7 @@ std::expected<std::shared_ptr<PtySession::Process>, SpawnError> PtySession::laun
   if (shell.name == "bash") request.argv.insert(request.argv.end(), {"--norc", "--noprofile"});
   if (!command_.empty()) request.argv.insert(request.argv.end(), {"-c", command_});
   Environment env = core_.command_env();
+  env.set_default("SHELL", shell.file);
   if (mode == PtyMode::terminal) env.set_default("TERM", "xterm-256color");
   request.env = env.block();
   request.cwd = cwd_;

@@ -151,8 +151,10 @@ struct Builder {
     std::snprintf(owner, sizeof owner, "%u", order.first_id);
     std::snprintf(tty, sizeof tty, "%u",
                   order.first_id + (order.rootless ? 0 : 5));  // by Debian's numbering and most others'
+    // With room for /dev/shm, which is a part of it: every file system more makes others slower to take
+    // apart.
     const sys::MountOption options[] = {
-        {"mode", "0755"}, {"size", "65536"}, {"nr_inodes", "256"}, {"uid", owner}, {"gid", owner}};
+        {"mode", "0755"}, {"size", "67108864"}, {"nr_inodes", "16384"}, {"uid", owner}, {"gid", owner}};
     int mount = sys::mount_filesystem("tmpfs", options, 5, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
     int status = place(mount, target);
     if (status < 0) return status;
@@ -187,7 +189,9 @@ struct Builder {
       status = check_call(::symlinkat(link.to, dev, link.name));
       if (status < 0) return status;
     }
-    if (::mkdirat(dev, "pts", 0755) < 0 || ::mkdirat(dev, "shm", 01777) < 0) return -errno;
+    if (::mkdirat(dev, "pts", 0755) < 0 || ::mkdirat(dev, "shm", 01777) < 0 ||
+        ::fchownat(dev, "shm", id, id, AT_SYMLINK_NOFOLLOW) < 0)
+      return -errno;
     const sys::MountOption pts[] = {
         {"newinstance", nullptr}, {"ptmxmode", "0666"}, {"mode", "0620"}, {"gid", tty}};
     mount = sys::mount_filesystem("devpts", pts, 4, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
@@ -195,10 +199,10 @@ struct Builder {
     status = sys::attach_mount(mount, dev, "pts");
     ::close(mount);
     if (status < 0) return status;
-    const sys::MountOption shm[] = {{"mode", "1777"}, {"size", "67108864"}, {"uid", owner}, {"gid", owner}};
-    mount = sys::mount_filesystem("tmpfs", shm, 4, kQuiet | MOUNT_ATTR_NOEXEC);
+    mount = sys::clone_mount(dev, "shm");
     if (mount < 0) return mount;
-    status = sys::attach_mount(mount, dev, "shm");
+    status = sys::restrict_mount(mount, kQuiet | MOUNT_ATTR_NOEXEC);
+    if (status == 0) status = sys::attach_mount(mount, dev, "shm");
     ::close(mount);
     ::close(dev);
     return status;

@@ -190,6 +190,7 @@ Result<void> Sandboxes::drop_oldest_root() {
 void Sandboxes::drop_spares() {
   model_ = {};
   networks_.drop_spares();
+  cgroups_.drop_spent();
   while (!roots_.empty()) {
     if (auto dropped = drop_oldest_root(); !dropped)
       log::error("cannot drop a spare", {{"error", dropped.error().message}});

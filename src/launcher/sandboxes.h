@@ -57,7 +57,7 @@ class Sandboxes {
   Result<std::vector<std::string>> list(const std::string& after) const;
 
   // At the end: takes empty groups of ours away.
-  void leave() const { cgroups_.leave(); }
+  void leave() { cgroups_.leave(); }
 
   // Makes things ahead of need; true when there was something to make.
   bool prepare();

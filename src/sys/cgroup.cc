@@ -188,6 +188,13 @@ Result<CgroupTree> CgroupTree::open(CgroupLayout layout, std::string name) {
   if (!tree.layout_.cpuacct.empty()) TRY(make_group(tree.path(tree.layout_.cpuacct, "")));
   if (!tree.layout_.cpuset.empty() && !open_cpuset(tree.layout_.cpuset, tree.path(tree.layout_.cpuset, "")))
     tree.layout_.cpuset.clear();
+  auto ours = [&](std::vector<std::string> mounts) {
+    for (std::string& mount : mounts) mount = tree.path(mount, "");
+    return mounts;
+  };
+  tree.spent_ = SpentGroups(ours(tree.v1_mounts()), ours(tree.v1_sometimes()));
+  auto alive = TRY(tree.list());
+  tree.spent_.sweep({alive.begin(), alive.end()});
   return tree;
 }
 
@@ -203,6 +210,16 @@ std::vector<std::string> CgroupTree::v1_mounts() const {
   for (const Controller* c : {&layout_.cpu, &layout_.memory, &layout_.pids}) {
     bool known = std::find(mounts.begin(), mounts.end(), c->mount) != mounts.end();
     if (c->version == Controller::Version::v1 && !known) mounts.push_back(c->mount);
+  }
+  return mounts;
+}
+
+std::vector<std::string> CgroupTree::v1_sometimes() const {
+  std::vector<std::string> always = v1_mounts(), mounts;
+  std::string io = layout_.io.version == Controller::Version::v1 ? layout_.io.mount : "";
+  for (const std::string& mount : {io, layout_.cpuset, layout_.cpuacct}) {
+    auto in = [&](const auto& list) { return std::find(list.begin(), list.end(), mount) != list.end(); };
+    if (!mount.empty() && !in(always) && !in(mounts)) mounts.push_back(mount);
   }
   return mounts;
 }
@@ -230,7 +247,7 @@ Result<std::string> disk_of(dev_t device) {
   return std::string(trim(TRY(read_file(entry + "/../dev"))));
 }
 
-Result<CgroupHandles> CgroupTree::create(const std::string& id, const CgroupLimits& limits) const {
+Result<CgroupHandles> CgroupTree::create(const std::string& id, const CgroupLimits& limits) {
   if (!exists()) return CgroupHandles{};
   auto missing = [](const char* what) {
     return fail(Code::unsupported, std::string("no cgroup controller here can limit ") + what);
@@ -248,12 +265,17 @@ Result<CgroupHandles> CgroupTree::create(const std::string& id, const CgroupLimi
   if (::mkdir(v2.c_str(), 0755) < 0) return fail_errno("make cgroup " + v2);
   CgroupHandles handles;
   handles.v2_directory = TRY(open_at(AT_FDCWD, v2, O_RDONLY | O_DIRECTORY));
+  using Version = Controller::Version;
+  // Nobody sees the groups of such a sandbox, nor what they have counted.
+  bool plain = !limits.cpu_millis && !limits.memory_bytes && !io;
+  bool used = plain && spent_.give_to(id);
   for (const std::string& mount : v1_mounts()) {
-    TRY(make_group(path(mount, id)));
+    if (!used) TRY(make_group(path(mount, id)));
     handles.v1_procs.push_back(TRY(open_at(AT_FDCWD, path(mount, id) + "/cgroup.procs", O_WRONLY)));
   }
+  if (used && !limits.pids && layout_.pids.version == Version::v1)
+    TRY(write_file(path(layout_.pids.mount, id) + "/pids.max", "max"));
 
-  using Version = Controller::Version;
   auto join = [&](const std::string& mount) -> Result<void> {
     TRY(make_group(path(mount, id)));
     handles.v1_procs.push_back(TRY(open_at(AT_FDCWD, path(mount, id) + "/cgroup.procs", O_WRONLY)));
@@ -304,7 +326,19 @@ Result<CgroupHandles> CgroupTree::create(const std::string& id, const CgroupLimi
     }
   }
   undo.release();
+  if (plain) plain_.insert(id);
   return handles;
+}
+
+// Whether the groups of an ended sandbox are as good as new ones. What the kernel holds of its files and
+// names is counted there until it is thrown away: a little of that does not matter, as there is no limit.
+bool CgroupTree::is_usable(const std::string& id) const {
+  constexpr int64_t kMostLeft = 16 << 20;
+  if (!plain_.contains(id)) return false;
+  if (layout_.memory.version != Controller::Version::v1) return true;
+  auto left = read_file(path(layout_.memory.mount, id) + "/memory.usage_in_bytes");
+  return left && parse_number<int64_t>(trim(*left)).value_or(INT64_MAX) <= kMostLeft &&
+         oom_kills(id).value_or(1) == 0;
 }
 
 Result<void> CgroupTree::kill(const std::string& id) const {
@@ -382,27 +416,23 @@ Result<int64_t> CgroupTree::kernel_memory(const std::string& id) const {
   return fail(Code::unsupported, "the kernel's own memory is not counted here");
 }
 
-Result<void> CgroupTree::remove(const std::string& id) const {
+Result<void> CgroupTree::remove(const std::string& id) {
   if (!exists()) return {};
-  auto remove_group = [](const std::string& group) -> Result<void> {
-    if (::rmdir(group.c_str()) == 0 || errno == ENOENT) return {};
+  std::string group = path(layout_.v2, id);
+  if (::rmdir(group.c_str()) < 0 && errno != ENOENT) {
     if (errno == EBUSY) return fail(Code::exhausted, "cgroup " + group + " still has processes");
     return fail_errno("remove cgroup " + group);
-  };
-  for (const std::string& mount : v1_mounts()) TRY(remove_group(path(mount, id)));
-  if (layout_.io.version == Controller::Version::v1) TRY(remove_group(path(layout_.io.mount, id)));
-  for (const std::string& mount : {layout_.cpuset, layout_.cpuacct}) {
-    if (!mount.empty()) TRY(remove_group(path(mount, id)));
   }
-  return remove_group(path(layout_.v2, id));  // last: its name is the sandbox's identity
+  spent_.add(id, is_usable(id));
+  plain_.erase(id);
+  return {};
 }
 
-void CgroupTree::leave() const {
+void CgroupTree::leave() {
   if (!exists()) return;
+  drop_spent();
   for (const std::string& mount : v1_mounts()) ::rmdir(path(mount, "").c_str());
-  for (const std::string& mount : {layout_.io.mount, layout_.cpuset, layout_.cpuacct}) {
-    if (!mount.empty() && mount != layout_.v2) ::rmdir(path(mount, "").c_str());
-  }
+  for (const std::string& mount : v1_sometimes()) ::rmdir(path(mount, "").c_str());
   ::rmdir(path(layout_.v2, "").c_str());
 }
 

@@ -13,11 +13,13 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/fd.h"
+#include "sys/spent_groups.h"
 #include "sys/weakening.h"
 
 namespace osb::sys {
@@ -90,7 +92,7 @@ class CgroupTree {
   const CgroupLayout& layout() const { return layout_; }
   // A v2 group that was made below another parent, by a service in another place.
   void find_elsewhere(const std::string& id, std::string directory) { elsewhere_[id] = std::move(directory); }
-  Result<CgroupHandles> create(const std::string& id, const CgroupLimits& limits) const;
+  Result<CgroupHandles> create(const std::string& id, const CgroupLimits& limits);
   // Ends every process of the group, at once and without a race against forks.
   Result<void> kill(const std::string& id) const;
   // Asks for it; frozen() tells when every process has stopped.
@@ -105,23 +107,29 @@ class CgroupTree {
   Result<int64_t> oom_kills(const std::string& id) const;
   // Bytes that the kernel itself holds for the group: names, open files, page tables. Code::unsupported.
   Result<int64_t> kernel_memory(const std::string& id) const;
-  // Removes the group everywhere; success when it is gone already. Code::exhausted while processes remain.
-  Result<void> remove(const std::string& id) const;
+  // Removes the group; success when it is gone already. Code::exhausted while processes remain. What is left
+  // of it in hierarchies of version 1 serves a later sandbox, or goes with drop_spent().
+  Result<void> remove(const std::string& id);
+  void drop_spent() { spent_.drop(); }
   Result<std::vector<std::string>> list() const;
   // What the sandbox may see of its own groups, read-only: name below /sys/fs/cgroup -> directory of the
   // host. An empty name is that place itself.
   std::vector<std::pair<std::string, std::string>> views(const std::string& id) const;
   // Takes our parent groups away when they are empty.
-  void leave() const;
+  void leave();
 
  private:
   CgroupTree(CgroupLayout layout, std::string name) : layout_(std::move(layout)), name_(std::move(name)) {}
   std::string path(const std::string& mount, const std::string& id) const;
-  std::vector<std::string> v1_mounts() const;  // each mount that holds a v1 controller, once
+  std::vector<std::string> v1_mounts() const;     // each mount that holds a v1 controller, once
+  std::vector<std::string> v1_sometimes() const;  // more of them, with groups of some sandboxes only
+  bool is_usable(const std::string& id) const;
 
   CgroupLayout layout_;
   std::string name_;
   std::map<std::string, std::string> elsewhere_;
+  SpentGroups spent_{{}, {}};
+  std::set<std::string> plain_;  // sandboxes of which nothing but the number of processes is limited
 };
 
 }  // namespace osb::sys

@@ -1,0 +1,78 @@
+#include "sys/spent_groups.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+namespace osb::sys {
+namespace {
+
+constexpr size_t kMost = 64;
+
+}  // namespace
+
+void SpentGroups::sweep(const std::set<std::string>& alive) {
+  for (const auto* parents : {&always_, &sometimes_}) {
+    for (const std::string& parent : *parents) {
+      DIR* dir = ::opendir(parent.c_str());
+      if (!dir) continue;
+      std::vector<std::string> left;
+      while (struct dirent* entry = ::readdir(dir)) {
+        if (entry->d_type == DT_DIR && entry->d_name[0] != '.' && !alive.contains(entry->d_name))
+          left.emplace_back(entry->d_name);
+      }
+      ::closedir(dir);
+      for (const std::string& name : left) ::rmdir((parent + "/" + name).c_str());
+    }
+  }
+}
+
+void SpentGroups::add(std::string id, bool usable) {
+  if (always_.empty() && sometimes_.empty()) return;
+  spent_.push_back({std::move(id), usable});
+  if (spent_.size() <= kMost) return;
+  auto victim = std::find_if(spent_.begin(), spent_.end(), [](const Spent& spent) { return !spent.usable; });
+  if (victim == spent_.end()) victim = spent_.begin();
+  Spent oldest = std::move(*victim);
+  spent_.erase(victim);
+  if (!remove(oldest.id)) spent_.push_back({std::move(oldest.id), false});
+}
+
+bool SpentGroups::give_to(const std::string& id) {
+  auto found = std::find_if(spent_.rbegin(), spent_.rend(), [](const Spent& spent) { return spent.usable; });
+  if (found == spent_.rend()) return false;
+  std::string old = std::move(found->id);
+  spent_.erase(std::next(found).base());
+  for (const std::string& parent : always_) {
+    std::string from = parent + "/" + old, to = parent + "/" + id;
+    if (::rename(from.c_str(), to.c_str()) == 0) continue;
+    for (const std::string& name : {old, id}) {
+      if (!remove(name)) spent_.push_back({name, false});
+    }
+    return false;
+  }
+  return true;
+}
+
+void SpentGroups::drop() {
+  auto all = std::exchange(spent_, {});
+  for (Spent& spent : all) {
+    if (!remove(spent.id)) spent_.push_back({std::move(spent.id), false});
+  }
+}
+
+bool SpentGroups::remove(const std::string& id) const {
+  bool gone = true;
+  for (const auto* parents : {&always_, &sometimes_}) {
+    for (const std::string& parent : *parents)
+      gone &= ::rmdir((parent + "/" + id).c_str()) == 0 || errno != EBUSY;
+  }
+  return gone;
+}
+
+}  // namespace osb::sys
