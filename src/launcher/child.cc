@@ -122,7 +122,12 @@ struct Builder {
       add(sys::kUserOverlay);
     else
       add(sys::kPlainOverlay);
-    return add_root(sys::mount_filesystem("overlay", options, used, kQuiet), step);
+    // The directory of the layers is free for this: their names have been looked up by the time it is
+    // covered.
+    bool at_once = ready.layers_at_once && count > 1;
+    int mount = at_once ? sys::mount_overlay_at_once(state::kLowers, options, used)
+                        : sys::mount_filesystem("overlay", options, used, kQuiet);
+    return add_root(mount, step);
   }
 
   // The first overlay is the new root, others lie in it.

@@ -19,6 +19,7 @@ struct ReadyStep {
   // overlay; the source of a bind.
   const int* sources = nullptr;
   bool mounted = false;
+  bool layers_at_once = false;  // overlay: the kernel does not take them one by one
   const char* upper = nullptr;  // overlay: relative to the state directory
   const char* work = nullptr;
 };

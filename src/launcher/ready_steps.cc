@@ -45,6 +45,7 @@ Result<ReadySteps> ReadySteps::make(const Plan& plan, const Layers& layers, cons
       r.mounted = true;
     } else if (step.kind == Step::Kind::overlay) {
       for (const Fd& layer : layers.at(overlay++)) TRY(ready.add_mount(layer.get(), "a layer"));
+      r.layers_at_once = !sys::overlay_takes_single_layers();
       r.upper = ready.paths_.emplace_back(state.upper(plan.id, step.name)).c_str();
       r.work = ready.paths_.emplace_back(state.work(plan.id, step.name)).c_str();
     }

@@ -22,6 +22,7 @@
 #include <cstring>
 
 #include "base/ids.h"
+#include "sys/process.h"
 #include "sys/remove_tree.h"
 
 namespace osb::launcher {
@@ -133,6 +134,22 @@ Result<Fd> create_layers(int parent, const std::string& name, uint32_t first_id,
   return dir;
 }
 
+// What is kept in there from sandbox to sandbox serves this boot only: nobody waited until it was on the
+// disk, so after a power cut it may be anything.
+Result<void> keep_for_this_boot(int dir) {
+  constexpr char kNote[] = "boot";
+  std::string boot = TRY(sys::boot_id());
+  std::string noted;
+  if (auto note = open_beneath(dir, kNote, O_RDONLY)) noted = read_all(note->get(), 64).value_or("");
+  for (const std::string& name : TRY(sys::names_in(dir))) {
+    bool is_whole = noted == boot && name.ends_with(".img");
+    if (name != kNote && !is_whole) ::unlinkat(dir, name.c_str(), 0);
+  }
+  if (noted == boot) return {};
+  Fd note = TRY(open_beneath(dir, kNote, O_WRONLY | O_CREAT | O_TRUNC, 0600));
+  return write_all(note.get(), boot);
+}
+
 }  // namespace
 
 Result<StateDir> StateDir::open(const Settings& settings) {
@@ -162,9 +179,7 @@ Result<StateDir> StateDir::open(const Settings& settings) {
   spread_subdirectories(dir.sandboxes_.get());
   spread_subdirectories(dir.spares_.get());
   dir.disks_ = TRY(open_at(AT_FDCWD, dir.path(state::kDisks), O_RDONLY | O_DIRECTORY));
-  for (const std::string& name : TRY(sys::names_in(dir.disks_.get()))) {
-    if (!name.ends_with(".img")) ::unlinkat(dir.disks_.get(), name.c_str(), 0);  // half-made
-  }
+  TRY(keep_for_this_boot(dir.disks_.get()));
   dir.trash_ = TRY(open_at(AT_FDCWD, dir.path(state::kTrash), O_RDONLY | O_DIRECTORY));
   for (const std::string& name : TRY(sys::names_in(dir.spares_.get()))) TRY(dir.discard_spare(name));
   return dir;

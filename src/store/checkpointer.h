@@ -1,13 +1,18 @@
 #pragma once
 
-// Moves committed pages from the write-ahead log into the database file, on a thread and a connection of its
-// own: this is the one part of SQLite's work that waits for the disk, and the loop must not.
+// Does the part of SQLite's work that waits for the disk, on a thread and a connection of its own, because
+// the loop must not: moves committed pages from the write-ahead log into the database file when the log is
+// long, and lets the log reach the disk soon after a commit. A power cut loses the commits of the last
+// moment, not those of the last half minute.
 
-#include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 
+#include "base/fd.h"
 #include "store/database.h"
 
 namespace osb::store {
@@ -15,6 +20,8 @@ namespace osb::store {
 class Checkpointer {
  public:
   static constexpr int kLogPages = 1000;  // 4 MB; SQLite's own default
+  // How long commits wait for others before all of them are brought to the disk.
+  static constexpr auto kGather = std::chrono::milliseconds(400);
 
   // Takes over from SQLite's automatic checkpoints on `db`, which must outlive this.
   static Result<std::unique_ptr<Checkpointer>> start(Database& db, const std::string& path);
@@ -22,14 +29,20 @@ class Checkpointer {
   Checkpointer(const Checkpointer&) = delete;
 
  private:
-  Checkpointer(Database& db, Database own);
+  Checkpointer(Database& db, Database own, std::string path);
   static int after_commit(void* self, sqlite3*, const char*, int pages);
   void run();
+  void move_pages();
+  Result<void> sync_file();
+  Result<void> sync_log();
 
   Database& db_;
-  Database own_;  // belongs to thread_
-  std::atomic<uint32_t> requests_ = 0;
-  std::atomic<bool> stopping_ = false;
+  Database own_;  // these three belong to thread_
+  std::string path_;
+  Fd log_;
+  std::mutex mu_;
+  std::condition_variable changed_;
+  bool stopping_ = false, is_long_ = false, is_unsynced_ = false;  // guarded by mu_
   std::thread thread_;
 };
 

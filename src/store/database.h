@@ -8,8 +8,8 @@
 //   if (TRY(query.next())) use(query.text(0));
 //
 // Everything belongs to one thread. Calls block, for microseconds: the journal is a write-ahead log that is
-// not synced at a commit. A kill -9 loses nothing that way; a power cut may lose the last commits, but it
-// ends every sandbox too.
+// not synced at a commit but soon after (checkpointer.h). A kill -9 loses nothing that way; a power cut may
+// lose the commits of the last second, but it ends every sandbox too.
 
 #include <sqlite3.h>
 

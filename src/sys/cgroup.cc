@@ -36,6 +36,28 @@ Result<void> delegate(const std::string& group, const CgroupLayout& layout) {
   return want(layout.pids, "+pids");
 }
 
+bool shares_out(const CgroupLayout& layout) {
+  auto is_v2 = [](const Controller& c) { return c.version == Controller::Version::v2; };
+  return is_v2(layout.cpu) || is_v2(layout.memory) || is_v2(layout.pids) || is_v2(layout.io);
+}
+
+// A group with processes cannot share out controllers (worse: it may take some of them, and then its children
+// take no process), so this one goes to a group `leaf` below. Only the top of the whole hierarchy is exempt.
+// Code::unsupported when others stay.
+Result<void> make_room(const std::string& group, const std::string& leaf) {
+  if (::access((group + "/cgroup.type").c_str(), F_OK) < 0) return {};
+  if (trim(TRY(read_file(group + "/cgroup.procs"))).empty()) return {};
+  TRY(make_group(group + "/" + leaf));
+  TRY(in_context("make room in cgroup " + group, write_file(group + "/" + leaf + "/cgroup.procs", "0")));
+  if (trim(TRY(read_file(group + "/cgroup.procs"))).empty()) return {};
+  return fail(Code::unsupported,
+              "other processes are in the cgroup " + group +
+                  ", so no limits can be set below it; let the service be the first process there, or move "
+                  "them first (mkdir " +
+                  group + "/init; for p in $(cat " + group + "/cgroup.procs); do echo $p > " + group +
+                  "/init/cgroup.procs; done)");
+}
+
 // A v1 group of processors takes no process before it has some; its children get the same ones.
 Result<void> open_cpuset(const std::string& mount, const std::string& group) {
   TRY(make_group(group));
@@ -125,12 +147,12 @@ Result<CgroupLayout> delegated_layout(const std::string& leaf) {
     return std::find(words.begin(), words.end(), w.name) != words.end();
   };
   if (std::none_of(std::begin(wanted), std::end(wanted), is_offered)) return layout;
-  std::string own = layout.v2 + "/" + leaf;
-  TRY(make_group(own));
-  TRY(in_context("leave the delegated group", write_file(own + "/cgroup.procs", "0")));
+  // While other processes are in the group the controllers stay away, and the tier says so.
+  auto room = make_room(layout.v2, leaf);
+  if (!room && room.error().code == Code::unsupported) return layout;
+  TRY(std::move(room));
   for (const Wanted& w : wanted) {
     if (!is_offered(w)) continue;
-    // Refused while other processes are in the group: then this one stays away, and the tier says so.
     if (write_file(layout.v2 + "/cgroup.subtree_control", std::string("+") + w.name))
       *w.controller = {Controller::Version::v2, layout.v2};
   }
@@ -178,6 +200,7 @@ Result<CgroupTree> CgroupTree::open(CgroupLayout layout, std::string name) {
         "no cgroup2 file system is mounted; mount one (mount -t cgroup2 none /sys/fs/cgroup/unified)");
   }
   CgroupTree tree(std::move(layout), std::move(name));
+  if (shares_out(tree.layout_)) TRY(make_room(tree.layout_.v2, tree.name_ + "-service"));
   TRY(delegate(tree.layout_.v2, tree.layout_));
   TRY(make_group(tree.path(tree.layout_.v2, "")));
   TRY(delegate(tree.path(tree.layout_.v2, ""), tree.layout_));

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 
 namespace osb::sys {
 namespace {
@@ -53,6 +54,57 @@ int mount_filesystem(const char* type, const MountOption* options, int count, ui
   if (status == 0) status = result(::fsconfig(context, FSCONFIG_CMD_CREATE, nullptr, nullptr, 0));
   if (status == 0) status = result(::fsmount(context, FSMOUNT_CLOEXEC, static_cast<unsigned>(attributes)));
   ::close(context);
+  return status;
+}
+
+bool overlay_takes_single_layers() {
+  static const bool kTakes = [] {
+    int context = ::fsopen("overlay", FSOPEN_CLOEXEC);
+    if (context < 0) return false;
+    // Kernels before 6.5 collect any option and look at it only when the file system is made.
+    bool collects = ::fsconfig(context, FSCONFIG_SET_FLAG, "no-such-option", nullptr, 0) == 0;
+    bool takes = !collects && ::fsconfig(context, FSCONFIG_SET_STRING, "lowerdir+", "/", 0) == 0;
+    ::close(context);
+    return takes;
+  }();
+  return kTakes;
+}
+
+int overlay_options_text(const MountOption* options, int count, char* text, size_t size) {
+  size_t used = 0;
+  auto append = [&](const char* part) {
+    for (; *part; ++part, ++used) {
+      if (used < size) text[used] = *part;
+    }
+  };
+  bool after_layer = false;
+  for (int i = 0; i < count; ++i) {
+    bool is_layer = std::strcmp(options[i].key, "lowerdir+") == 0;
+    if (is_layer && after_layer) {
+      append(":");
+    } else {
+      append(i > 0 ? "," : "");
+      append(is_layer ? "lowerdir" : options[i].key);
+      append(options[i].value ? "=" : "");
+    }
+    append(options[i].value ? options[i].value : "");
+    after_layer = is_layer;
+  }
+  if (used >= size) return -E2BIG;
+  text[used] = '\0';
+  return 0;
+}
+
+int mount_overlay_at_once(const char* scratch, const MountOption* options, int count) {
+  char text[4096];  // what the kernel copies at most
+  int status = overlay_options_text(options, count, text, sizeof text);
+  if (status < 0) return status;
+  status = result(::mount("overlay", scratch, "overlay", MS_NOSUID | MS_NODEV, text));
+  if (status < 0) return status;
+  int copy = clone_mount(AT_FDCWD, scratch);
+  status = result(::umount2(scratch, MNT_DETACH));
+  if (status == 0 || copy < 0) return copy;
+  ::close(copy);
   return status;
 }
 

@@ -5,6 +5,7 @@
 //
 // These functions run between clone and exec: no allocation, no exceptions, errors are negative errno values.
 
+#include <cstddef>
 #include <cstdint>
 
 namespace osb::sys {
@@ -42,6 +43,16 @@ inline constexpr MountOption kUserOverlay[] = {{"volatile", nullptr},
 
 // A detached mount of a new file system instance, or -errno.
 int mount_filesystem(const char* type, const MountOption* options, int count, uint64_t attributes);
+
+// Whether overlays take their layers one by one ("lowerdir+"; Linux 6.7). Asked of the kernel once.
+bool overlay_takes_single_layers();
+
+// mount_filesystem for an overlay where they do not: the option "lowerdir+" stands for the next layer all the
+// same. For a moment the new file system is attached at `scratch`, an existing directory of a private mount
+// namespace.
+int mount_overlay_at_once(const char* scratch, const MountOption* options, int count);
+// The text of its options as mount(2) wants it; -E2BIG when it needs more than `size` bytes.
+int overlay_options_text(const MountOption* options, int count, char* text, size_t size);
 
 // Forgets what is cached of the names in a file system that nobody uses at the moment. 0 or -errno.
 int forget_cached(int mount);

@@ -23,7 +23,8 @@ def loop_files(service):
             text = path.read_text().strip()
         except OSError:
             continue
-        if str(service.state_dir) in text or text.endswith("(deleted)") and "disk.img" in text:
+        # Without what is above the file system that it lies on: the device was attached in a mount namespace that is gone.
+        if service.directory.name in text or text.endswith("(deleted)") and "disk.img" in text:
             found.append(text)
     return found
 

@@ -25,9 +25,10 @@ ALIVE = []
 
 
 class Service:
-    def __init__(self, bin_dir, *, api_key="", server=None, native=None, images=None, aliases=None, env=None):
+    def __init__(self, bin_dir, *, api_key="", server=None, native=None, images=None, aliases=None, env=None, directory=None):
         self.bin_dir = Path(bin_dir).resolve()
-        self.directory = Path(tempfile.mkdtemp(prefix="osb-test-", dir=STATE_PARENT))
+        # One that exists already has the state of an earlier service, perhaps from before the host was booted.
+        self.directory = Path(directory or tempfile.mkdtemp(prefix="osb-test-", dir=STATE_PARENT))
         self.directory.chmod(0o755)  # the server is not root and has to reach its state below
         self.state_dir = self.directory / "state"
         self.config_path = self.directory / "config.toml"

@@ -6,6 +6,8 @@
 #include "base/fd.h"
 #include "base/ids.h"
 #include "runtime/native/images.h"
+#include "sys/process.h"
+#include "sys/remove_tree.h"
 
 namespace osb::runtime {
 namespace {
@@ -247,7 +249,26 @@ class Fingerprint {
   uint64_t hash_ = 0xcbf29ce484222325u;
 };
 
-constexpr char kRecipe[] = "2";  // raised when this file writes something else
+constexpr char kRecipe[] = "3";  // raised when this file writes something else
+
+// Nobody waits until an image is on the disk, so after a power cut it may have its name and empty files. What
+// an earlier boot made is therefore made anew; no sandbox of that boot is left to use it.
+constexpr char kBoot[] = "/boot";
+
+bool is_of_boot(const std::string& image, const std::string& boot) {
+  return read_file(image + kBoot).value_or("") == boot;
+}
+
+Result<void> remove_earlier(const std::string& images, const std::string& version, const std::string& boot) {
+  Fd dir = TRY(open_at(AT_FDCWD, images, O_RDONLY | O_DIRECTORY));
+  for (const std::string& name : TRY(sys::names_in(dir.get()))) {
+    if (!name.starts_with("host-") && !name.starts_with(".new-")) continue;
+    auto made_in = read_file(images + "/" + name + kBoot);
+    // Those without a note are of an earlier version of this program, whose sandboxes may live.
+    if (name == version || (made_in && *made_in != boot)) TRY(sys::remove_from_trash(dir.get(), name));
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -261,11 +282,13 @@ Result<std::string> write_host_image(const std::string& state_dir) {
     fingerprint.add(kRecipe, sizeof kRecipe);
     for (const char* name : kEtc) fingerprint.add_tree(std::string("/etc/") + name);
     std::string version = fingerprint.name();
-    struct stat info{};
-    if (::lstat((images + "/" + version).c_str(), &info) == 0) return version;
+    std::string boot = TRY(sys::boot_id());
+    if (is_of_boot(images + "/" + version, boot)) return version;
+    TRY(remove_earlier(images, version, boot));
     // Built aside and put in place by one rename: what has the name is complete.
     std::string fresh = images + "/.new-" + new_hex_id();
     TRY(make_dir(fresh, 0700));
+    TRY(make_file(fresh + kBoot, boot));
     TRY(write_root(fresh + "/root"));
     TRY(write_common(fresh + "/common"));
     if (::rename(fresh.c_str(), (images + "/" + version).c_str()) < 0) return fail_errno("place " + version);
