@@ -49,6 +49,7 @@ class Measurement:
         self.peers = peers
         self._wanted = wanted
         self._fleet = []
+        self._grown = []  # how long each create of the fleet took
         self._started = []
 
     def wants(self, *names):
@@ -158,7 +159,9 @@ class Measurement:
             settle()
             before = available_bytes()
             for _ in range(count):
-                self._fleet.append(self.load.ask("create")[1])
+                took, sandbox = self.load.ask("create")[:2]
+                self._fleet.append(sandbox)
+                self._grown.append(took)
             settle()
             cost = (before - available_bytes()) / count
             if cost > 0:
@@ -177,6 +180,9 @@ class Measurement:
         missing = size - len(self._fleet)
         if missing > 0:
             self.results.add_round(f"sandbox.memory.{size}", [self.grow(missing)])
+        # Some creates around the one, because a single one may be unlucky.
+        self.results.add_round("create.10th", self._grown[:20])
+        self.results.add_round(f"create.{size}th", self._grown[size - 20:size])
         answered = 0
         for sandbox in self._fleet:
             try:

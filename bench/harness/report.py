@@ -41,6 +41,7 @@ TITLES = [
     ("sandbox.memory.100", "idle sandbox, per 100 more", None, None),
     ("sandbox.memory.1000", "idle sandbox, up to 1,000", None, None),
     ("sandbox.live.1000", "answering /ping of 1,000", None, None),
+    ("create.1000th", "POST /v1/sandboxes, the 1,000th", "create.10th", None),
     ("create.beside_1000", "POST /v1/sandboxes beside 1,000 others", "create.call", None),
 ]
 

@@ -19,6 +19,7 @@
 #include "execd/process_setup.h"
 #include "execd/pty_routes.h"
 #include "execd/session_routes.h"
+#include "execd/sysinfo_answers.h"
 #include "execd/watch_routes.h"
 #include "io/socket.h"
 
@@ -176,6 +177,7 @@ int run_daemon(const Options& options, Environment env, const Extend& extend) {
     if (::getcwd(cwd, sizeof cwd)) core.cwd = cwd;
     core.ready.set();
   }
+  if (options.sysinfo_requests >= 0) answer_sysinfo(Fd(options.sysinfo_requests));
   if (extend) extend(daemon.parts());
   int code = 1;
   io::asio::co_spawn(context, daemon.run(), [&](const std::exception_ptr& thrown, int result) {

@@ -15,6 +15,7 @@ const char kUsage[] =
     "  --jupyter-token T     its token ($JUPYTER_TOKEN)\n"
     "  --log-level N         0 to 2 fatal, 3 error, 4 warning, 5 and 6 information, 7 debug (6)\n"
     "  --native              PID 1 of a native sandbox; listeners are descriptors 3 (API) and 4 (control)\n"
+    "  --sysinfo-requests N  descriptor on which sysinfo(2) of this sandbox is asked for\n"
     "  --version, --help\n"
     "\n"
     "Accepted and without effect: --graceful-shutdown-timeout, --jupyter-idle-poll-interval.\n"
@@ -51,6 +52,10 @@ Result<Options> parse_options(const std::vector<std::string>& words, const Envir
       auto level = parse_number<int>(value);
       if (!level) return fail(Code::invalid_argument, "'" + value + "' is no log level");
       options.log_level = *level;
+    } else if (name == "sysinfo-requests") {
+      auto fd = parse_number<int>(value);
+      if (!fd || *fd < 3) return fail(Code::invalid_argument, "'" + value + "' is no descriptor");
+      options.sysinfo_requests = *fd;
     } else if (name == "access-token") {
       options.access_token = value;
     } else if (name == "jupyter-host") {

@@ -11,7 +11,8 @@
 namespace osb::execd {
 
 struct Options {
-  bool native = false;  // PID 1 of a native sandbox: descriptors 3 and 4 are the listeners
+  bool native = false;        // PID 1 of a native sandbox: descriptors 3 and 4 are the listeners
+  int sysinfo_requests = -1;  // where the kernel asks what sysinfo(2) is to answer
   bool version = false;
   bool help = false;
   uint16_t port = 44772;

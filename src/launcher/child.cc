@@ -412,6 +412,15 @@ int arrange_descriptors(const ChildOrder& order) {
   return check_call(::syscall(SYS_close_range, 5, ~0U, CLOSE_RANGE_CLOEXEC));
 }
 
+// Writes the argument that tells execd of it. Without it programs learn the host's size from this one call,
+// which protects nothing: a kernel that cannot do it goes on.
+bool keep_sysinfo_listener(char* argument, size_t size) {
+  int listener = sys::install_sysinfo_listener();
+  if (listener < 0) return false;
+  std::snprintf(argument, size, "--sysinfo-requests=%d", listener);
+  return ::fcntl(listener, F_SETFD, 0) == 0;
+}
+
 }  // namespace
 
 const char* to_string(Stage stage) {
@@ -493,10 +502,12 @@ void run_child(const ChildOrder& order) {
   // From here on: what sandbox root keeps for good.
   must(order, Stage::no_new_privs, check_call(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)));
   must(order, Stage::seccomp, sys::install_seccomp(order.seccomp, order.seccomp_bytes));
-  static const char* const kArguments[] = {"execd", "--native", nullptr};
+  char sysinfo[32];
+  const char* arguments[] = {"execd", "--native", nullptr, nullptr};
+  if (order.sized && keep_sysinfo_listener(sysinfo, sizeof sysinfo)) arguments[2] = sysinfo;
   static const char* const kEnvironment[] = {nullptr};
   must(order, Stage::exec,
-       check_call(::syscall(SYS_execveat, order.execd, "", kArguments, kEnvironment, AT_EMPTY_PATH)));
+       check_call(::syscall(SYS_execveat, order.execd, "", arguments, kEnvironment, AT_EMPTY_PATH)));
   ::_exit(127);
 }
 

@@ -52,6 +52,7 @@ struct ChildOrder {
   size_t v1_count = 0;
   const void* seccomp = nullptr;
   size_t seccomp_bytes = 0;
+  bool sized = false;  // its memory is limited: execd answers sysinfo(2), which would tell the host's
   int execd = -1;
   int api_listener = -1;
   int control_listener = -1;

@@ -274,6 +274,7 @@ Result<Sandboxes::Starting> Sandboxes::start(const Plan& plan) {
   order.v1_count = v1_procs.size();
   order.seccomp = osb_seccomp_program;
   order.seccomp_bytes = static_cast<size_t>(osb_seccomp_program_end - osb_seccomp_program);
+  order.sized = plan.limits.memory_bytes.has_value();
   order.execd = settings_->execd_fd;
   order.api_listener = api.get();
   order.control_listener = control.get();

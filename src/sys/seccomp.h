@@ -1,15 +1,17 @@
 #pragma once
 
-// The seccomp program of every sandbox: checks of arguments written here by hand, then the table of
-// seccomp_profile.h as libseccomp compiled it at build time (building it takes milliseconds, installing it a
-// fraction of one).
+// Installing seccomp programs. The one of every sandbox is compiled during the build, from the table of
+// seccomp_profile.h. Both functions run between clone and exec, on a thread with no_new_privs.
 
 #include <cstddef>
 
 namespace osb::sys {
 
-// Installs a compiled program on the calling thread; no_new_privs must be set. Runs between clone and exec. 0
-// or -errno.
+// A compiled program. 0 or -errno.
 int install_seccomp(const void* program, size_t bytes);
+
+// From now on sysinfo(2) waits for an answer from whoever reads the descriptor that this returns
+// (close-on-exec). Or -errno.
+int install_sysinfo_listener();
 
 }  // namespace osb::sys

@@ -9,6 +9,7 @@ import pytest
 pytestmark = pytest.mark.usefixtures("no_leaks")
 
 MIB = 1 << 20
+PAGE = 4096  # more than the limit: see src/execd/sysinfo_answers.h
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +35,47 @@ def test_meminfo_and_cpuinfo(api, small):
     assert "MemTotal:         524288 kB" in out(api, small, "cat /proc/meminfo")
     assert len(re.findall(r"^processor\s*:", out(api, small, "cat /proc/cpuinfo"), re.M)) == 1
     assert out(api, small, "cat /sys/devices/system/cpu/online") == "0"
+
+
+SYSINFO = """
+import ctypes, os
+class Info(ctypes.Structure):
+    _fields_ = [("uptime", ctypes.c_long), ("loads", ctypes.c_ulong * 3), ("total", ctypes.c_ulong), ("free", ctypes.c_ulong), ("shared", ctypes.c_ulong),
+                ("buffer", ctypes.c_ulong), ("total_swap", ctypes.c_ulong), ("free_swap", ctypes.c_ulong), ("procs", ctypes.c_ushort), ("pad", ctypes.c_ushort),
+                ("total_high", ctypes.c_ulong), ("free_high", ctypes.c_ulong), ("unit", ctypes.c_uint)]
+info, libc = Info(), ctypes.CDLL(None, use_errno=True)
+assert libc.sysinfo(ctypes.byref(info)) == 0
+print(info.total * info.unit, info.free * info.unit, info.total_swap, info.uptime, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+"""
+
+
+@pytest.mark.parametrize("user", [None, 1000, 65534])
+def test_sysinfo(api, small, user):
+    """What the C library and busybox ask the kernel for, as root and as others."""
+    ran = api.run(small, ["/usr/bin/python3", "-c", SYSINFO], **({} if user is None else {"uid": user, "gid": user}))
+    total, free, swap, uptime, pages = map(int, ran.stdout.split())
+    assert (total, swap, pages) == (512 * MIB + PAGE, 0, 512 * MIB + PAGE)
+    assert 0 < free < total
+    assert abs(uptime - float(open("/proc/uptime").read().split()[0])) < 60
+
+
+def test_sysinfo_by_many_at_once(api, small):
+    ask = f"import concurrent.futures as f, os, signal\nwith f.ThreadPoolExecutor(16) as p: print(set(p.map(lambda _: os.sysconf('SC_PHYS_PAGES'), range(2000))))"
+    assert out(api, small, ["/usr/bin/python3", "-c", ask]) == "{%d}" % (512 * MIB // PAGE + 1)
+    crowd = "for i in $(seq 40); do (timeout -s KILL 0.0$i python3 -c 'import os\nwhile True: os.sysconf(\"SC_PHYS_PAGES\")' &) ; done; sleep 1; echo alive"
+    assert "alive" in out(api, small, crowd)
+    assert api.ping(small)
+
+
+def test_sysinfo_with_a_wrong_address(api, small):
+    assert out(api, small, ["/usr/bin/python3", "-c", "import ctypes; print(ctypes.CDLL(None).sysinfo(8))"]) == "-1"
+
+
+def test_without_a_limit_the_kernel_answers(api):
+    made = api.create()["id"]
+    pages = out(api, made, ["/usr/bin/python3", "-c", "import os; print(os.sysconf('SC_PHYS_PAGES'))"])
+    assert int(pages) == os.sysconf("SC_PHYS_PAGES")
+    assert api.delete(made).status == 204
 
 
 @pytest.mark.skipif(os.cpu_count() < 2, reason="this host has one processor")
