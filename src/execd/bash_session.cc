@@ -96,11 +96,8 @@ io::Task<> BashSession::perform(std::shared_ptr<BashSession> self, std::shared_p
 io::Task<> BashSession::execute(std::shared_ptr<Run> run, SessionRun request) {
   run->started = std::chrono::steady_clock::now();
   auto timeout = request.timeout.count() > 0 ? request.timeout : kDefaultTimeout;
-  io::asio::steady_timer timer(core_.executor);
-  auto expire = [run](const boost::system::error_code& error) {
-    if (!error) run->stop(Run::Stop::timeout);
-  };
-  io::async_wait_running(timer, timeout, std::move(expire));
+  io::RunningTimer timer(core_.executor);
+  timer.start(timeout, [run] { run->stop(Run::Stop::timeout); });
   auto outcome = co_await shell_->execute(std::move(request.code), run, run->wake);
   timer.cancel();
   finish(*run, outcome, timeout);

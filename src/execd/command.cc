@@ -9,7 +9,6 @@
 
 #include "base/ids.h"
 #include "execd/events.h"
-#include "io/running_time.h"
 #include "io/socket.h"
 
 namespace osb::execd {
@@ -79,11 +78,10 @@ void Command::attach_process(milliseconds timeout) {
   }
   if (timeout.count() <= 0) return;
   // The command's time does not run while the sandbox is paused.
-  auto expire = [weak = weak_from_this()](const boost::system::error_code& error) {
+  timeout_.start(timeout, [weak = weak_from_this()] {
     auto command = weak.lock();
-    if (!error && command && command->pid_ > 0) ::kill(-command->pid_, SIGKILL);
-  };
-  io::async_wait_running(timeout_, timeout, std::move(expire));
+    if (command && command->pid_ > 0) ::kill(-command->pid_, SIGKILL);
+  });
 }
 
 // Makes a pipe; the result is the end for the child.

@@ -9,7 +9,6 @@
 // Belongs to one loop. Shared by the registry, the request that streams it and the readers of its pipes.
 
 #include <boost/asio/posix/stream_descriptor.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +21,7 @@
 #include "execd/output_log.h"
 #include "execd/process_group.h"
 #include "execd/spawn.h"
+#include "io/running_time.h"
 
 namespace osb::execd {
 
@@ -98,7 +98,7 @@ class Command : public std::enable_shared_from_this<Command> {
   bool started_process_ = false;
   pid_t pid_ = -1;  // -1 once it was reaped
   std::optional<ProcessGroup> interrupted_;
-  io::asio::steady_timer timeout_;
+  io::RunningTimer timeout_;
   std::optional<Output> out_, err_;  // a background command has only the first
   EventStream events_;
   OutputLog log_;

@@ -1,6 +1,7 @@
 #include "io/running_time.h"
 
 #include <boost/asio/as_tuple.hpp>
+#include <boost/asio/bind_cancellation_slot.hpp>
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/this_coro.hpp>
 
@@ -32,6 +33,23 @@ Task<> wait_for(Duration limit, StoppedTime stopped) {
 }
 
 }  // namespace
+
+void RunningTimer::start(Duration limit, std::function<void()> expired) {
+  cancel();
+  // A fresh one: the last wait may not have heard yet that it was cancelled, and looks at its own.
+  state_ = std::make_shared<State>(state_->timer.get_executor());
+  state_->expired = std::move(expired);
+  auto done = [state = state_](const boost::system::error_code& error) {
+    if (!error && state->expired) std::exchange(state->expired, nullptr)();
+  };
+  async_wait_running(state_->timer, limit,
+                     asio::bind_cancellation_slot(state_->stop.slot(), std::move(done)));
+}
+
+void RunningTimer::cancel() {
+  state_->expired = nullptr;
+  state_->stop.emit(asio::cancellation_type::terminal);
+}
 
 Task<> sleep_running(Duration limit) {
   asio::steady_timer timer(co_await asio::this_coro::executor);

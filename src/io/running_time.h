@@ -7,7 +7,11 @@
 // longer than asked for does not count. Limits on the work of somebody else, who may be stopped while we are
 // not, take a StoppedTime. with_deadline() counts in this way as well.
 
+#include <boost/asio/cancellation_signal.hpp>
 #include <boost/asio/compose.hpp>
+#include <boost/asio/error.hpp>
+#include <functional>
+#include <memory>
 
 #include "io/stopped_time.h"
 #include "io/task.h"
@@ -34,6 +38,10 @@ struct RunningWait {
   template <class Self>
   void operator()(Self& self, const boost::system::error_code& error = {}) {
     if (error) return self.complete(error);
+    // Cancelled after the slice was over and before we heard of it: there was no wait that could be
+    // cancelled.
+    if (self.cancelled() != asio::cancellation_type::none)
+      return self.complete(asio::error::operation_aborted);
     Moment now = std::chrono::steady_clock::now();
     if (armed) left = left_after(left, slice, from, now);
     if (armed && left <= Duration::zero()) return self.complete({});
@@ -47,12 +55,33 @@ struct RunningWait {
 
 }  // namespace detail
 
-// Completes when `limit` of running time is over; with an error when the timer is cancelled.
+// Completes when `limit` of running time is over; with an error when the operation is cancelled. The timer is
+// the caller's until then.
 template <class Token>
 auto async_wait_running(asio::steady_timer& timer, Duration limit, Token&& token) {
   return asio::async_compose<Token, void(boost::system::error_code)>(detail::RunningWait{timer, limit}, token,
                                                                      timer);
 }
+
+// The same for who does not wait for the completion: after cancel(), or without the timer, nothing is called.
+class RunningTimer {
+ public:
+  explicit RunningTimer(Executor executor) : state_(std::make_shared<State>(std::move(executor))) {}
+  ~RunningTimer() { cancel(); }
+  RunningTimer(const RunningTimer&) = delete;
+
+  void start(Duration limit, std::function<void()> expired);
+  void cancel();
+
+ private:
+  struct State {
+    explicit State(Executor executor) : timer(std::move(executor)) {}
+    asio::steady_timer timer;
+    std::function<void()> expired;
+    asio::cancellation_signal stop;
+  };
+  std::shared_ptr<State> state_;
+};
 
 Task<> sleep_running(Duration limit);
 

@@ -27,16 +27,46 @@ Task<> short_limits() {
   auto before = std::chrono::steady_clock::now();
   co_await sleep_running(20ms);
   EXPECT_GE(std::chrono::steady_clock::now() - before, 20ms);
-  asio::steady_timer timer(co_await asio::this_coro::executor);
-  std::optional<boost::system::error_code> seen;
-  auto note = [&seen](const boost::system::error_code& error) { seen = error; };
-  async_wait_running(timer, 1h, note);
-  timer.cancel();
-  co_await yield();
-  co_await yield();
-  EXPECT_TRUE(seen && *seen) << "a cancelled wait has an error";
+  int fired = 0;
+  {
+    RunningTimer timer(co_await asio::this_coro::executor);
+    timer.start(5ms, [&] { ++fired; });
+    co_await sleep_for(30ms);
+    EXPECT_EQ(fired, 1);
+    timer.start(1ms, [&] { ++fired; });
+    timer.cancel();
+    timer.start(1ms, [&] { ++fired; });
+  }
+  co_await sleep_for(10ms);
+  EXPECT_EQ(fired, 1) << "cancelled, and gone with its timer";
 }
 TEST(RunningTime, WaitsAndIsCancelled) { run(short_limits()); }
+
+// Stands for the completion handler of a wait that is cancelled, or not.
+struct Waiter {
+  asio::cancellation_type_t asked;
+  std::optional<boost::system::error_code>* seen;
+  asio::cancellation_type_t cancelled() const { return asked; }
+  void complete(const boost::system::error_code& error) { *seen = error; }
+  void operator()(const boost::system::error_code&) {}
+};
+
+Task<> cancelled_between_slices() {
+  asio::steady_timer timer(co_await asio::this_coro::executor);
+  for (auto asked : {asio::cancellation_type::none, asio::cancellation_type::terminal}) {
+    std::optional<boost::system::error_code> seen;
+    Waiter waiter{asked, &seen};
+    detail::RunningWait wait{timer, 1h, kSlice, std::chrono::steady_clock::now() - kSlice, true};
+    wait(waiter, boost::system::error_code{});  // the slice is over
+    if (asked == asio::cancellation_type::none)
+      EXPECT_FALSE(seen) << "the next slice";
+    else
+      EXPECT_TRUE(seen && *seen == asio::error::operation_aborted);
+  }
+  timer.cancel();
+  co_await yield();
+}
+TEST(RunningTime, ACancellationThatComesBetweenSlicesCounts) { run(cancelled_between_slices()); }
 
 Task<Result<void>> never() {
   co_await sleep_for(1h);
