@@ -16,6 +16,7 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "base/error.h"
 #include "launcher/root_builder.h"
 #include "launcher/rootless.h"
 #include "launcher/settings.h"

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "base/error.h"
 #include "sys/mount.h"
 
 namespace osb::launcher {

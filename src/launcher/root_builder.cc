@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <iterator>
 
+#include "base/error.h"
 #include "launcher/rootless.h"
 #include "launcher/settings.h"
 #include "sys/mount.h"
