@@ -28,8 +28,6 @@ namespace {
 constexpr int kInputFd = 3, kReportFd = 4, kDirectoryFd = 5;
 constexpr size_t kMaxReport = 64 << 20;  // a million opaque directories and their like
 
-int check_call(long value) { return value < 0 ? -errno : static_cast<int>(value); }
-
 // The directory as a detached mount in which the worker's ids are the ids on disk.
 Result<Fd> mapped_mount(const std::string& directory, int user_namespace) {
   int mount = sys::clone_mount(AT_FDCWD, directory.c_str());

@@ -19,8 +19,6 @@ namespace {
 constexpr const char* kFormatters[] = {"/usr/sbin/mkfs.ext4", "/sbin/mkfs.ext4"};
 constexpr int kLoopAttempts = 64;  // others on this host take free loop devices, too
 
-int check_call(long value) { return value < 0 ? -errno : static_cast<int>(value); }
-
 const char* formatter() {
   for (const char* path : kFormatters) {
     if (::access(path, X_OK) == 0) return path;

@@ -5,18 +5,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstring>
 
+#include "base/error.h"
+
 namespace osb::sys {
-namespace {
-
-int result(long value) { return value < 0 ? -errno : static_cast<int>(value); }
-
-}  // namespace
 
 int clone_mount(int dir, const char* path) {
-  return result(
+  return check_call(
       ::open_tree(dir, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH));
 }
 
@@ -24,23 +20,23 @@ int idmap_mount(int mount, int user_namespace) {
   struct mount_attr attr{};
   attr.attr_set = MOUNT_ATTR_IDMAP;
   attr.userns_fd = static_cast<uint64_t>(user_namespace);
-  return result(::mount_setattr(mount, "", AT_EMPTY_PATH, &attr, sizeof attr));
+  return check_call(::mount_setattr(mount, "", AT_EMPTY_PATH, &attr, sizeof attr));
 }
 
 int restrict_mount(int mount, uint64_t attributes) {
   struct mount_attr attr{};
   attr.attr_set = attributes;
-  return result(::mount_setattr(mount, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof attr));
+  return check_call(::mount_setattr(mount, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof attr));
 }
 
 int seal_mount(int root) {
   struct mount_attr attr{};
   attr.attr_set = MOUNT_ATTR_RDONLY;
-  return result(::mount_setattr(root, "", AT_EMPTY_PATH, &attr, sizeof attr));
+  return check_call(::mount_setattr(root, "", AT_EMPTY_PATH, &attr, sizeof attr));
 }
 
 int mount_filesystem(const char* type, const MountOption* options, int count, uint64_t attributes) {
-  int context = result(::fsopen(type, FSOPEN_CLOEXEC));
+  int context = check_call(::fsopen(type, FSOPEN_CLOEXEC));
   if (context < 0) return context;
   int status = 0;
   for (int i = 0; i < count && status == 0; ++i) {
@@ -48,11 +44,12 @@ int mount_filesystem(const char* type, const MountOption* options, int count, ui
     unsigned command = option.value             ? FSCONFIG_SET_STRING
                        : option.descriptor >= 0 ? FSCONFIG_SET_FD
                                                 : FSCONFIG_SET_FLAG;
-    status = result(::fsconfig(context, command, option.key, option.value,
-                               command == FSCONFIG_SET_FD ? option.descriptor : 0));
+    status = check_call(::fsconfig(context, command, option.key, option.value,
+                                   command == FSCONFIG_SET_FD ? option.descriptor : 0));
   }
-  if (status == 0) status = result(::fsconfig(context, FSCONFIG_CMD_CREATE, nullptr, nullptr, 0));
-  if (status == 0) status = result(::fsmount(context, FSMOUNT_CLOEXEC, static_cast<unsigned>(attributes)));
+  if (status == 0) status = check_call(::fsconfig(context, FSCONFIG_CMD_CREATE, nullptr, nullptr, 0));
+  if (status == 0)
+    status = check_call(::fsmount(context, FSMOUNT_CLOEXEC, static_cast<unsigned>(attributes)));
   ::close(context);
   return status;
 }
@@ -99,30 +96,30 @@ int mount_overlay_at_once(const char* scratch, const MountOption* options, int c
   char text[4096];  // what the kernel copies at most
   int status = overlay_options_text(options, count, text, sizeof text);
   if (status < 0) return status;
-  status = result(::mount("overlay", scratch, "overlay", MS_NOSUID | MS_NODEV, text));
+  status = check_call(::mount("overlay", scratch, "overlay", MS_NOSUID | MS_NODEV, text));
   if (status < 0) return status;
   int copy = clone_mount(AT_FDCWD, scratch);
-  status = result(::umount2(scratch, MNT_DETACH));
+  status = check_call(::umount2(scratch, MNT_DETACH));
   if (status == 0 || copy < 0) return copy;
   ::close(copy);
   return status;
 }
 
 int forget_cached(int mount) {
-  int context = result(::fspick(mount, "", FSPICK_CLOEXEC | FSPICK_EMPTY_PATH));
+  int context = check_call(::fspick(mount, "", FSPICK_CLOEXEC | FSPICK_EMPTY_PATH));
   if (context < 0) return context;
   // A reconfiguration that changes nothing: the kernel drops unused entries before each.
-  int status = result(::fsconfig(context, FSCONFIG_CMD_RECONFIGURE, nullptr, nullptr, 0));
+  int status = check_call(::fsconfig(context, FSCONFIG_CMD_RECONFIGURE, nullptr, nullptr, 0));
   ::close(context);
   return status;
 }
 
 int attach_mount(int mount, int dir, const char* path) {
-  return result(::move_mount(mount, "", dir, path, MOVE_MOUNT_F_EMPTY_PATH));
+  return check_call(::move_mount(mount, "", dir, path, MOVE_MOUNT_F_EMPTY_PATH));
 }
 
 int attach_mount_to(int mount, int target) {
-  return result(::move_mount(mount, "", target, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH));
+  return check_call(::move_mount(mount, "", target, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH));
 }
 
 }  // namespace osb::sys

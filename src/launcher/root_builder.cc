@@ -1,0 +1,316 @@
+#include "launcher/root_builder.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <iterator>
+
+#include "launcher/rootless.h"
+#include "launcher/settings.h"
+#include "sys/mount.h"
+
+namespace osb::launcher {
+namespace {
+
+constexpr uint64_t kQuiet = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+
+}  // namespace
+
+// A path of the new root, with the image's own symlinks resolved inside it, as if it were already "/".
+int RootBuilder::open_in_root(const char* path, int flags) const {
+  struct open_how how{};
+  how.flags = static_cast<uint64_t>(flags) | O_CLOEXEC;
+  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+  return check_call(::syscall(SYS_openat2, root_, path, &how, sizeof how));
+}
+
+// Every missing directory of `path` is made, owned by the sandbox's root.
+int RootBuilder::ensure_directory(const char* path) const {
+  char part[4096];
+  for (size_t i = 1;; ++i) {
+    if (path[i] != '/' && path[i] != '\0') continue;
+    if (i >= sizeof part) return -ENAMETOOLONG;
+    for (size_t k = 0; k < i; ++k) part[k] = path[k];
+    part[i] = '\0';
+    int there = open_in_root(part, O_PATH);
+    if (there >= 0) {
+      ::close(there);
+    } else if (there == -ENOENT) {
+      size_t slash = i;
+      while (part[slash - 1] != '/') --slash;
+      part[slash - 1] = '\0';
+      int parent = slash == 1 ? ::dup(root_) : open_in_root(part, O_PATH | O_DIRECTORY);
+      if (parent < 0) return parent;
+      int made = check_call(::mkdirat(parent, part + slash, 0755));
+      if (made == 0)
+        made = check_call(
+            ::fchownat(parent, part + slash, order_.first_id, order_.first_id, AT_SYMLINK_NOFOLLOW));
+      ::close(parent);
+      if (made < 0) return made;
+    } else {
+      return there;
+    }
+    if (path[i] == '\0') return 0;
+  }
+}
+
+// Attaches a detached mount at a directory of the new root, and closes it.
+int RootBuilder::place(int mount, const char* target) const {
+  if (mount < 0) return mount;
+  int at = open_in_root(target, O_PATH | O_DIRECTORY);
+  if (at == -ENOENT) {
+    int made = ensure_directory(target);
+    at = made < 0 ? made : open_in_root(target, O_PATH | O_DIRECTORY);
+  }
+  int status = at < 0 ? at : sys::attach_mount_to(mount, at);
+  if (at >= 0) ::close(at);
+  ::close(mount);
+  return status;
+}
+
+// Not possible without root, and not needed: ids inside are then those of our own user namespace.
+int RootBuilder::map_ids(int mount) const {
+  return order_.rootless ? 0 : sys::idmap_mount(mount, order_.user_namespace);
+}
+
+int RootBuilder::overlay(const ReadyStep& ready) {
+  const Step& step = *ready.step;
+  if (ready.mounted) return add_root(ready.sources[0], step);
+  size_t count = step.lowers.size();
+  // The layers become visible below the lowers directory, in this mount namespace only, with the sandbox's
+  // ids.
+  char names[256][16];
+  sys::MountOption options[256 + 2 + std::size(sys::kUserOverlay)];
+  int used = 0;
+  if (count > 256) return -E2BIG;
+  for (size_t i = 0; i < count; ++i) {
+    std::snprintf(names[i], sizeof names[i], "%s/%d", state::kLowers, lowers_used_++);
+    int layer = ready.sources[i];
+    int status = map_ids(layer);
+    if (status == 0) status = sys::attach_mount(layer, AT_FDCWD, names[i]);
+    if (status < 0) return status;
+    options[used++] = {count == 1 ? "lowerdir" : "lowerdir+", names[i]};
+  }
+  options[used++] = {"upperdir", ready.upper};
+  options[used++] = {"workdir", ready.work};
+  auto add = [&](const auto& more) {
+    for (const sys::MountOption& option : more) options[used++] = option;
+  };
+  if (order_.rootless)
+    add(sys::kUserOverlay);
+  else
+    add(sys::kPlainOverlay);
+  // The directory of the layers is free for this: their names have been looked up by the time it is
+  // covered.
+  bool at_once = ready.layers_at_once && count > 1;
+  int mount = at_once ? sys::mount_overlay_at_once(state::kLowers, options, used)
+                      : sys::mount_filesystem("overlay", options, used, kQuiet);
+  return add_root(mount, step);
+}
+
+// The first overlay is the new root, others lie in it.
+int RootBuilder::add_root(int mount, const Step& step) {
+  if (mount < 0) return mount;
+  if (root_ >= 0) return place(mount, step.target.c_str());
+  root_ = mount;
+  return sys::attach_mount(mount, AT_FDCWD, order_.nothing >= 0 ? "/" : state::kMount);
+}
+
+int RootBuilder::bind(const ReadyStep& ready) const {
+  int mount = ready.sources[0];
+  int status = map_ids(mount);
+  if (status == 0) status = sys::restrict_mount(mount, kQuiet | MOUNT_ATTR_RDONLY);
+  if (status < 0) return status;
+  return place(mount, ready.step->target.c_str());
+}
+
+int RootBuilder::devices(const char* target) const {
+  char owner[16], tty[16];
+  std::snprintf(owner, sizeof owner, "%u", order_.first_id);
+  std::snprintf(tty, sizeof tty, "%u",
+                order_.first_id + (order_.rootless ? 0 : 5));  // by Debian's numbering and most others'
+  // With room for /dev/shm, which is a part of it: every file system more makes others slower to take
+  // apart.
+  const sys::MountOption options[] = {
+      {"mode", "0755"}, {"size", "67108864"}, {"nr_inodes", "16384"}, {"uid", owner}, {"gid", owner}};
+  int mount = sys::mount_filesystem("tmpfs", options, 5, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+  int status = place(mount, target);
+  if (status < 0) return status;
+  int dev = open_in_root(target, O_RDONLY | O_DIRECTORY);
+  if (dev < 0) return dev;
+  static constexpr struct {
+    const char* name;
+    unsigned major, minor;
+  } kNodes[] = {{"null", 1, 3},   {"zero", 1, 5},    {"full", 1, 7},
+                {"random", 1, 8}, {"urandom", 1, 9}, {"tty", 5, 0}};
+  static constexpr struct {
+    const char *name, *to;
+  } kLinks[] = {{"fd", "/proc/self/fd"},
+                {"stdin", "/proc/self/fd/0"},
+                {"stdout", "/proc/self/fd/1"},
+                {"stderr", "/proc/self/fd/2"},
+                {"ptmx", "pts/ptmx"}};
+  uint32_t id = order_.first_id;
+  // The umask is cleared by run_child. Nodes are made here, while this process may; the sandbox itself
+  // never can.
+  for (const auto& node : kNodes) {
+    if (order_.rootless) {
+      status = bind_host_device(dev, node.name);
+      if (status < 0) return status;
+      continue;
+    }
+    status = check_call(::mknodat(dev, node.name, S_IFCHR | 0666, makedev(node.major, node.minor)));
+    if (status == 0) status = check_call(::fchownat(dev, node.name, id, id, AT_SYMLINK_NOFOLLOW));
+    if (status < 0) return status;
+  }
+  for (const auto& link : kLinks) {
+    status = check_call(::symlinkat(link.to, dev, link.name));
+    if (status < 0) return status;
+  }
+  if (::mkdirat(dev, "pts", 0755) < 0 || ::mkdirat(dev, "shm", 01777) < 0 ||
+      ::fchownat(dev, "shm", id, id, AT_SYMLINK_NOFOLLOW) < 0)
+    return -errno;
+  const sys::MountOption pts[] = {
+      {"newinstance", nullptr}, {"ptmxmode", "0666"}, {"mode", "0620"}, {"gid", tty}};
+  mount = sys::mount_filesystem("devpts", pts, 4, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+  if (mount < 0) return mount;
+  status = sys::attach_mount(mount, dev, "pts");
+  ::close(mount);
+  if (status < 0) return status;
+  mount = sys::clone_mount(dev, "shm");
+  if (mount < 0) return mount;
+  status = sys::restrict_mount(mount, kQuiet | MOUNT_ATTR_NOEXEC);
+  if (status == 0) status = sys::attach_mount(mount, dev, "shm");
+  ::close(mount);
+  ::close(dev);
+  return status;
+}
+
+int RootBuilder::cover_of(bool directory) {
+  if (!directory) {
+    if (empty_file_ < 0) empty_file_ = open_in_root("/dev/null", O_PATH);
+    return empty_file_ < 0 ? empty_file_ : sys::clone_mount(empty_file_, "");
+  }
+  if (empty_directory_ >= 0) return sys::clone_mount(empty_directory_, "");
+  const sys::MountOption options[] = {{"mode", "0555"}, {"size", "4096"}, {"nr_inodes", "2"}};
+  return sys::mount_filesystem("tmpfs", options, 3, kQuiet | MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC);
+}
+
+// Covers by descriptor: what is looked at and what is covered are the same object.
+int RootBuilder::mask(const char* target) {
+  int at = open_in_root(target, O_PATH);
+  if (at == -ENOENT) return 0;
+  if (at < 0) return at;
+  struct stat info{};
+  int status = check_call(::fstat(at, &info));
+  bool directory = S_ISDIR(info.st_mode);
+  int cover = status < 0 ? status : cover_of(directory);
+  status = cover < 0 ? cover : sys::attach_mount_to(cover, at);
+  // Once it is attached, it can be copied on every kernel.
+  if (status == 0 && directory && empty_directory_ < 0)
+    empty_directory_ = cover;
+  else if (cover >= 0)
+    ::close(cover);
+  ::close(at);
+  return status;
+}
+
+int RootBuilder::read_only(const char* target) const {
+  int at = open_in_root(target, O_PATH);
+  if (at == -ENOENT) return 0;
+  if (at < 0) return at;
+  int copy = sys::clone_mount(at, "");
+  int status = copy < 0 ? copy : sys::restrict_mount(copy, kQuiet | MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC);
+  if (status == 0) status = sys::attach_mount_to(copy, at);
+  if (copy >= 0) ::close(copy);
+  ::close(at);
+  return status;
+}
+
+int RootBuilder::scratch(const char* target) const {
+  char owner[16];
+  std::snprintf(owner, sizeof owner, "%u", order_.first_id);
+  const sys::MountOption options[] = {{"mode", "1777"}, {"size", "67108864"}, {"uid", owner}, {"gid", owner}};
+  return place(sys::mount_filesystem("tmpfs", options, 4, kQuiet), target);
+}
+
+int RootBuilder::seal(const char* target) const {
+  int at = open_in_root(target, O_PATH | O_DIRECTORY);
+  if (at < 0) return at;
+  int status = sys::seal_mount(at);
+  ::close(at);
+  return status;
+}
+
+int RootBuilder::show(const LimitView& view) const {
+  int at = open_in_root(view.target, O_PATH);
+  if (at == -ENOENT) return 0;
+  if (at < 0) return at;
+  int status = sys::restrict_mount(view.source, kQuiet | MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC);
+  if (status == 0) status = sys::attach_mount_to(view.source, at);
+  ::close(at);
+  return status;
+}
+
+// /sys/fs/cgroup with a directory per hierarchy, as hosts with version 1 have it.
+int RootBuilder::cgroup_directory() const {
+  constexpr char kTarget[] = "/sys/fs/cgroup";
+  const sys::MountOption options[] = {{"mode", "0755"}, {"size", "4096"}, {"nr_inodes", "16"}};
+  int mount = sys::mount_filesystem("tmpfs", options, 3, kQuiet | MOUNT_ATTR_NOEXEC);
+  if (mount < 0) return mount;
+  int status = 0;
+  for (size_t i = 0; i < order_.cgroup_name_count && status == 0; ++i)
+    status = check_call(::mkdirat(mount, order_.cgroup_names[i], 0755));
+  if (status == 0) status = sys::restrict_mount(mount, MOUNT_ATTR_RDONLY);
+  if (status < 0) {
+    ::close(mount);
+    return status;
+  }
+  return place(mount, kTarget);
+}
+
+int RootBuilder::show_limits() const {
+  int status = order_.cgroup_name_count > 0 ? cgroup_directory() : 0;
+  for (size_t i = 0; i < order_.view_count && status == 0; ++i) status = show(order_.views[i]);
+  return status;
+}
+
+int RootBuilder::run(const ReadyStep& ready) {
+  const Step& step = *ready.step;
+  const char* target = step.target.c_str();
+  constexpr uint64_t kKernel = kQuiet | MOUNT_ATTR_NOEXEC;
+  switch (step.kind) {
+    case Step::Kind::overlay:
+      return overlay(ready);
+    case Step::Kind::bind:
+      return bind(ready);
+    case Step::Kind::proc:
+      return place(sys::mount_filesystem("proc", nullptr, 0, kKernel), target);
+    case Step::Kind::sysfs:
+      if (ready.mounted) return place(ready.sources[0], target);
+      return place(sys::mount_filesystem("sysfs", nullptr, 0, kKernel | MOUNT_ATTR_RDONLY), target);
+    case Step::Kind::devices:
+      return devices(target);
+    case Step::Kind::mask:
+      return mask(target);
+    case Step::Kind::read_only:
+      return read_only(target);
+    case Step::Kind::hostname:
+      return check_call(::sethostname(step.name.data(), step.name.size()));
+    case Step::Kind::scratch:
+      return scratch(target);
+    case Step::Kind::seal:
+      return seal(target);
+    case Step::Kind::show_limits:
+      return show_limits();
+  }
+  return -EINVAL;
+}
+
+}  // namespace osb::launcher
