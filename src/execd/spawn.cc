@@ -24,6 +24,7 @@ namespace {
 
 constexpr std::string_view kDefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 constexpr int kOomScoreRaise = 500;
+constexpr useconds_t kFirstPause = 20, kLongestPause = 20'000;
 constexpr int kScratchBase =
     512;  // where `more` descriptors are parked, above every number the child asks for
 
@@ -184,7 +185,14 @@ void raise_oom_score(pid_t pid) {
     int score = own ? parse_number<int>(trim(*own)).value_or(0) : 0;
     return std::to_string(std::min(score + kOomScoreRaise, 1000));
   }();
-  [[maybe_unused]] auto best_effort = write_file("/proc/" + std::to_string(pid) + "/oom_score_adj", value);
+  std::string path = "/proc/" + std::to_string(pid) + "/oom_score_adj";
+  // We may run a moment before the child's /proc entry belongs to its new program. For a program that nobody
+  // may read it never does.
+  for (useconds_t pause = kFirstPause; pause < kLongestPause; pause *= 2) {
+    auto written = write_file(path, value);
+    if (written || written.error().code != Code::permission_denied) return;
+    ::usleep(pause);
+  }
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 """Limits are enforced, not just accepted."""
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from lib.api import Api, assert_envelope
@@ -17,6 +18,14 @@ def test_memory_hog_is_killed_and_the_sandbox_lives(api, make_sandbox):
     assert ran.exit_code in (-1, 137)
     assert api.status(made["id"])["state"] == "Running"
     assert api.run(made["id"], [PYTHON, "-c", "print(len(bytearray(32 << 20)))"]).stdout == str(32 << 20)
+
+
+def test_everything_goes_before_execd_when_memory_runs_out(api, make_sandbox):
+    name = make_sandbox()["id"]
+    script = "import time; time.sleep(0.05); print(open('/proc/self/oom_score_adj').read())"
+    with ThreadPoolExecutor(4) as pool:
+        scores = list(pool.map(lambda _: api.run(name, [PYTHON, "-c", script]).stdout.strip(), range(20)))
+    assert scores == ["500"] * 20
 
 
 def test_memory_of_one_does_not_hurt_another(api, make_sandbox):
