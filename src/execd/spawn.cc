@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::string_view kDefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 constexpr int kOomScoreRaise = 500;
-constexpr useconds_t kFirstPause = 20, kLongestPause = 20'000;
+constexpr useconds_t kFirstPause = 20, kLongestPause = 2'000;
 constexpr int kScratchBase =
     512;  // where `more` descriptors are parked, above every number the child asks for
 
