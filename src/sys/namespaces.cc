@@ -41,9 +41,16 @@ Result<void> bring_up_loopback() {
 // The network namespace belongs to the host's user namespace, so sandbox root has no capability over it:
 // without these two it could neither bind port 80 nor send a ping.
 Result<void> open_to_unprivileged(uint32_t last_group) {
-  TRY(write_file("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0"));
-  TRY(write_file("/proc/sys/net/ipv4/ping_group_range", "0 " + std::to_string(last_group)));
-  return {};
+  // Through a procfs of its own, where that is allowed: in a shared one each namespace leaves names like all
+  // others, and whoever looks for one of them passes every namespace of the machine.
+  Fd proc(mount_filesystem("proc", nullptr, 0, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC));
+  if (!proc.valid()) proc = TRY(open_at(AT_FDCWD, "/proc", O_PATH | O_DIRECTORY));
+  auto set = [&](const char* name, const std::string& value) -> Result<void> {
+    Fd file = TRY(open_at(proc.get(), std::string("sys/net/ipv4/") + name, O_WRONLY));
+    return write_all(file.get(), value);
+  };
+  TRY(set("ip_unprivileged_port_start", "0"));
+  return set("ping_group_range", "0 " + std::to_string(last_group));
 }
 
 void return_home(int home) {
