@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/seccomp.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -9,7 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <thread>
+#include <memory>
 
 #include "base/strings.h"
 
@@ -112,7 +113,18 @@ void answer_sysinfo(Fd requests) {
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread([requests = std::move(requests)] { run(requests); }).detach();
+  auto owned = std::make_unique<Fd>(std::move(requests));
+  auto body = [](void* fd) -> void* {
+    run(*std::unique_ptr<Fd>(static_cast<Fd*>(fd)));
+    return nullptr;
+  };
+  // Not std::thread, which throws where the limit on processes leaves no room: then the call does not exist
+  // in this sandbox (ENOSYS), and everything else does.
+  pthread_t thread{};
+  if (::pthread_create(&thread, nullptr, body, owned.get()) == 0) {
+    (void)owned.release();
+    ::pthread_detach(thread);
+  }
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 

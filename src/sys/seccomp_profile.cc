@@ -253,13 +253,13 @@ constexpr const char* kTime[] = {
     "adjtimex",
     "clock_adjtime"};  // the last two only read: setting needs a capability that is not here
 
-// socket is here; the program in seccomp.cc limits its families.
+// socket is here; main/build/seccomp_compile.cc limits its families.
 constexpr const char* kNetwork[] = {"accept",      "accept4",    "bind",      "connect",  "getpeername",
                                     "getsockname", "getsockopt", "listen",    "recvfrom", "recvmmsg",
                                     "recvmsg",     "sendmmsg",   "sendmsg",   "sendto",   "setsockopt",
                                     "shutdown",    "socket",     "socketpair"};
 
-// ioctl is here; the program in seccomp.cc refuses injecting input into a terminal.
+// ioctl is here; main/build/seccomp_compile.cc refuses injecting input into a terminal.
 constexpr const char* kEvents[] = {
     "epoll_create", "epoll_create1",  "epoll_ctl", "epoll_ctl_old", "epoll_pwait", "epoll_pwait2",
     "epoll_wait",   "epoll_wait_old", "eventfd",   "eventfd2",      "io_cancel",   "io_destroy",
