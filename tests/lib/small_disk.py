@@ -1,0 +1,44 @@
+"""A state directory on a file system of its own, small enough to be filled up on purpose."""
+
+import os
+import subprocess
+from contextlib import contextmanager
+from pathlib import Path
+
+FILLER = "filler"
+
+
+@contextmanager
+def small_disk(service, mebibytes):
+    """Mounts a fresh ext4 where the service, not started yet, will keep its state. Both are gone afterwards."""
+    image = service.directory / "disk.img"
+    with open(image, "wb") as file:
+        file.truncate(mebibytes << 20)
+    # No blocks reserved for root: the launcher is to see the same full disk as everybody else.
+    subprocess.run(["mkfs.ext4", "-q", "-m", "0", image], check=True, env={"PATH": "/usr/sbin:/sbin:/usr/bin:/bin"})
+    service.state_dir.mkdir()
+    subprocess.run(["mount", "-o", "loop", image, service.state_dir], check=True)
+    try:
+        (service.state_dir / "lost+found").rmdir()
+        yield service.state_dir
+    finally:
+        service.destroy()
+        # Lazily: a worker that removes trash may still sit in it.
+        subprocess.run(["umount", "-l", service.state_dir], check=True)
+        image.unlink(missing_ok=True)
+
+
+def fill(state_dir):
+    """Takes every block that is left."""
+    with open(Path(state_dir, FILLER), "ab") as file:
+        for size in (1 << 20, 4096):
+            block = b"x" * size
+            try:
+                while True:
+                    os.write(file.fileno(), block)
+            except OSError:
+                continue
+
+
+def free(state_dir):
+    Path(state_dir, FILLER).unlink(missing_ok=True)
