@@ -14,8 +14,13 @@
 namespace osb::execd {
 namespace {
 
+// Sandboxes outlive the server that made them, so a later one may read this. The number tells it which frames
+// this execd knows; one that sends none is of the time before, which counts as 1.
+constexpr int kControlProtocol = 2;
+
 std::string state_json(std::string_view state, std::string_view more = {}) {
-  return "{\"version\":1,\"state\":\"" + std::string(state) + "\"" + std::string(more) + "}";
+  return "{\"protocol\":" + std::to_string(kControlProtocol) + ",\"state\":\"" + std::string(state) + "\"" +
+         std::string(more) + "}";
 }
 
 // Everything in this pid namespace but this process. Only PID 1 of a namespace may do that: anywhere else the

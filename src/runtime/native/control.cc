@@ -19,6 +19,7 @@ Result<ControlState> parse_control_state(std::string_view text) {
   auto field = json::Field::root(value, issues, "state");
   ControlState state;
   std::string word = field["state"].required_string();
+  state.protocol = static_cast<int>(field["protocol"].integer().value_or(1));
   state.exit_code = static_cast<int>(field["exit_code"].integer().value_or(0));
   state.signal = static_cast<int>(field["signal"].integer().value_or(0));
   state.sys_errno = static_cast<int>(field["errno"].integer().value_or(0));

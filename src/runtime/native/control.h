@@ -17,6 +17,7 @@ using io::Task;
 struct ControlState {
   enum class Kind { waiting, running, failed, ended };
   Kind kind = Kind::waiting;
+  int protocol = 1;   // what this execd speaks; those that do not say so speak 1
   int exit_code = 0;  // ended
   int signal = 0;     // ended by a signal when not 0
   int sys_errno = 0;  // failed

@@ -129,6 +129,8 @@ TEST(Images, ImportedOnesAreSeenAsSoonAsTheIndexChanges) {
 
 TEST(Control, StatesAndNonsense) {
   auto ended = parse_control_state(R"({"state":"ended","exit_code":3})");
+  EXPECT_EQ(ended->protocol, 1) << "an execd of an earlier version says nothing";
+  EXPECT_EQ(parse_control_state(R"({"protocol":2,"state":"waiting"})")->protocol, 2);
   ASSERT_TRUE(ended);
   EXPECT_EQ(ended->kind, ControlState::Kind::ended);
   EXPECT_EQ(ended->exit_code, 3);
