@@ -238,6 +238,10 @@ void Loop::handle(const Request& request) {
       auto thawed = sandboxes_.freeze(request.body, false);
       return thawed ? answer(std::move(a)) : answer_error(request.tag, thawed.error());
     }
+    case Verb::health: {
+      auto possible = sandboxes_.health();
+      return possible ? answer(std::move(a)) : answer_error(request.tag, possible.error());
+    }
     case Verb::ooms: {
       auto count = sandboxes_.oom_kills(request.body);
       if (!count) return answer_error(request.tag, count.error());

@@ -7,9 +7,21 @@
 #include "launcher/bytes.h"
 
 namespace osb::launcher {
+namespace {
+
+Result<void> check_version(ByteReader& in) {
+  auto version = in.number<uint8_t>();
+  if (version == kProtocolVersion) return {};
+  return fail(Code::unsupported, "server and launcher are of different builds: protocol " +
+                                     std::to_string(version) + " instead of " +
+                                     std::to_string(kProtocolVersion) + "; start the service again");
+}
+
+}  // namespace
 
 std::string encode(const Request& request) {
   ByteWriter out;
+  out.number(kProtocolVersion);
   out.number(request.tag);
   out.number(static_cast<uint8_t>(request.verb));
   out.string(request.body);
@@ -18,11 +30,12 @@ std::string encode(const Request& request) {
 
 Result<Request> decode_request(std::string_view bytes) {
   ByteReader in(bytes);
+  TRY(check_version(in));
   Request request;
   request.tag = in.number<uint64_t>();
   auto verb = in.number<uint8_t>();
   request.body = in.string();
-  if (!in.complete() || verb < 1 || verb > static_cast<uint8_t>(Verb::thaw)) {
+  if (!in.complete() || verb < 1 || verb > static_cast<uint8_t>(Verb::health)) {
     return fail(Code::corrupt, "launcher request");
   }
   request.verb = static_cast<Verb>(verb);
@@ -31,6 +44,7 @@ Result<Request> decode_request(std::string_view bytes) {
 
 std::string encode_head(const Answer& answer) {
   ByteWriter out;
+  out.number(kProtocolVersion);
   out.number(answer.tag);
   out.number(static_cast<int32_t>(answer.error));
   out.number(answer.code);
@@ -41,6 +55,7 @@ std::string encode_head(const Answer& answer) {
 
 Result<Answer> decode_answer(std::string_view bytes) {
   ByteReader in(bytes);
+  TRY(check_version(in));
   Answer answer;
   answer.tag = in.number<uint64_t>();
   answer.error = in.number<int32_t>();

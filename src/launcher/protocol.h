@@ -13,6 +13,10 @@
 
 namespace osb::launcher {
 
+// The first byte of every message. Server and launcher come from one executable, so that another number means
+// a mistake, which is better seen at once than guessed from what follows.
+inline constexpr uint8_t kProtocolVersion = 2;
+
 inline constexpr size_t kMaxMessage = 128 * 1024;
 inline constexpr size_t kMaxDescriptors = 16;
 inline constexpr size_t kListPage = 512;
@@ -28,6 +32,7 @@ enum class Verb : uint8_t {
   ooms,     // body: id                  -> a number: processes killed for memory
   freeze,   // body: id                  -> nothing; no process of it runs any more
   thaw,     // body: id                  -> nothing
+  health,   // body: nothing             -> nothing; an error when no sandbox could be made now
 };
 
 struct Request {

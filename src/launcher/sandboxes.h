@@ -56,6 +56,9 @@ class Sandboxes {
   Result<bool> is_to_freeze(const std::string& id) const;
   Result<std::vector<std::string>> list(const std::string& after) const;
 
+  // Whether a sandbox could have its groups now.
+  Result<void> health() { return cgroups_.ensure_parents(); }
+
   // At the end: takes empty groups of ours away.
   void leave() { cgroups_.leave(); }
 

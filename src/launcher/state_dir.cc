@@ -4,7 +4,6 @@
 #include <linux/capability.h>
 #include <linux/fs.h>
 #include <linux/magic.h>
-#include <sys/file.h>
 #include <sys/fsuid.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
@@ -18,10 +17,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 
 #include "base/ids.h"
+#include "sys/file_lock.h"
 #include "sys/process.h"
 #include "sys/remove_tree.h"
 
@@ -102,17 +101,6 @@ Result<void> check_reachable(const std::string& path, uid_t uid, gid_t gid) {
                                            "native.state_dir to another place");
 }
 
-// A launcher that was killed may have left a child for a moment that had not yet closed what it inherited.
-bool lock_soon(int file) {
-  constexpr auto kPatience = std::chrono::seconds(1);
-  auto give_up = std::chrono::steady_clock::now() + kPatience;
-  while (::flock(file, LOCK_EX | LOCK_NB) < 0) {
-    if (std::chrono::steady_clock::now() >= give_up) return false;
-    ::usleep(5000);
-  }
-  return true;
-}
-
 Result<Fd> create_layers(int parent, const std::string& name, uint32_t first_id, const std::string& image,
                          const std::vector<std::string>& layers) {
   if (::mkdirat(parent, name.c_str(), 0700) < 0) return fail_errno("make the sandbox's directory");
@@ -158,7 +146,7 @@ Result<StateDir> StateDir::open(const Settings& settings) {
   gid_t gid = settings.service_gid;
   TRY(make_dir(settings.state_dir, 0711, 0, 0));
   dir.lock_ = TRY(open_at(AT_FDCWD, dir.path("lock"), O_RDWR | O_CREAT, 0600));
-  if (!lock_soon(dir.lock_.get())) {
+  if (!sys::lock_soon(dir.lock_.get())) {
     return fail(Code::already_exists,
                 "another service uses " + settings.state_dir + "; stop it, or set native.state_dir");
   }

@@ -11,6 +11,7 @@
 
 #include "base/cleanup.h"
 #include "base/strings.h"
+#include "sys/file_lock.h"
 #include "sys/weakening.h"
 
 namespace osb::sys {
@@ -201,16 +202,7 @@ Result<CgroupTree> CgroupTree::open(CgroupLayout layout, std::string name) {
   }
   CgroupTree tree(std::move(layout), std::move(name));
   if (shares_out(tree.layout_)) TRY(make_room(tree.layout_.v2, tree.name_ + "-service"));
-  TRY(delegate(tree.layout_.v2, tree.layout_));
-  TRY(make_group(tree.path(tree.layout_.v2, "")));
-  TRY(delegate(tree.path(tree.layout_.v2, ""), tree.layout_));
-  for (const std::string& mount : tree.v1_mounts()) TRY(make_group(tree.path(mount, "")));
-  if (tree.layout_.io.version == Controller::Version::v1)
-    TRY(make_group(tree.path(tree.layout_.io.mount, "")));
-  // These limit nothing; a sandbox has a group in them so that it sees one of its own.
-  if (!tree.layout_.cpuacct.empty()) TRY(make_group(tree.path(tree.layout_.cpuacct, "")));
-  if (!tree.layout_.cpuset.empty() && !open_cpuset(tree.layout_.cpuset, tree.path(tree.layout_.cpuset, "")))
-    tree.layout_.cpuset.clear();
+  TRY(tree.make_parents());
   auto ours = [&](std::vector<std::string> mounts) {
     for (std::string& mount : mounts) mount = tree.path(mount, "");
     return mounts;
@@ -219,6 +211,45 @@ Result<CgroupTree> CgroupTree::open(CgroupLayout layout, std::string name) {
   auto alive = TRY(tree.list());
   tree.spent_.sweep({alive.begin(), alive.end()});
   return tree;
+}
+
+Result<void> CgroupTree::make_parents() {
+  TRY(delegate(layout_.v2, layout_));
+  TRY(make_group(path(layout_.v2, "")));
+  TRY(lock());
+  TRY(delegate(path(layout_.v2, ""), layout_));
+  for (const std::string& mount : v1_mounts()) TRY(make_group(path(mount, "")));
+  if (layout_.io.version == Controller::Version::v1) TRY(make_group(path(layout_.io.mount, "")));
+  // These limit nothing; a sandbox has a group in them so that it sees one of its own.
+  if (!layout_.cpuacct.empty()) TRY(make_group(path(layout_.cpuacct, "")));
+  if (!layout_.cpuset.empty() && !open_cpuset(layout_.cpuset, path(layout_.cpuset, "")))
+    layout_.cpuset.clear();
+  return {};
+}
+
+// Two services with one group would end each other's sandboxes. The name alone keeps them apart, unless a
+// state directory was copied together with what it says.
+Result<void> CgroupTree::lock() {
+  std::string group = path(layout_.v2, "");
+  // Whoever may open a directory may lock it: nobody but us.
+  if (::chmod(group.c_str(), 0700) < 0) return fail_errno("own cgroup " + group);
+  lock_.reset();  // it may be on this very directory
+  lock_ = TRY(open_at(AT_FDCWD, group, O_RDONLY | O_DIRECTORY));
+  if (lock_soon(lock_.get())) return {};
+  return fail(
+      Code::already_exists,
+      "another service uses the cgroup " + group +
+          "; is the state directory a copy of another one? Then remove the file identity in the copy");
+}
+
+Result<void> CgroupTree::ensure_parents() {
+  if (!exists()) return {};
+  std::vector<std::string> mounts = v1_mounts();
+  mounts.push_back(layout_.v2);
+  bool whole = std::all_of(mounts.begin(), mounts.end(), [&](const std::string& mount) {
+    return ::access(path(mount, "").c_str(), F_OK) == 0;
+  });
+  return whole ? Result<void>() : make_parents();
 }
 
 std::string CgroupTree::path(const std::string& mount, const std::string& id) const {
@@ -282,6 +313,15 @@ Result<CgroupHandles> CgroupTree::create(const std::string& id, const CgroupLimi
   if (io && layout_.io.version == Controller::Version::none) return missing("io");
   if (limits.io_write_bytes && layout_.io.version != Controller::Version::v2) return missing("writes");
 
+  auto made = create_once(id, limits);
+  if (made || made.error().sys_errno != ENOENT) return made;
+  spent_.drop();  // also what the attempt left: it has the name of the sandbox that is made now
+  TRY(make_parents());
+  return create_once(id, limits);
+}
+
+Result<CgroupHandles> CgroupTree::create_once(const std::string& id, const CgroupLimits& limits) {
+  bool io = limits.io_read_bytes || limits.io_write_bytes;
   Cleanup undo;
   undo.push([&] { (void)remove(id); });
   std::string v2 = path(layout_.v2, id);

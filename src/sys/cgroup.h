@@ -92,7 +92,10 @@ class CgroupTree {
   const CgroupLayout& layout() const { return layout_; }
   // A v2 group that was made below another parent, by a service in another place.
   void find_elsewhere(const std::string& id, std::string directory) { elsewhere_[id] = std::move(directory); }
+  // Our groups may vanish: whoever cleans up a host may remove empty ones. create() makes them again.
   Result<CgroupHandles> create(const std::string& id, const CgroupLimits& limits);
+  // Makes the parent groups again if they are gone; an error says why no sandbox could have a group now.
+  Result<void> ensure_parents();
   // Ends every process of the group, at once and without a race against forks.
   Result<void> kill(const std::string& id) const;
   // Asks for it; frozen() tells when every process has stopped.
@@ -121,12 +124,16 @@ class CgroupTree {
  private:
   CgroupTree(CgroupLayout layout, std::string name) : layout_(std::move(layout)), name_(std::move(name)) {}
   std::string path(const std::string& mount, const std::string& id) const;
+  Result<void> make_parents();
+  Result<void> lock();
+  Result<CgroupHandles> create_once(const std::string& id, const CgroupLimits& limits);
   std::vector<std::string> v1_mounts() const;     // each mount that holds a v1 controller, once
   std::vector<std::string> v1_sometimes() const;  // more of them, with groups of some sandboxes only
   bool is_usable(const std::string& id) const;
 
   CgroupLayout layout_;
   std::string name_;
+  Fd lock_;  // on our version 2 group: two services never share one
   std::map<std::string, std::string> elsewhere_;
   SpentGroups spent_{{}, {}};
   std::set<std::string> plain_;  // sandboxes of which nothing but the number of processes is limited

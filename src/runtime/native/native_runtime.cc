@@ -85,6 +85,12 @@ Isolation NativeRuntime::isolation() const {
                             : native_isolation(settings_.cgroups);
 }
 
+Task<Result<void>> NativeRuntime::health() {
+  auto answered = co_await launcher_.call(Verb::health, "");
+  if (!answered) co_return std::unexpected(std::move(answered.error()).in("no sandbox can be made"));
+  co_return Result<void>();
+}
+
 std::expected<void, CreateFailure> NativeRuntime::check(const SandboxSpec& spec) const {
   using Kind = CreateFailure::Kind;
   if (auto image = images_.find(spec.image); !image) return no_image(std::move(image).error());

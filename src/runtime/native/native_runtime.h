@@ -33,6 +33,7 @@ class NativeRuntime : public Runtime {
 
   std::string_view name() const override { return "native"; }
   Isolation isolation() const override;
+  Task<Result<void>> health() override;
   std::expected<void, CreateFailure> check(const SandboxSpec& spec) const override;
   Task<std::expected<std::string, CreateFailure>> create(SandboxSpec spec) override;
   Task<Result<void>> destroy(std::string id) override;
