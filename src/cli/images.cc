@@ -12,6 +12,7 @@
 #include "image/import.h"
 #include "image/libraries.h"
 #include "json/decode.h"
+#include "launcher/identity.h"
 #include "runtime/native/service.h"
 #include "server/config.h"
 
@@ -24,8 +25,8 @@ constexpr int kInterrupted = 130;
 constexpr size_t kMaxConfig = 4 << 20;
 
 struct Place {
-  std::string state_dir;
-  gid_t gid = 0;
+  std::string state_dir, given;  // resolved, and as it was written
+  std::string user;              // of the service
 };
 
 Result<Place> find_place(const ImageStore& store) {
@@ -43,14 +44,16 @@ Result<Place> find_place(const ImageStore& store) {
     native.state_dir = TRY(server::choose_state_dir(native, ::geteuid() == 0, ::getenv));
   if (!native.state_dir.starts_with('/'))
     return fail(Code::invalid_argument, "--state-dir must be an absolute path");
-  return Place{native.state_dir, runtime::service_account(native.user).gid};
+  std::string resolved = TRY(launcher::resolve_state_dir(native.state_dir));
+  return Place{.state_dir = resolved, .given = native.state_dir, .user = native.user};
 }
 
 Result<image::Store> open_store(const ImageStore& where) {
   Place place = TRY(find_place(where));
   image::Store::Options options;
   options.state_dir = place.state_dir;
-  options.service_gid = place.gid;
+  if (::geteuid() == 0) TRY(launcher::claim_state_dir(place.state_dir, place.given));
+  options.service_gid = runtime::service_account(place.user, place.state_dir).gid;
   options.waiting = [] { fmt::print(stderr, "osb: another import is at work; waiting for it\n"); };
   options.lost = [](const std::string& name) {
     fmt::print(stderr,

@@ -12,7 +12,9 @@
 #include "base/log.h"
 #include "cli/api_error.h"
 #include "cli/server_role.h"
+#include "cli/store_path.h"
 #include "io/socket.h"
+#include "launcher/identity.h"
 #include "runtime/native/service.h"
 #include "server/config.h"
 
@@ -91,7 +93,9 @@ Result<void> hand_over(const ServeOptions& options, const Embedded& embedded) {
         Code::unsupported,
         "this build carries no launcher (a sanitizer build?)\n  remedy: use the release or dev preset");
   }
-  config.native.state_dir = TRY(server::choose_state_dir(config.native, ::geteuid() == 0, ::getenv));
+  std::string given = TRY(server::choose_state_dir(config.native, ::geteuid() == 0, ::getenv));
+  config.native.state_dir = TRY(launcher::resolve_state_dir(given));
+  TRY(check_store_path(config.store_path));
   if (!config.has_key())
     log::info("no API key is configured: everyone who reaches the address may use the server");
   auto listener = TRY(listen_for_clients(config.server));
@@ -100,7 +104,8 @@ Result<void> hand_over(const ServeOptions& options, const Embedded& embedded) {
     return fail_errno("pass the configuration on");
   }
   return std::unexpected(
-      runtime::become_service({.images = image_settings(config.native),
+      runtime::become_service({.given_state_dir = given,
+                               .images = image_settings(config.native),
                                .user = config.native.user,
                                .listener = std::move(listener),
                                .server = {"osb", "server", "--state-dir=" + config.native.state_dir},

@@ -36,12 +36,12 @@ Result<void> reserve_low_descriptors(Settings& settings) {
   return {};
 }
 
-Result<sys::CgroupTree> open_cgroups(const Settings& settings) {
+Result<sys::CgroupTree> open_cgroups(const std::string& name) {
   auto layout = TRY(sys::CgroupLayout::detect());
   if (auto favoured = sys::favour_group_changes(layout); !favoured) {
     log::warn("creates will be slower", {{"reason", favoured.error().message}});
   }
-  return sys::CgroupTree::open(std::move(layout), cgroup_name(settings.state_dir));
+  return sys::CgroupTree::open(std::move(layout), name);
 }
 
 Result<int> open_and_run(Settings& settings) {
@@ -53,7 +53,8 @@ Result<int> open_and_run(Settings& settings) {
   ::signal(SIGPIPE, SIG_IGN);
   ::umask(022);
   StateDir state = TRY(StateDir::open(settings));
-  auto cgroups = TRY(settings.rootless ? rootless_cgroups(settings) : open_cgroups(settings));
+  const std::string& name = state.identity().group;
+  auto cgroups = TRY(settings.rootless ? rootless_cgroups(name) : open_cgroups(name));
   if (settings.rootless && cgroups.exists()) settings.server.push_back("--cgroups=" + abilities(cgroups));
   Sandboxes sandboxes = TRY(Sandboxes::open(settings, state, std::move(cgroups)));
   int status = Loop(settings, state, sandboxes).run();

@@ -21,8 +21,7 @@ std::string note_path(const std::string& state_dir, const std::string& id) {
 
 }  // namespace
 
-Result<sys::CgroupTree> rootless_cgroups(const Settings& settings) {
-  std::string name = cgroup_name(settings.state_dir);
+Result<sys::CgroupTree> rootless_cgroups(const std::string& name) {
   auto layout = sys::delegated_layout(name + "-service");
   if (layout) return sys::CgroupTree::open(std::move(*layout), name);
   log::info("no cgroups for sandboxes", {{"reason", layout.error().message}});

@@ -25,7 +25,7 @@ inline constexpr auto kKeptGroups =
                    "the kernel does not let a user drop groups without newgidmap; the tier names it"};
 
 // The groups of a service without root: below its own group, if that was delegated to its user; else none.
-Result<sys::CgroupTree> rootless_cgroups(const Settings& settings);
+Result<sys::CgroupTree> rootless_cgroups(const std::string& name);
 // Tells the tree where the group of a running sandbox is, if the service was in another place when it made
 // it.
 void find_group(sys::CgroupTree& cgroups, const std::string& id, pid_t first_process);

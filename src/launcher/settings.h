@@ -56,7 +56,8 @@ inline constexpr char kDisks[] = "disks";      // empty file systems, one per si
 inline constexpr char kCatalog[] = "catalog";  // which images there are; root writes, the service group reads
 }  // namespace state
 
-// The name of our cgroup: one per state directory, so that two services on one host do not meet.
+// The name of a service's cgroup before there were identities (identity.h): made from the path as it was
+// written. Sandboxes of such a service may still be in it.
 std::string cgroup_name(const std::string& state_dir);
 
 }  // namespace osb::launcher

@@ -65,11 +65,24 @@ Result<void> make_dir_among_others(const std::string& path, mode_t mode, gid_t g
   return {};
 }
 
+// Where a link to the sockets leads, if some are there: sandboxes that run listen on them.
+std::string sockets_in_use(const std::string& link) {
+  char target[256];
+  ssize_t n = ::readlink(link.c_str(), target, sizeof target);
+  if (n <= 0 || n == sizeof target || target[0] != '/') return "";
+  std::string path(target, static_cast<size_t>(n));
+  auto dir = open_at(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  return dir && !sys::is_empty_directory(dir->get()).value_or(true) ? path : "";
+}
+
 // Sockets are for this boot only: they go where the host keeps such things in memory, and a link leads there.
 Result<void> make_run_dir(const std::string& path, const std::string& name, const Settings& settings) {
   gid_t gid = settings.service_gid;
   struct stat info{};
   bool is_directory = ::lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+  if (std::string used = sockets_in_use(path); !used.empty()) {
+    if (make_dir_among_others(used, kRunMode, gid)) return {};
+  }
   std::vector<std::string> places = {"/run", "/dev/shm"};
   if (!settings.runtime_dir.empty()) places.insert(places.begin(), settings.runtime_dir);
   for (const std::string& memory : places) {
@@ -144,7 +157,7 @@ Result<StateDir> StateDir::open(const Settings& settings) {
   StateDir dir(settings);
   uid_t uid = settings.service_uid;
   gid_t gid = settings.service_gid;
-  TRY(make_dir(settings.state_dir, 0711, 0, 0));
+  dir.identity_ = TRY(read_identity(settings.state_dir));
   dir.lock_ = TRY(open_at(AT_FDCWD, dir.path("lock"), O_RDWR | O_CREAT, 0600));
   if (!sys::lock_soon(dir.lock_.get())) {
     return fail(Code::already_exists,
@@ -158,7 +171,7 @@ Result<StateDir> StateDir::open(const Settings& settings) {
   TRY(make_dir(dir.path(state::kDisks), 0700, 0, 0));
   TRY(make_dir(dir.path(state::kLowers), 0700, 0, 0));
   TRY(dir.ensure_lowers(kFirstLowers));
-  TRY(make_run_dir(dir.path(state::kRun), cgroup_name(settings.state_dir), settings));
+  TRY(make_run_dir(dir.path(state::kRun), dir.identity_.group, settings));
   TRY(make_dir(dir.path(state::kDatabase), 0700, uid, gid));
   TRY(make_dir(dir.path(state::kCatalog), 0750, 0, gid));
   TRY(check_reachable(dir.path(state::kDatabase), uid, gid));

@@ -7,14 +7,18 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "launcher/identity.h"
 #include "launcher/settings.h"
 
 namespace osb::launcher {
 
 class StateDir {
  public:
-  // Makes what is missing, with the right owners, and takes the lock: one service per state directory.
+  // Makes what is missing in a directory that is ours (claim_state_dir), with the right owners, and takes the
+  // lock: one service per state directory.
   static Result<StateDir> open(const Settings& settings);
+
+  const Identity& identity() const { return identity_; }
 
   // Empty directories that a sandbox being made covers with its layers, in its own mount namespace.
   Result<void> ensure_lowers(size_t count);
@@ -60,6 +64,7 @@ class StateDir {
  private:
   explicit StateDir(const Settings& settings) : settings_(&settings) {}
   const Settings* settings_;
+  Identity identity_;
   Result<void> remove_sockets(const std::string& id) const;
 
   Fd lock_, sandboxes_, spares_, trash_, disks_;

@@ -232,9 +232,10 @@ constexpr std::string_view kSkeleton =
 
 [native]
 # Where images, sandboxes and the state database live. A service that an ordinary user starts without this key
-# uses ~/.local/state/opensandbox.
+# uses ~/.local/state/opensandbox. One that does not exist yet, an empty one, or one of this service.
 # state_dir = "/var/lib/opensandbox"
-# The account that the server runs as.
+# The account that the server runs as; when it does not exist, a number that nobody has. Give each service of
+# a host its own: servers of one account can reach each other's files.
 # user = "opensandbox"
 # Processes per sandbox.
 # pids_limit = 4096

@@ -276,7 +276,6 @@ Result<std::string> write_host_image(const std::string& state_dir) {
   mode_t before = ::umask(022);
   std::string images = state_dir + "/images";
   auto write = [&]() -> Result<std::string> {
-    TRY(make_dir(state_dir, 0711));
     TRY(make_dir(images, 0700));
     Fingerprint fingerprint;
     fingerprint.add(kRecipe, sizeof kRecipe);

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/strings.h"
+#include "launcher/identity.h"
 #include "launcher/rootless.h"
 #include "launcher/settings.h"
 #include "sys/user_namespace.h"
@@ -48,11 +49,12 @@ Result<void> make_parents(const std::string& path) {
 // Tells whose the directory is.
 std::string marker(const std::string& state_dir) { return state_dir + "/rootless"; }
 
-Result<void> claim(const std::string& state_dir) {
+Result<void> claim(const std::string& state_dir, const std::string& given) {
   TRY(make_parents(state_dir));
-  if (::mkdir(state_dir.c_str(), 0711) < 0 && errno != EEXIST && errno != EACCES && errno != EROFS)
-    return fail_errno("make " + state_dir);
-  auto marked = write_file(marker(state_dir), "", O_CREAT | O_NOFOLLOW, 0600);
+  auto marked = [&]() -> Result<void> {
+    TRY(launcher::claim_state_dir(state_dir, given));
+    return write_file(marker(state_dir), "", O_CREAT | O_NOFOLLOW, 0600);
+  }();
   if (marked) return {};
   return fail(
       Code::permission_denied,
@@ -71,8 +73,8 @@ Result<void> check_not_rootless(const std::string& state_dir) {
                                      "user, or set native.state_dir to another place");
 }
 
-Result<void> enter_rootless(const std::string& state_dir) {
-  TRY(claim(state_dir));
+Result<void> enter_rootless(const std::string& state_dir, const std::string& given) {
+  TRY(claim(state_dir, given));
   if (join_earlier_service(state_dir)) return {};
   struct passwd* account = ::getpwuid(::getuid());
   std::string obstacle = TRY(sys::enter_user_namespace(account ? account->pw_name : ""));

@@ -19,8 +19,9 @@ namespace osb::runtime {
 // that root's service would not look for.
 Result<void> check_not_rootless(const std::string& state_dir);
 
-// Returns as user 0 of the namespace. Code::permission_denied with the remedy where the system forbids it.
-Result<void> enter_rootless(const std::string& state_dir);
+// `given` is the state directory as it was written, before it was resolved. Returns as user 0 of the
+// namespace. Code::permission_denied with the remedy where the system forbids it.
+Result<void> enter_rootless(const std::string& state_dir, const std::string& given);
 
 // What is true of this process's namespaces, for the tier.
 struct RootlessFacts {

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <pwd.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 
 #include "base/log.h"
 #include "image/store.h"
+#include "launcher/identity.h"
 #include "launcher/settings.h"
 #include "runtime/native/rootless.h"
 #include "sys/memfd.h"
@@ -18,8 +20,9 @@ extern char** environ;
 namespace osb::runtime {
 namespace {
 
-// Between the ranges that distributions and service managers assign.
-constexpr uid_t kUnnamedServiceId = 60'700;
+// Between the ranges that distributions and service managers assign. Earlier versions used one of them for
+// all services.
+constexpr uid_t kFirstUnnamed = 60'578, kLastUnnamed = 61'183, kEarlierUnnamed = 60'700;
 
 Result<void> keep_across_exec(int fd) {
   if (::fcntl(fd, F_SETFD, 0) < 0) return fail_errno("pass a descriptor on");
@@ -42,14 +45,16 @@ Result<void> exec_launcher(ServiceOptions options) {
   settings.state_dir = options.images.state_dir;
   if (::geteuid() == 0) {
     TRY(check_not_rootless(settings.state_dir));
-    ServiceAccount account = service_account(options.user);
+    // From here on the directory is ours; before this, nothing is made or changed anywhere.
+    TRY(launcher::claim_state_dir(settings.state_dir, options.given_state_dir));
+    ServiceAccount account = service_account(options.user, settings.state_dir);
     settings.service_uid = account.uid;
     settings.service_gid = account.gid;
   } else {
     settings.rootless = true;
     if (const char* runtime = ::getenv("XDG_RUNTIME_DIR"); runtime && *runtime == '/')
       settings.runtime_dir = runtime;
-    TRY(enter_rootless(settings.state_dir));
+    TRY(enter_rootless(settings.state_dir, options.given_state_dir));
     options.server.push_back("--rootless");
   }
   options.images.host_version = TRY(write_host_image(options.images.state_dir));
@@ -76,10 +81,23 @@ Result<void> exec_launcher(ServiceOptions options) {
 
 }  // namespace
 
-ServiceAccount service_account(const std::string& user) {
+ServiceAccount service_account(const std::string& user, const std::string& state_dir) {
   struct passwd* account = ::getpwnam(user.c_str());
   if (account && account->pw_uid != 0) return {account->pw_uid, account->pw_gid};
-  return {kUnnamedServiceId, kUnnamedServiceId};
+  struct stat database{};
+  std::string path = state_dir + "/" + launcher::state::kDatabase;
+  if (::stat(path.c_str(), &database) == 0 && database.st_uid >= kFirstUnnamed &&
+      database.st_uid <= kLastUnnamed)
+    return {database.st_uid, database.st_uid};
+  auto identity = launcher::read_identity(state_dir);
+  if (!identity) return {kEarlierUnnamed, kEarlierUnnamed};
+  uid_t count = kLastUnnamed - kFirstUnnamed + 1, hash = 0;
+  for (char digit : identity->id) hash = hash * 31 + static_cast<unsigned char>(digit);
+  for (uid_t i = 0; i < count; ++i) {
+    uid_t uid = kFirstUnnamed + (hash % count + i) % count;
+    if (!::getpwuid(uid)) return {uid, uid};
+  }
+  return {kEarlierUnnamed, kEarlierUnnamed};
 }
 
 Error become_service(ServiceOptions options) {

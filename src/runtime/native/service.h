@@ -14,14 +14,16 @@
 
 namespace osb::runtime {
 
-// Who the server runs as: the named account, else numbers that nobody has.
+// Who the server runs as: the named account, else numbers that nobody has; other ones for each service, as
+// far as so few numbers go. They are the ones that own the service's files already, if there are some.
 struct ServiceAccount {
   uid_t uid = 0;
   gid_t gid = 0;
 };
-ServiceAccount service_account(const std::string& user);
+ServiceAccount service_account(const std::string& user, const std::string& state_dir);
 
 struct ServiceOptions {
+  std::string given_state_dir;      // as it was written; images.state_dir is the same, resolved
   ImageSettings images;             // host_version is filled in here
   std::string user;                 // service user; when it does not exist, an unprivileged number is used
   Fd listener;                      // where clients connect
