@@ -52,6 +52,18 @@ std::string describe(const ChildFailure& failure, const Plan& plan) {
   return step + ": " + errno_text(failure.error);
 }
 
+Result<IdRanges> ranges_of(const std::vector<std::string>& ids, const StateDir& state,
+                           const std::string& groups) {
+  std::vector<uint32_t> used;
+  for (const std::string& id : ids) {
+    if (auto range = state.range_of(id)) used.push_back(*range);
+  }
+  IdRanges ranges = TRY(IdRanges::open(groups, state.identity(), used));
+  if (ranges.foreign() > 0)
+    log::warn("sandboxes share blocks of user ids with another service", {{"sandboxes", ranges.foreign()}});
+  return ranges;
+}
+
 }  // namespace
 
 Result<Sandboxes> Sandboxes::open(const Settings& settings, StateDir& state, sys::CgroupTree cgroups) {
@@ -64,10 +76,10 @@ Result<Sandboxes> Sandboxes::open(const Settings& settings, StateDir& state, sys
     if (nothing) sandboxes.nothing_ = std::move(*nothing);
   }
   std::vector<std::string> ids = TRY(state.list());
-  for (const std::string& id : ids) {
-    if (auto range = state.range_of(id)) sandboxes.mark(*range, true);
+  if (!settings.rootless) {
+    sandboxes.ranges_ = TRY(ranges_of(ids, state, sandboxes.cgroups_.layout().v2));
+    TRY(sandboxes.leave_strangers_alone());
   }
-  if (!settings.rootless) ids = TRY(sandboxes.cgroups_.list());
   for (const std::string& id : ids) {
     auto init = sandboxes.init_of(id);
     if (!init) continue;
@@ -77,6 +89,20 @@ Result<Sandboxes> Sandboxes::open(const Settings& settings, StateDir& state, sys
     if (settings.rootless) find_group(sandboxes.cgroups_, id, *pid);
   }
   return sandboxes;
+}
+
+// Below our group there should be nothing but groups of sandboxes that have a directory: each is made after
+// its directory and goes before it. Whatever else has processes is not known to be ours, so it is not ended.
+Result<void> Sandboxes::leave_strangers_alone() {
+  size_t alive = 0;
+  for (const std::string& name : TRY(cgroups_.list())) {
+    if (state_->range_of(name)) continue;
+    if (!cgroups_.remove(name)) ++alive;
+  }
+  if (alive > 0)
+    log::warn("processes run in groups of this service, but have no directory here; they are left alone",
+              {{"groups", alive}});
+  return {};
 }
 
 // The process that is number 1 in its own pid namespace.
@@ -91,24 +117,6 @@ Result<Fd> Sandboxes::first_process(const std::string& id) const {
   }
   return fail(Code::not_found, "sandbox " + id + " has no first process");
 }
-
-// The lowest: its user namespace is the one most likely to be there already.
-Result<uint32_t> Sandboxes::free_range() const {
-  if (settings_->rootless) return 0;
-  auto found = std::find(taken_.begin(), taken_.end(), false);
-  if (found == taken_.end()) {
-    return fail(Code::exhausted,
-                "all " + std::to_string(kRanges) + " id ranges are in use; delete sandboxes");
-  }
-  return kFirstId + static_cast<uint32_t>(found - taken_.begin()) * kIdsPerSandbox;
-}
-
-void Sandboxes::mark(uint32_t range, bool taken) {
-  uint32_t index = (range - kFirstId) / kIdsPerSandbox;
-  if (range >= kFirstId && index < kRanges) taken_[index] = taken;
-}
-
-bool Sandboxes::is_taken(uint32_t range) const { return taken_[(range - kFirstId) / kIdsPerSandbox]; }
 
 void Sandboxes::remember(const std::string& id, Fd init) {
   inits_[id] = std::move(init);
@@ -137,7 +145,7 @@ Result<int> Sandboxes::user_namespace(uint32_t range) {
   if (user_namespaces_.size() >= kCachedUserNamespaces) {
     // A sandbox that runs needs its own no more.
     auto in_use = std::find_if(user_namespaces_.begin(), user_namespaces_.end(),
-                               [&](const auto& entry) { return is_taken(entry.first); });
+                               [&](const auto& entry) { return ranges_.is_taken(entry.first); });
     user_namespaces_.erase(in_use != user_namespaces_.end() ? in_use : user_namespaces_.begin());
   }
   Fd made = TRY(sys::create_user_namespace(range, kIdsPerSandbox));
@@ -145,7 +153,8 @@ Result<int> Sandboxes::user_namespace(uint32_t range) {
 }
 
 bool Sandboxes::prepare() {
-  if (auto range = free_range(); range && !settings_->rootless) (void)user_namespace(*range);
+  ranges_.prepare();
+  if (auto range = ranges_.find_free(); range && !settings_->rootless) (void)user_namespace(*range);
   return networks_.prepare() || prepare_root();
 }
 
@@ -161,9 +170,9 @@ bool Sandboxes::prepare_root() {
 
 Result<void> Sandboxes::make_spare(const Plan& plan) {
   Cleanup undo;
-  uint32_t range = TRY(free_range());
-  mark(range, true);
-  undo.push([&] { mark(range, false); });
+  uint32_t range = TRY(ranges_.find_free());
+  ranges_.mark(range, true);
+  undo.push([&] { ranges_.mark(range, false); });
   std::string name = std::to_string(range);
   undo.push([&] { (void)state_->discard_spare(name); });
   Fd directory = TRY(state_->create_spare(name, range, plan.image, overlay_names(plan)));
@@ -183,7 +192,7 @@ Result<void> Sandboxes::keep(Root root) {
 Result<void> Sandboxes::drop_oldest_root() {
   Root oldest = roots_.take_oldest();
   TRY(state_->discard_spare(std::to_string(oldest.range)));
-  mark(oldest.range, false);
+  ranges_.mark(oldest.range, false);
   return {};
 }
 
@@ -197,15 +206,22 @@ void Sandboxes::drop_spares() {
   }
 }
 
+void Sandboxes::leave() {
+  // The directories of spares go with StateDir::leave().
+  while (!roots_.empty()) ranges_.mark(roots_.take_oldest().range, false);
+  ranges_.leave();
+  cgroups_.leave();
+}
+
 // A directory for a sandbox, and its overlays if they can be mounted ahead of its process. What was made is
 // undone by `undo`.
 Result<Sandboxes::Place> Sandboxes::make_place(const Plan& plan, Cleanup& undo) {
   bool ahead = roots_.available() && !plan.disk_bytes;
   Place place;
   if (ahead) place.root = roots_.take(root_key(plan));
-  place.range = place.root ? place.root->range : TRY(free_range());
-  mark(place.range, true);
-  undo.push([this, range = place.range] { mark(range, false); });
+  place.range = place.root ? place.root->range : TRY(ranges_.find_free());
+  ranges_.mark(place.range, true);
+  undo.push([this, range = place.range] { ranges_.mark(range, false); });
   undo.push([this, id = plan.id] { (void)state_->discard(id); });
   Fd directory;
   if (place.root) {
@@ -363,7 +379,7 @@ bool Sandboxes::keep_as_spare(const std::string& id, Root root) {
   if (!state_->sandbox_to_spare(id, name)) return false;
   if (keep(std::move(root))) return true;
   (void)state_->discard_spare(name);
-  mark(range, false);
+  ranges_.mark(range, false);
   return true;
 }
 
@@ -379,7 +395,7 @@ Result<void> Sandboxes::remove(const std::string& id, bool keep_files) {
   }
   auto range = state_->range_of(id);
   TRY(state_->discard(id));
-  if (range) mark(*range, false);
+  if (range) ranges_.mark(*range, false);
   return {};
 }
 
@@ -432,8 +448,8 @@ Result<bool> Sandboxes::is_to_freeze(const std::string& id) const {
 
 Result<std::vector<std::string>> Sandboxes::list(const std::string& after) const {
   std::set<std::string> all;
+  // Not what only has a group: see leave_strangers_alone().
   for (std::string& id : TRY(state_->list())) all.insert(std::move(id));
-  for (std::string& id : TRY(cgroups_.list())) all.insert(std::move(id));
   std::vector<std::string> page;
   for (auto it = all.upper_bound(after); it != all.end() && page.size() < kListPage; ++it)
     page.push_back(*it);

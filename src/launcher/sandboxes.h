@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "launcher/child.h"
 #include "launcher/cpus.h"
+#include "launcher/id_ranges.h"
 #include "launcher/limit_views.h"
 #include "launcher/networks.h"
 #include "launcher/plan.h"
@@ -60,7 +61,7 @@ class Sandboxes {
   Result<void> health() { return cgroups_.ensure_parents(); }
 
   // At the end: takes empty groups of ours away.
-  void leave() { cgroups_.leave(); }
+  void leave();
 
   // Makes things ahead of need; true when there was something to make.
   bool prepare();
@@ -88,9 +89,7 @@ class Sandboxes {
     Network network;  // without a namespace: not for others
   };
 
-  Result<uint32_t> free_range() const;
-  void mark(uint32_t range, bool taken);
-  bool is_taken(uint32_t range) const;
+  Result<void> leave_strangers_alone();
   void remember(const std::string& id, Fd init);
   Result<int> init_of(const std::string& id);
   Result<int> user_namespace(uint32_t range);
@@ -114,7 +113,7 @@ class Sandboxes {
   Plan model_;                       // the last plan whose root could be made ahead; without steps: none
   Fd fresh_user_namespace_;          // rootless: of the latest sandbox
   std::map<std::string, Fd> inits_;  // pidfds
-  std::vector<bool> taken_ = std::vector<bool>(kRanges);  // id ranges
+  IdRanges ranges_ = IdRanges::none();
   std::map<uint32_t, Fd> user_namespaces_;  // by first id; kept for the next sandbox of that range
   std::map<std::string, Reusable> reusable_;
 };
