@@ -5,7 +5,8 @@
 //
 // A sandbox outlives the server. `identity` is what a runtime needs to recognise a sandbox again after a
 // restart (an opaque text for the store): recovery calls list(), then adopt() for each stored sandbox and
-// destroy() for everything else. All calls belong to the server's loop.
+// destroy() for everything else. A runtime knows sandboxes by their handles: whatever it names after them may
+// be seen by others on the host, and the id must not. All calls belong to the server's loop.
 
 #include <map>
 #include <optional>
@@ -32,8 +33,9 @@ struct Limits {
 };
 
 struct SandboxSpec {
-  std::string id;     // UUID
-  std::string image;  // as the client wrote it
+  std::string id;      // what its owner calls it; for the environment inside, nothing else
+  std::string handle;  // what it is called on the host: a UUID that says nothing about the id
+  std::string image;   // as the client wrote it
   Limits limits;
   std::vector<std::string> entrypoint;
   std::vector<std::pair<std::string, std::string>> env;
@@ -85,23 +87,23 @@ class Runtime {
   virtual std::expected<void, CreateFailure> check(const SandboxSpec& spec) const = 0;
   // Returns when the entry process runs and execd answers. On failure nothing is left behind.
   virtual Task<std::expected<std::string, CreateFailure>> create(SandboxSpec spec) = 0;
-  // Ends all processes and removes all files. Idempotent: an unknown id is success.
-  virtual Task<Result<void>> destroy(std::string id) = 0;
-  // Ids of everything of ours on this host, whatever its condition.
+  // Ends all processes and removes all files. Idempotent: an unknown one is success.
+  virtual Task<Result<void>> destroy(std::string handle) = 0;
+  // Handles of everything of ours on this host, whatever its condition.
   virtual Task<Result<std::vector<std::string>>> list() = 0;
   // Takes a sandbox over from an earlier server. An End when its processes are gone. Whether it is paused is
   // what the host says, not what was last recorded.
-  virtual Task<std::expected<Adopted, End>> adopt(std::string id, std::string identity) = 0;
+  virtual Task<std::expected<Adopted, End>> adopt(std::string handle, std::string identity) = 0;
   // Until the entry process has ended. Afterwards no process of the sandbox runs; its files stay until
   // destroy().
-  virtual Task<End> wait(std::string id) = 0;
+  virtual Task<End> wait(std::string handle) = 0;
   // Stops every process; returns when none runs any more. Both are idempotent. Code::not_found when the
   // sandbox has no processes, Code::timeout when one does not stop: then none is stopped.
-  virtual Task<Result<void>> pause(std::string id) = 0;
-  virtual Task<Result<void>> resume(std::string id) = 0;
-  // A new connection to a port inside; kExecdPort is execd's API. Code::not_found for an unknown id,
+  virtual Task<Result<void>> pause(std::string handle) = 0;
+  virtual Task<Result<void>> resume(std::string handle) = 0;
+  // A new connection to a port inside; kExecdPort is execd's API. Code::not_found for an unknown one,
   // Code::unavailable when nothing listens.
-  virtual Task<Result<io::Socket>> connect(std::string id, uint16_t port) = 0;
+  virtual Task<Result<io::Socket>> connect(std::string handle, uint16_t port) = 0;
 };
 
 }  // namespace osb::runtime

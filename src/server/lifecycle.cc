@@ -47,13 +47,14 @@ Task<ApiResult<store::Sandbox>> Lifecycle::create(api::CreatePlan plan) {
 
 Task<> Lifecycle::create_job(std::shared_ptr<Job> job, api::CreatePlan plan) {
   store::Sandbox row = api::new_row(new_uuid7(), plan, clock_.now());
+  row.handle = new_uuid4();
   auto guard = co_await locks_.lock(row.id);
   job->result = co_await create_locked(std::move(row), std::move(plan));
   job->done.set();
 }
 
 Task<ApiResult<store::Sandbox>> Lifecycle::create_locked(store::Sandbox row, api::CreatePlan plan) {
-  runtime::SandboxSpec spec = spec_of(row.id, std::move(plan));
+  runtime::SandboxSpec spec = spec_of(row, std::move(plan));
   if (auto possible = runtime_.check(spec); !possible) co_return refuse(to_api_error(possible.error()));
   if (auto stored = store_.sandboxes().insert(row); !stored) {
     co_return store_failed("cannot store a new sandbox", stored.error());
@@ -61,16 +62,16 @@ Task<ApiResult<store::Sandbox>> Lifecycle::create_locked(store::Sandbox row, api
   auto identity = co_await create_in_time(runtime_, std::move(spec));
   if (!identity) {
     log::warn("sandbox not created", {{"id", row.id}, {"error", identity.error().error.message}});
-    co_await abandon(row.id);
+    co_await abandon(row);
     co_return refuse(to_api_error(identity.error()));
   }
   row.identity = std::move(*identity);
   row.status = {State::running, "RUNNING", "The sandbox is running.", clock_.now()};
   if (auto stored = store_running(row); !stored) {
-    co_await abandon(row.id);
+    co_await abandon(row);
     co_return store_failed("cannot store a running sandbox, removed it", stored.error());
   }
-  tasks_.spawn(watch(row.id));
+  tasks_.spawn(watch(row.id, row.handle));
   log::info("sandbox running", {{"id", row.id}, {"image", row.image}});
   co_return row;
 }
@@ -87,8 +88,9 @@ Result<void> Lifecycle::store_running(const store::Sandbox& row) {
 
 // A creation that failed leaves nothing in the runtime; destroying is for the case that it did. What cannot
 // be destroyed now is due for removal at once, and so is tried again by the expiry timer.
-Task<> Lifecycle::abandon(std::string id) {
-  auto gone = co_await destroy_in_time(runtime_, id);
+Task<> Lifecycle::abandon(store::Sandbox row) {
+  const std::string& id = row.id;
+  auto gone = co_await destroy_in_time(runtime_, row.handle);
   if (gone) {
     auto removed = store_.sandboxes().remove(id);
     if (!removed) log::error("cannot remove a sandbox row", {{"id", id}, {"error", removed.error().message}});
@@ -102,8 +104,8 @@ Task<> Lifecycle::abandon(std::string id) {
   if (!marked) log::error("cannot mark a failed sandbox", {{"id", id}, {"error", marked.error().message}});
 }
 
-Task<> Lifecycle::watch(std::string id) {
-  runtime::End end = co_await runtime_.wait(id);
+Task<> Lifecycle::watch(std::string id, std::string handle) {
+  runtime::End end = co_await runtime_.wait(std::move(handle));
   auto guard = co_await locks_.lock(id);
   auto stored = store_end(id, end);
   if (!stored)
@@ -181,7 +183,7 @@ Task<Result<void>> Lifecycle::remove_locked(std::string id, std::string_view rea
   } else {
     reason = row->status.reason;  // an unfinished removal keeps its cause
   }
-  CO_TRY(co_await destroy_in_time(runtime_, id));
+  CO_TRY(co_await destroy_in_time(runtime_, row->handle));
   auto removed = remove_row(id, reason);
   // Its files go after it, and with them the disk gets room again.
   for (int tries = 0; !removed && removed.error().code == Code::exhausted && tries < 100; ++tries) {

@@ -76,8 +76,8 @@ class Lifecycle {
   Task<> remove_job(std::shared_ptr<Job> job, std::string id);
   Task<Result<void>> remove_locked(std::string id, std::string_view reason);
   Result<void> remove_row(const std::string& id, std::string_view reason);  // its row; its events stay
-  Task<> abandon(std::string id);
-  Task<> watch(std::string id);
+  Task<> abandon(store::Sandbox row);
+  Task<> watch(std::string id, std::string handle);
   Result<void> store_running(const store::Sandbox& row);
   Result<void> store_end(const std::string& id, const runtime::End& end);
   api::ApiResult<store::SandboxPtr> find_living(std::string_view id);

@@ -67,13 +67,13 @@ Task<ApiResult<>> Lifecycle::pause_locked(std::string id) {
                         clock_.now()};
   auto settled = std::make_shared<bool>(false);
   tasks_.spawn(note_slow(id, std::move(pausing), settled));
-  auto done = co_await runtime_.pause(id);
+  auto done = co_await runtime_.pause(row->handle);
   *settled = true;
   Result<void> stored;
   if (!done) {
     log::warn("sandbox not paused", {{"id", id}, {"error", done.error().message}});
     // Also when the runtime is merely slow: what it may still stop must not stay so.
-    if (done.error().code != Code::not_found) (void)co_await runtime_.resume(id);
+    if (done.error().code != Code::not_found) (void)co_await runtime_.resume(row->handle);
     stored = store_change(id, before, "");
     if (!stored) log::error("cannot store a state", {{"id", id}, {"error", stored.error().message}});
     // Its entry process has just ended; the end is about to be stored.
@@ -98,7 +98,7 @@ Task<ApiResult<>> Lifecycle::resume_locked(std::string id) {
   store::Status resuming{State::resuming, "RESUMING", "The processes of the sandbox go on.", clock_.now()};
   auto settled = std::make_shared<bool>(false);
   tasks_.spawn(note_slow(id, std::move(resuming), settled));
-  auto done = co_await runtime_.resume(id);
+  auto done = co_await runtime_.resume(row->handle);
   *settled = true;
   Result<void> stored;
   if (!done) {

@@ -30,7 +30,7 @@ Task<Result<void>> Lifecycle::recover() {
   auto& rows = recovery->rows;
   CO_TRY(store_.sandboxes().list({}, -1, 0, [&rows](const store::Sandbox& row) { rows.push_back(row); }));
   std::unordered_set<std::string> known;
-  for (const store::Sandbox& row : rows) known.insert(row.id);
+  for (const store::Sandbox& row : rows) known.insert(row.handle);
 
   const size_t workers = std::min(kAtOnce, rows.size());
   recovery->workers = workers;
@@ -39,12 +39,13 @@ Task<Result<void>> Lifecycle::recover() {
   if (recovery->error) co_return std::unexpected(std::move(*recovery->error));
 
   size_t orphans = 0;
-  for (std::string& id : found) {
-    if (known.contains(id)) continue;
+  for (std::string& handle : found) {
+    if (known.contains(handle)) continue;
     ++orphans;
-    auto gone = co_await destroy_in_time(runtime_, id);
+    auto gone = co_await destroy_in_time(runtime_, handle);
     if (!gone)
-      log::error("cannot remove a sandbox without a row", {{"id", id}, {"error", gone.error().message}});
+      log::error("cannot remove a sandbox without a row",
+                 {{"handle", handle}, {"error", gone.error().message}});
   }
   log::info("recovered", {{"sandboxes", rows.size()}, {"orphans_removed", orphans}});
   co_return Result<void>();
@@ -62,17 +63,17 @@ Task<Result<void>> Lifecycle::recover_row(store::Sandbox row) {
   if (row.status.state == State::pending) {
     // Never announced to a client: its creation did not get to its end.
     log::warn("removing a half-made sandbox", {{"id", row.id}});
-    co_await abandon(row.id);
+    co_await abandon(row);
     co_return Result<void>();
   }
   if (row.status.state == State::stopping) {
     CO_TRY(store_.sandboxes().set_expiry(row.id, clock_.now()));  // the expiry timer finishes it
     co_return Result<void>();
   }
-  auto adopted = co_await runtime_.adopt(row.id, row.identity);
+  auto adopted = co_await runtime_.adopt(row.handle, row.identity);
   if (!adopted) co_return store_end(row.id, adopted.error());
   CO_TRY(reconcile_pause(row, adopted->paused));
-  tasks_.spawn(watch(row.id));
+  tasks_.spawn(watch(row.id, row.handle));
   log::info("sandbox adopted", {{"id", row.id}});
   co_return Result<void>();
 }

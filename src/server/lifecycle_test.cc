@@ -62,6 +62,7 @@ class LifecycleTest : public testing::Test {
   void put_row(const std::string& id, State state, std::string identity) {
     store::Sandbox row;
     row.id = id;
+    row.handle = id;
     row.image = "host";
     row.status = {state, "X", "x", clock_.now()};
     row.created = clock_.now();
@@ -341,6 +342,16 @@ TEST_F(LifecycleTest, ARestartAdoptsWhatRuns) {
   runtime_.end_of(id, {End::Kind::exited, 3, ""});
   loop_.settle();
   EXPECT_EQ(state(id), "Failed/ENTRYPOINT_FAILED") << "an adopted sandbox is watched";
+}
+
+TEST_F(LifecycleTest, TheRuntimeKnowsASandboxByAHandleThatSaysNothingAboutItsId) {
+  std::string id = create();
+  std::string handle = (*lifecycle_->get(id))->handle;
+  EXPECT_TRUE(is_uuid(handle));
+  EXPECT_NE(handle, id);
+  EXPECT_EQ(runtime_.sandboxes.at(id)->spec.handle, handle);
+  boot();
+  EXPECT_EQ((*lifecycle_->get(id))->handle, handle) << "it stays the same";
 }
 
 TEST_F(LifecycleTest, ARestartAdoptsMany) {

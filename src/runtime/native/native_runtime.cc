@@ -50,9 +50,9 @@ std::string identity_of(const launcher::Started& started, const std::string& boo
 }  // namespace
 
 struct NativeRuntime::Sandbox {
-  Sandbox(std::string id_, const io::Executor& executor, Fd pidfd_)
-      : id(std::move(id_)), pidfd(std::move(pidfd_)), ended(executor) {}
-  std::string id;
+  Sandbox(std::string handle_, const io::Executor& executor, Fd pidfd_)
+      : handle(std::move(handle_)), pidfd(std::move(pidfd_)), ended(executor) {}
+  std::string handle;
   Fd pidfd;
   std::optional<ControlConnection> control;
   std::vector<Fd> sockets;  // unconnected, inside the sandbox's network namespace
@@ -76,8 +76,8 @@ NativeRuntime::~NativeRuntime() = default;
 
 Task<> NativeRuntime::close() { co_await tasks_.close(); }
 
-std::string NativeRuntime::socket_path(const std::string& id, const char* suffix) const {
-  return settings_.images.state_dir + "/run/" + id + suffix;
+std::string NativeRuntime::socket_path(const std::string& handle, const char* suffix) const {
+  return settings_.images.state_dir + "/run/" + handle + suffix;
 }
 
 Isolation NativeRuntime::isolation() const {
@@ -114,8 +114,8 @@ Task<Result<std::pair<NativeRuntime::SandboxPtr, std::string>>> NativeRuntime::s
       CO_TRY(co_await launcher_.call(Verb::start, launcher::encode(make_plan(spec, image, limits))));
   auto started = CO_TRY(launcher::decode_started(answer.body));
   if (answer.descriptors.empty()) co_return fail(Code::internal, "the launcher sent no pidfd");
-  auto sandbox = std::make_shared<Sandbox>(spec.id, executor_, std::move(answer.descriptors[0]));
-  sandbox->control = CO_TRY(co_await ControlConnection::open(socket_path(spec.id, ".control")));
+  auto sandbox = std::make_shared<Sandbox>(spec.handle, executor_, std::move(answer.descriptors[0]));
+  sandbox->control = CO_TRY(co_await ControlConnection::open(socket_path(spec.handle, ".control")));
   co_return std::pair(sandbox, identity_of(started, boot_id_));
 }
 
@@ -150,44 +150,45 @@ Task<std::expected<std::string, CreateFailure>> NativeRuntime::create(SandboxSpe
   EntryProcess process = entry_process(spec, image->config);
   auto started = co_await start_processes(spec, std::move(*image));
   if (!started) {
-    (void)co_await destroy(spec.id);
+    (void)co_await destroy(spec.handle);
     Kind kind = started.error().code == Code::exhausted ? Kind::overloaded : Kind::step_failed;
     co_return failed(kind, std::move(started).error());
   }
   auto [sandbox, identity] = std::move(*started);
   auto entry = co_await start_entry(sandbox, std::move(process));
   if (!entry) {
-    (void)co_await destroy(spec.id);
+    (void)co_await destroy(spec.handle);
     co_return std::unexpected(std::move(entry).error());
   }
-  sandboxes_[spec.id] = sandbox;
+  sandboxes_[spec.handle] = sandbox;
   tasks_.spawn(watch(sandbox));
   co_return identity;
 }
 
-Task<Result<void>> NativeRuntime::destroy(std::string id) {
-  auto found = sandboxes_.find(id);
+Task<Result<void>> NativeRuntime::destroy(std::string handle) {
+  auto found = sandboxes_.find(handle);
   if (found != sandboxes_.end()) {
     found->second->removed = true;
     sandboxes_.erase(found);
   }
-  CO_TRY(co_await launcher_.call(Verb::destroy, std::move(id)));
+  CO_TRY(co_await launcher_.call(Verb::destroy, std::move(handle)));
   co_return Result<void>{};
 }
 
 Task<Result<std::vector<std::string>>> NativeRuntime::list() {
-  std::vector<std::string> ids;
+  std::vector<std::string> handles;
   while (true) {
-    auto answer = CO_TRY(co_await launcher_.call(Verb::list, ids.empty() ? std::string() : ids.back()));
+    auto answer =
+        CO_TRY(co_await launcher_.call(Verb::list, handles.empty() ? std::string() : handles.back()));
     launcher::ByteReader in(answer.body);
     auto count = in.number<uint32_t>();
-    for (uint32_t i = 0; i < count && !in.failed(); ++i) ids.push_back(in.string());
+    for (uint32_t i = 0; i < count && !in.failed(); ++i) handles.push_back(in.string());
     if (in.failed()) co_return fail(Code::corrupt, "the launcher's list");
-    if (count < launcher::kListPage) co_return ids;
+    if (count < launcher::kListPage) co_return handles;
   }
 }
 
-Task<std::expected<Adopted, End>> NativeRuntime::adopt(std::string id, std::string identity) {
+Task<std::expected<Adopted, End>> NativeRuntime::adopt(std::string handle, std::string identity) {
   auto ended = [](End end) { return std::expected<Adopted, End>(std::unexpect, std::move(end)); };
   auto words = split(identity, ' ');
   auto pid = words.size() == 3 ? parse_number<int64_t>(words[0]) : std::nullopt;
@@ -195,29 +196,29 @@ Task<std::expected<Adopted, End>> NativeRuntime::adopt(std::string id, std::stri
   if (!pid || !ticks) co_return ended({End::Kind::lost, 0, "its record cannot be read"});
   if (words[2] != boot_id_) co_return ended({End::Kind::host_restarted, 0, "the host was restarted"});
   launcher::ByteWriter body;
-  body.string(id);
+  body.string(handle);
   body.number(*pid);
   body.number(*ticks);
   auto answer = co_await launcher_.call(Verb::adopt, body.take());
-  if (!answer || answer->descriptors.empty()) co_return ended(co_await explain_death(id, -1));
+  if (!answer || answer->descriptors.empty()) co_return ended(co_await explain_death(handle, -1));
   Adopted adopted{.paused = launcher::ByteReader(answer->body).number<uint8_t>() != 0};
-  auto sandbox = std::make_shared<Sandbox>(id, executor_, std::move(answer->descriptors[0]));
+  auto sandbox = std::make_shared<Sandbox>(handle, executor_, std::move(answer->descriptors[0]));
   auto control = co_await io::with_deadline(kConnectDeadline, "execd",
-                                            ControlConnection::open(socket_path(id, ".control")));
-  if (!control) co_return ended(co_await explain_death(id, sandbox->pidfd.get()));
+                                            ControlConnection::open(socket_path(handle, ".control")));
+  if (!control) co_return ended(co_await explain_death(handle, sandbox->pidfd.get()));
   sandbox->control = std::move(*control);
-  sandboxes_[id] = sandbox;
+  sandboxes_[handle] = sandbox;
   tasks_.spawn(watch(sandbox));
   co_return adopted;
 }
 
-Task<Result<void>> NativeRuntime::pause(std::string id) {
-  CO_TRY(co_await launcher_.call(Verb::freeze, std::move(id)));
+Task<Result<void>> NativeRuntime::pause(std::string handle) {
+  CO_TRY(co_await launcher_.call(Verb::freeze, std::move(handle)));
   co_return Result<void>{};
 }
 
-Task<Result<void>> NativeRuntime::resume(std::string id) {
-  CO_TRY(co_await launcher_.call(Verb::thaw, std::move(id)));
+Task<Result<void>> NativeRuntime::resume(std::string handle) {
+  CO_TRY(co_await launcher_.call(Verb::thaw, std::move(handle)));
   co_return Result<void>{};
 }
 
@@ -234,18 +235,18 @@ Task<> NativeRuntime::watch(SandboxPtr sandbox) {
   if (!sandbox->removed) {
     (void)co_await sandbox->control->acknowledge();
     // The files stay until the sandbox is deleted; no process does.
-    (void)co_await launcher_.call(Verb::stop, sandbox->id);
+    (void)co_await launcher_.call(Verb::stop, sandbox->handle);
   }
   sandbox->ended.set();
 }
 
 Task<End> NativeRuntime::explain(SandboxPtr sandbox, Result<ControlState> last) {
-  if (!last) co_return co_await explain_death(sandbox->id, sandbox->pidfd.get());
+  if (!last) co_return co_await explain_death(sandbox->handle, sandbox->pidfd.get());
   End end = describe_end(*last);
   bool killed = (end.kind == End::Kind::signalled && end.number == SIGKILL) ||
                 (end.kind == End::Kind::exited && end.number == 128 + SIGKILL);
   if (!killed) co_return end;
-  auto answer = co_await launcher_.call(Verb::ooms, sandbox->id);
+  auto answer = co_await launcher_.call(Verb::ooms, sandbox->handle);
   if (answer && launcher::ByteReader(answer->body).number<int64_t>() > 0) {
     end.kind = End::Kind::out_of_memory;
     end.detail = "the entry process was killed: the memory limit was reached";
@@ -254,20 +255,20 @@ Task<End> NativeRuntime::explain(SandboxPtr sandbox, Result<ControlState> last) 
 }
 
 // execd itself is gone without a word: the kernel may still know why.
-Task<End> NativeRuntime::explain_death(std::string id, int pidfd) {
+Task<End> NativeRuntime::explain_death(std::string handle, int pidfd) {
   if (pidfd >= 0) {
     io::asio::posix::stream_descriptor gone(executor_, ::fcntl(pidfd, F_DUPFD_CLOEXEC, 0));
     (void)co_await io::with_deadline(kDeathDeadline, "the sandbox's first process", io::wait_readable(gone));
   }
-  auto answer = co_await launcher_.call(Verb::ooms, std::move(id));
+  auto answer = co_await launcher_.call(Verb::ooms, std::move(handle));
   if (answer && launcher::ByteReader(answer->body).number<int64_t>() > 0) {
     co_return End{End::Kind::out_of_memory, SIGKILL, "the sandbox was killed: the memory limit was reached"};
   }
   co_return end_from_pidfd(pidfd);
 }
 
-Task<End> NativeRuntime::wait(std::string id) {
-  auto found = sandboxes_.find(id);
+Task<End> NativeRuntime::wait(std::string handle) {
+  auto found = sandboxes_.find(handle);
   if (found == sandboxes_.end()) co_return End{End::Kind::lost, 0, "no such sandbox"};
   SandboxPtr sandbox = found->second;
   co_await sandbox->ended.wait();
@@ -277,7 +278,7 @@ Task<End> NativeRuntime::wait(std::string id) {
 Task<Result<Fd>> NativeRuntime::take_socket(SandboxPtr sandbox) {
   if (sandbox->sockets.empty()) {
     launcher::ByteWriter body;
-    body.string(sandbox->id);
+    body.string(sandbox->handle);
     body.number(kSocketBatch);
     auto answer = CO_TRY(co_await launcher_.call(Verb::sockets, body.take()));
     for (Fd& fd : answer.descriptors) sandbox->sockets.push_back(std::move(fd));
@@ -288,13 +289,13 @@ Task<Result<Fd>> NativeRuntime::take_socket(SandboxPtr sandbox) {
   co_return socket;
 }
 
-Task<Result<io::Socket>> NativeRuntime::connect(std::string id, uint16_t port) {
-  auto found = sandboxes_.find(id);
-  if (found == sandboxes_.end()) co_return fail(Code::not_found, "sandbox " + id + " does not run");
+Task<Result<io::Socket>> NativeRuntime::connect(std::string handle, uint16_t port) {
+  auto found = sandboxes_.find(handle);
+  if (found == sandboxes_.end()) co_return fail(Code::not_found, "sandbox " + handle + " does not run");
   SandboxPtr sandbox = found->second;
   if (port == kExecdPort) {
     co_return co_await io::with_deadline(kConnectDeadline, "execd",
-                                         io::connect_unix(socket_path(id, ".api")));
+                                         io::connect_unix(socket_path(handle, ".api")));
   }
   Fd socket = CO_TRY(co_await take_socket(sandbox));
   co_return co_await io::with_deadline(kConnectDeadline, "port " + std::to_string(port),

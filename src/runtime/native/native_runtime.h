@@ -35,26 +35,26 @@ class NativeRuntime : public Runtime {
   Isolation isolation() const override;
   std::expected<void, CreateFailure> check(const SandboxSpec& spec) const override;
   Task<std::expected<std::string, CreateFailure>> create(SandboxSpec spec) override;
-  Task<Result<void>> destroy(std::string id) override;
+  Task<Result<void>> destroy(std::string handle) override;
   Task<Result<std::vector<std::string>>> list() override;
-  Task<std::expected<Adopted, End>> adopt(std::string id, std::string identity) override;
-  Task<End> wait(std::string id) override;
-  Task<Result<void>> pause(std::string id) override;
-  Task<Result<void>> resume(std::string id) override;
-  Task<Result<io::Socket>> connect(std::string id, uint16_t port) override;
+  Task<std::expected<Adopted, End>> adopt(std::string handle, std::string identity) override;
+  Task<End> wait(std::string handle) override;
+  Task<Result<void>> pause(std::string handle) override;
+  Task<Result<void>> resume(std::string handle) override;
+  Task<Result<io::Socket>> connect(std::string handle, uint16_t port) override;
 
  private:
   struct Sandbox;
   using SandboxPtr = std::shared_ptr<Sandbox>;
 
-  std::string socket_path(const std::string& id, const char* suffix) const;
+  std::string socket_path(const std::string& handle, const char* suffix) const;
   // The two halves of create(): processes, then the entry process.
   Task<Result<std::pair<SandboxPtr, std::string>>> start_processes(const SandboxSpec& spec, ImageRoot image);
   Task<std::expected<void, CreateFailure>> start_entry(SandboxPtr sandbox, EntryProcess entry);
   // Until the entry process has ended; ends everything else of the sandbox then.
   Task<> watch(SandboxPtr sandbox);
   Task<End> explain(SandboxPtr sandbox, Result<ControlState> last);
-  Task<End> explain_death(std::string id, int pidfd);
+  Task<End> explain_death(std::string handle, int pidfd);
   Task<Result<Fd>> take_socket(SandboxPtr sandbox);
 
   io::Executor executor_;

@@ -31,7 +31,7 @@ Step step(Step::Kind kind, std::string target) {
 
 launcher::Plan make_plan(const SandboxSpec& spec, const ImageRoot& image, const Limits& limits) {
   launcher::Plan plan;
-  plan.id = spec.id;
+  plan.id = spec.handle;
   plan.image = image.id;
   plan.limits = {limits.cpu_millis,    limits.memory_bytes,   limits.pids,
                  limits.io_read_bytes, limits.io_write_bytes, {}};
