@@ -22,7 +22,7 @@ Result<Request> decode_request(std::string_view bytes) {
   request.tag = in.number<uint64_t>();
   auto verb = in.number<uint8_t>();
   request.body = in.string();
-  if (!in.complete() || verb < 1 || verb > static_cast<uint8_t>(Verb::thaw)) {
+  if (!in.complete() || verb < 1 || verb > static_cast<uint8_t>(Verb::record)) {
     return fail(Code::corrupt, "launcher request");
   }
   request.verb = static_cast<Verb>(verb);

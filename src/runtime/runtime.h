@@ -5,7 +5,7 @@
 //
 // A sandbox outlives the server. `identity` is what a runtime needs to recognise a sandbox again after a
 // restart (an opaque text for the store): recovery calls list(), then adopt() for each stored sandbox and
-// destroy() for everything else. A runtime knows sandboxes by their handles: whatever it names after them may
+// recall() for everything else. A runtime knows sandboxes by their handles: whatever it names after them may
 // be seen by others on the host, and the id must not. All calls belong to the server's loop.
 
 #include <map>
@@ -22,6 +22,7 @@ using io::Task;
 
 inline constexpr uint16_t kExecdPort = 44772;
 inline constexpr uint16_t kEgressPort = 18080;
+inline constexpr size_t kMaxRecord = 64 * 1024;
 
 struct Limits {
   std::optional<int64_t> cpu_millis = {};  // 1000 = one core
@@ -40,6 +41,7 @@ struct SandboxSpec {
   std::vector<std::string> entrypoint;
   std::vector<std::pair<std::string, std::string>> env;
   bool read_only_root = false;  // nothing but /tmp, /run and devices can be written
+  std::string record;           // kept beside the sandbox for recall(); at most kMaxRecord bytes
 };
 
 struct CreateFailure {
@@ -71,9 +73,23 @@ struct Isolation {
   std::vector<std::string> missing = {};  // what this host cannot do, a sentence each
 };
 
-// What adopt() took over.
-struct Adopted {
-  bool paused = false;
+// What adopt() found.
+struct Adoption {
+  enum class Kind {
+    adopted,
+    ended,    // its processes are gone: nothing less is an end
+    unknown,  // it could not be found out now; asking again may help
+  };
+  Kind kind = Kind::unknown;
+  bool paused = false;  // adopted
+  End end = {};         // ended
+  Error error = {};     // unknown
+};
+
+// What there is of a sandbox about which the server knows nothing.
+struct Recalled {
+  std::string record;    // as it was given; empty when there is none
+  std::string identity;  // empty when nothing of it runs
 };
 
 class Runtime {
@@ -91,18 +107,24 @@ class Runtime {
   virtual Task<Result<void>> destroy(std::string handle) = 0;
   // Handles of everything of ours on this host, whatever its condition.
   virtual Task<Result<std::vector<std::string>>> list() = 0;
-  // Takes a sandbox over from an earlier server. An End when its processes are gone. Whether it is paused is
-  // what the host says, not what was last recorded.
-  virtual Task<std::expected<Adopted, End>> adopt(std::string handle, std::string identity) = 0;
-  // Until the entry process has ended. Afterwards no process of the sandbox runs; its files stay until
-  // destroy().
+  // Takes a sandbox over from an earlier server. Whether it is paused is what the host says, not what was
+  // last recorded.
+  virtual Task<Adoption> adopt(std::string handle, std::string identity) = 0;
+  // Until the entry process has ended. The end is told again, to this server or the next, until settle().
   virtual Task<End> wait(std::string handle) = 0;
+  // The end is stored and need not be told again: no process of the sandbox runs afterwards, its files stay
+  // until destroy(). Fine for one that is unknown.
+  virtual Task<Result<void>> settle(std::string handle) = 0;
   // Stops every process; returns when none runs any more. Both are idempotent. Code::not_found when the
   // sandbox has no processes, Code::timeout when one does not stop: then none is stopped.
   virtual Task<Result<void>> pause(std::string handle) = 0;
-  virtual Task<Result<void>> resume(std::string handle) = 0;
-  // A new connection to a port inside; kExecdPort is execd's API. Code::not_found for an unknown one,
-  // Code::unavailable when nothing listens.
+  // False: it was not paused.
+  virtual Task<Result<bool>> resume(std::string handle) = 0;
+  // The record of a sandbox, for a server that has lost its row.
+  virtual Task<Result<Recalled>> recall(std::string handle) = 0;
+  virtual Task<Result<void>> keep_record(std::string handle, std::string record) = 0;
+  // A new connection to a port inside; kExecdPort is execd's API. Code::unavailable when nothing listens,
+  // Code::not_found when there is no way to the sandbox now, whether it runs or not.
   virtual Task<Result<io::Socket>> connect(std::string handle, uint16_t port) = 0;
 };
 

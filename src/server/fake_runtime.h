@@ -79,17 +79,42 @@ class FakeRuntime : public runtime::Runtime {
     co_return handles;
   }
 
-  io::Task<std::expected<runtime::Adopted, End>> adopt(std::string handle, std::string identity) override {
+  io::Task<runtime::Adoption> adopt(std::string handle, std::string identity) override {
+    using Kind = runtime::Adoption::Kind;
+    ++adoptions;
+    if (unknown) co_return runtime::Adoption{.kind = Kind::unknown, .error = *unknown};
     auto found = with_handle(handle);
     if (found == sandboxes.end() || found->second->identity != identity)
-      co_return std::unexpected(End{End::Kind::lost, 0, ""});
+      co_return runtime::Adoption{.kind = Kind::ended, .end = {End::Kind::lost, 0, ""}};
     adopted.insert(found->first);
-    if (found->second->ended.is_set()) co_return std::unexpected(found->second->end);
-    co_return runtime::Adopted{.paused = found->second->paused};
+    co_return runtime::Adoption{.kind = Kind::adopted, .paused = found->second->paused};
+  }
+
+  io::Task<Result<void>> settle(std::string handle) override {
+    if (fail_settle) co_return fail(Code::unavailable, "cannot settle");
+    if (auto found = with_handle(handle); found != sandboxes.end()) settled.insert(found->first);
+    co_return Result<void>();
+  }
+
+  io::Task<Result<runtime::Recalled>> recall(std::string handle) override {
+    auto found = with_handle(handle);
+    if (found == sandboxes.end()) co_return fail(Code::not_found, "unknown");
+    co_return runtime::Recalled{found->second->spec.record, found->second->identity};
+  }
+  io::Task<Result<void>> keep_record(std::string handle, std::string record) override {
+    auto found = with_handle(handle);
+    if (found == sandboxes.end()) co_return fail(Code::not_found, "unknown");
+    found->second->spec.record = std::move(record);
+    co_return Result<void>();
   }
 
   io::Task<Result<void>> pause(std::string handle) override { return set_paused(std::move(handle), true); }
-  io::Task<Result<void>> resume(std::string handle) override { return set_paused(std::move(handle), false); }
+  io::Task<Result<bool>> resume(std::string handle) override {
+    auto found = with_handle(handle);
+    bool was = found != sandboxes.end() && found->second->paused;
+    CO_TRY(co_await set_paused(std::move(handle), false));
+    co_return was;
+  }
 
   io::Task<Result<void>> set_paused(std::string handle, bool paused) {
     co_await pause_hold.wait();
@@ -147,13 +172,16 @@ class FakeRuntime : public runtime::Runtime {
  public:
   std::set<std::string> adopted;
   std::optional<Failure> next_failure;
-  io::Event hold;          // creations wait for it
-  io::Event destroy_hold;  // removals wait for it
-  io::Event pause_hold;    // pause and resume wait for it
+  io::Event hold;                 // creations wait for it
+  io::Event destroy_hold;         // removals wait for it
+  io::Event pause_hold;           // pause and resume wait for it
+  std::set<std::string> settled;  // ids
+  std::optional<Error> unknown;   // what adopt() answers
+  bool fail_settle = false;
   bool fail_destroy = false;
   bool fail_pause = false;
   bool cannot_pause = false;
-  int creates = 0, destroys = 0, connects = 0;
+  int creates = 0, destroys = 0, connects = 0, adoptions = 0;
 
  private:
   http::Server inside_;

@@ -23,6 +23,8 @@ ApiResult<std::string> check_reachable(Service& service, const std::string& id) 
   store::SandboxPtr row = TRY(service.lifecycle.get(id));
   using store::State;
   State state = row->status.state;
+  const Error* why = service.lifecycle.unreachable(id);
+  if (state == State::running && why) return api::refuse(api::unreachable(id, *why));
   if (state == State::running) return row->handle;
   if (state == State::pausing || state == State::paused || state == State::resuming)
     return api::refuse(api::paused(id, to_string(state)));
@@ -37,7 +39,11 @@ Task<ApiResult<Upstream>> connect(Service& service, std::string id, std::string 
   auto socket =
       co_await io::with_deadline(kConnectLimit, "connect", service.runtime.connect(std::move(handle), port));
   if (socket) co_return Upstream{http::ClientConnection(std::move(*socket)), false};
-  if (socket.error().code == Code::not_found) co_return api::refuse(api::sandbox_not_found(id));
+  // The way to it is gone or full. That says nothing about the sandbox: only its row does.
+  if (socket.error().code == Code::not_found || socket.error().code == Code::exhausted) {
+    CO_TRY(service.lifecycle.get(id));
+    co_return api::refuse(api::unreachable(id, socket.error()));
+  }
   co_return api::refuse(api::backend_connection_failed(id, port, socket.error()));
 }
 

@@ -37,10 +37,13 @@ class NativeRuntime : public Runtime {
   Task<std::expected<std::string, CreateFailure>> create(SandboxSpec spec) override;
   Task<Result<void>> destroy(std::string handle) override;
   Task<Result<std::vector<std::string>>> list() override;
-  Task<std::expected<Adopted, End>> adopt(std::string handle, std::string identity) override;
+  Task<Adoption> adopt(std::string handle, std::string identity) override;
   Task<End> wait(std::string handle) override;
+  Task<Result<void>> settle(std::string handle) override;
   Task<Result<void>> pause(std::string handle) override;
-  Task<Result<void>> resume(std::string handle) override;
+  Task<Result<bool>> resume(std::string handle) override;
+  Task<Result<Recalled>> recall(std::string handle) override;
+  Task<Result<void>> keep_record(std::string handle, std::string record) override;
   Task<Result<io::Socket>> connect(std::string handle, uint16_t port) override;
 
  private:
@@ -51,10 +54,13 @@ class NativeRuntime : public Runtime {
   // The two halves of create(): processes, then the entry process.
   Task<Result<std::pair<SandboxPtr, std::string>>> start_processes(const SandboxSpec& spec, ImageRoot image);
   Task<std::expected<void, CreateFailure>> start_entry(SandboxPtr sandbox, EntryProcess entry);
-  // Until the entry process has ended; ends everything else of the sandbox then.
+  // Until the entry process has ended, and how; see native_ends.cc.
   Task<> watch(SandboxPtr sandbox);
+  Task<Result<ControlState>> hear_end(SandboxPtr sandbox);
+  Task<> until_gone(SandboxPtr sandbox);
   Task<End> explain(SandboxPtr sandbox, Result<ControlState> last);
-  Task<End> explain_death(std::string handle, int pidfd);
+  Task<End> explain_death(std::string handle, int pidfd, int64_t ooms_before);
+  Task<int64_t> count_ooms(std::string handle);
   Task<Result<Fd>> take_socket(SandboxPtr sandbox);
 
   io::Executor executor_;
