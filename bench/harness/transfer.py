@@ -175,14 +175,21 @@ class Transfer:
 
 
 def execd_pid(sandbox):
-    """The process that is PID 1 of a sandbox, as the host numbers it."""
-    for name in os.listdir("/proc"):
-        if not name.isdigit():
-            continue
+    """The process that is PID 1 of a sandbox, as the host numbers it. Nothing on the host names the sandbox but the environment
+    of its entry process, which is in the same pid namespace."""
+    pids = [name for name in os.listdir("/proc") if name.isdigit()]
+    namespace = None
+    for name in pids:
         try:
-            with open(f"/proc/{name}/cgroup", encoding="utf-8") as file:
-                if sandbox not in file.read():
-                    continue
+            with open(f"/proc/{name}/environ", "rb") as file:
+                if f"OPENSANDBOX_ID={sandbox}".encode() in file.read().split(b"\0"):
+                    namespace = os.readlink(f"/proc/{name}/ns/pid")
+        except OSError:
+            continue
+    for name in pids:
+        try:
+            if os.readlink(f"/proc/{name}/ns/pid") != namespace:
+                continue
             with open(f"/proc/{name}/status", encoding="utf-8") as file:
                 if any(line.startswith("NSpid:") and line.split()[-1] == "1" for line in file):
                     return int(name)

@@ -215,6 +215,15 @@ ApiError overloaded(std::string why) {
   return {.status = 503, .code = "SANDBOX::OVERLOADED", .message = std::move(why), .retry_after_seconds = 1};
 }
 
+ApiError unreachable(std::string_view id, const Error& error) {
+  return {.status = 503,
+          .code = "SANDBOX::OVERLOADED",
+          .message = fmt::format("Sandbox {} cannot be reached now: {}", shown(id), error.message),
+          .cause = error.message,
+          .remedy = "try again; if it stays so, restart the service or delete the sandbox",
+          .retry_after_seconds = 1};
+}
+
 ApiError expiration_in_the_past() {
   return {
       .status = 400, .code = "SANDBOX::INVALID_EXPIRATION", .message = "expiresAt must be in the future."};

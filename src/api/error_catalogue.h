@@ -38,6 +38,8 @@ ApiError invalid_entrypoint(const Error& error);
 ApiError bad_limit(const Error& error);
 ApiError start_failed(const Error& error);
 ApiError overloaded(std::string why);
+// It may well run: what is missing is the way to it.
+ApiError unreachable(std::string_view id, const Error& error);
 ApiError expiration_in_the_past();
 ApiError no_expiration(std::string_view id);
 ApiError invalid_port(std::string_view port);

@@ -6,6 +6,7 @@
 
 #include "base/ids.h"
 #include "base/strings.h"
+#include "launcher/records.h"
 
 namespace osb::launcher {
 namespace {
@@ -95,6 +96,8 @@ Result<void> check(const Plan& plan) {
       !in_range(plan.open_files, kMinOpenFiles, kMaxOpenFiles)) {
     return fail(Code::permission_denied, "refused: a limit is out of range");
   }
+  if (plan.record.size() > kMaxRecord)
+    return fail(Code::permission_denied, "refused: the record is too long");
   if (plan.steps.empty()) return fail(Code::permission_denied, "refused: an empty plan");
   for (size_t i = 0; i < plan.steps.size(); ++i) TRY(check_step(plan.steps[i], i == 0));
   return {};

@@ -235,8 +235,29 @@ void Loop::handle(const Request& request) {
     case Verb::freeze:
       return freeze_sandbox(request.tag, request.body);
     case Verb::thaw: {
+      auto was_frozen = sandboxes_.is_to_freeze(request.body);
       auto thawed = sandboxes_.freeze(request.body, false);
-      return thawed ? answer(std::move(a)) : answer_error(request.tag, thawed.error());
+      if (!thawed) return answer_error(request.tag, thawed.error());
+      ByteWriter out;
+      out.number(static_cast<uint8_t>(was_frozen.value_or(true)));
+      a.body = out.take();
+      return answer(std::move(a));
+    }
+    case Verb::recall: {
+      auto recalled = sandboxes_.recall(request.body);
+      if (!recalled) return answer_error(request.tag, recalled.error());
+      ByteWriter out;
+      out.string(recalled->record);
+      out.number(recalled->first_process.pid);
+      out.number(recalled->first_process.start_ticks);
+      a.body = out.take();
+      return answer(std::move(a));
+    }
+    case Verb::record: {
+      std::string id = in.string();
+      std::string record = in.string();
+      auto kept = in.complete() ? sandboxes_.keep_record(id, record) : fail(Code::corrupt, "record");
+      return kept ? answer(std::move(a)) : answer_error(request.tag, kept.error());
     }
     case Verb::health: {
       auto possible = sandboxes_.health();

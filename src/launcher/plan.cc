@@ -87,6 +87,7 @@ std::string encode(const Plan& plan) {
     out.number(static_cast<uint32_t>(step.lowers.size()));
     for (const std::string& lower : step.lowers) out.string(lower);
   }
+  out.string(plan.record);
   return out.take();
 }
 
@@ -118,6 +119,7 @@ Result<Plan> decode_plan(std::string_view bytes) {
     for (uint32_t k = 0; k < lowers && !in.failed(); ++k) step.lowers.push_back(in.string());
     plan.steps.push_back(std::move(step));
   }
+  plan.record = in.string();
   if (!in.complete()) return fail(Code::corrupt, "plan: truncated or too long");
   return plan;
 }

@@ -46,6 +46,7 @@ struct Plan {
       disk_bytes;  // all that the sandbox writes; overlays lie on a file system of this size
   std::optional<int64_t> open_files;  // per process
   std::vector<Step> steps;
+  std::string record;  // kept for the server, see records.h; "" for none
 };
 
 std::string_view to_string(Step::Kind kind);

@@ -26,13 +26,15 @@ enum class Verb : uint8_t {
   stop,       // body: id                  -> nothing; all processes are gone, the files stay
   destroy,    // body: id                  -> nothing; everything is gone
   list,     // body: last id seen or ""  -> Listed: at most kListPage ids in order, those behind the given one
-  adopt,    // body: id, pid, ticks      -> descriptor: pidfd, a byte: 1 when frozen; not_found when it is not
-            //                              that process any more
+  adopt,    // body: id, pid, ticks      -> descriptor: pidfd, a byte: 1 when frozen; not_found only when that
+            //                              process is gone
   sockets,  // body: id, count           -> descriptors: unconnected TCP sockets inside the sandbox
   ooms,     // body: id                  -> a number: processes killed for memory
   freeze,   // body: id                  -> nothing; no process of it runs any more
-  thaw,     // body: id                  -> nothing
-  health,   // body: nothing             -> nothing; an error when no sandbox could be made now
+  thaw,     // body: id                  -> a byte: 1 when it was frozen, or about to be
+  recall,  // body: id                  -> its record or "", pid and ticks of its first process, 0 without one
+  record,  // body: id, record          -> nothing; see records.h
+  health,  // body: nothing             -> nothing; an error when no sandbox could be made now
 };
 
 struct Request {

@@ -16,6 +16,7 @@
 #include "launcher/checks.h"
 #include "launcher/limit_order.h"
 #include "launcher/ready_steps.h"
+#include "launcher/records.h"
 #include "launcher/rootless.h"
 #include "sys/namespaces.h"
 #include "sys/process.h"
@@ -257,6 +258,7 @@ Result<Sandboxes::Starting> Sandboxes::start(const Plan& plan) {
   Cleanup undo;
   Place place = TRY(make_place(plan, undo));
   uint32_t range = place.range;
+  if (!plan.record.empty()) TRY(keep_record(plan.id, plan.record));
   Network network = TRY(networks_.take());
   ReadySteps::Ahead ahead;
   if (place.root) ahead = {&*place.root, network.sysfs.get()};
@@ -326,7 +328,10 @@ Result<Sandboxes::Starting> Sandboxes::start(const Plan& plan) {
   starting.started = {pid, sys::process_start_ticks(static_cast<pid_t>(pid)).value_or(0)};
   if (Fd copy(::fcntl(pidfd, F_DUPFD_CLOEXEC, 0)); copy.valid()) remember(plan.id, std::move(copy));
   if (place.root) {
-    if (model_.steps.empty() || root_key(model_) != place.root->key) model_ = plan;
+    if (model_.steps.empty() || root_key(model_) != place.root->key) {
+      model_ = plan;
+      model_.record.clear();
+    }
     reusable_[plan.id] = {std::move(*place.root), std::move(network)};
     if (reusable_.size() > kMostReusable) reusable_.erase(reusable_.begin());
   }
@@ -376,7 +381,9 @@ bool Sandboxes::is_untouched(const std::string& id, const Reusable& used) const 
 bool Sandboxes::keep_as_spare(const std::string& id, Root root) {
   uint32_t range = root.range;
   std::string name = std::to_string(range);
-  if (!state_->sandbox_to_spare(id, name)) return false;
+  // The next sandbox in there must not be taken for this one.
+  auto directory = state_->open_sandbox(id);
+  if (!directory || !remove_record(directory->get()) || !state_->sandbox_to_spare(id, name)) return false;
   if (keep(std::move(root))) return true;
   (void)state_->discard_spare(name);
   ranges_.mark(range, false);
@@ -399,21 +406,65 @@ Result<void> Sandboxes::remove(const std::string& id, bool keep_files) {
   return {};
 }
 
+// Only the process itself says that it is gone; that its group cannot be read, or is another one, does not.
+Result<void> Sandboxes::check_lives(const std::string& id, pid_t pid, uint64_t start_ticks) {
+  auto gone = [&] {
+    return fail(Code::not_found, "sandbox " + id + " is not the process that was recorded");
+  };
+  auto pidfd = sys::open_pidfd(pid);
+  if (!pidfd && pidfd.error().sys_errno == ESRCH) return gone();
+  if (!pidfd) return std::unexpected(std::move(pidfd.error()));
+  // Looked at while the descriptor holds the number: it is this process or none.
+  auto ticks = sys::process_start_ticks(pid);
+  struct pollfd ended{pidfd->get(), POLLIN, 0};
+  if (::poll(&ended, 1, 0) > 0) return gone();
+  if (TRY(std::move(ticks)) != start_ticks) return gone();
+  return {};
+}
+
 Result<Fd> Sandboxes::adopt(const std::string& id, pid_t pid, uint64_t start_ticks) {
-  int init = TRY(init_of(id));
+  TRY(check_id(id));
+  if (pid <= 1) return fail(Code::permission_denied, "refused: not a pid");
+  TRY(check_lives(id, pid, start_ticks));
+  auto lost = [&](Error error) {
+    error.code = Code::unavailable;
+    return std::unexpected(std::move(error).in("sandbox " + id + " lives, but not where it should"));
+  };
+  auto found = init_of(id);
+  if (!found) return lost(std::move(found.error()));
+  int init = *found;
   std::vector<pid_t> pids;
   if (settings_->rootless) {
     pids.push_back(TRY(sys::pid_of(init)));
   } else {
     pids = TRY(cgroups_.processes(id));
   }
-  bool in_group = std::find(pids.begin(), pids.end(), pid) != pids.end();
-  if (!in_group || TRY(sys::process_start_ticks(pid)) != start_ticks) {
-    return fail(Code::not_found, "sandbox " + id + " is not the process that was recorded");
-  }
+  if (std::find(pids.begin(), pids.end(), pid) == pids.end())
+    return lost({Code::unavailable, 0, "its first process is not in its group"});
   int copy = ::fcntl(init, F_DUPFD_CLOEXEC, 0);
   if (copy < 0) return fail_errno("copy a pidfd");
   return Fd(copy);
+}
+
+Result<Sandboxes::Recalled> Sandboxes::recall(const std::string& id) {
+  TRY(check_id(id));
+  Recalled recalled;
+  if (auto directory = state_->open_sandbox(id)) {
+    recalled.record = TRY(read_record(directory->get()));
+  } else if (directory.error().code != Code::not_found) {
+    return std::unexpected(std::move(directory.error()));
+  }
+  auto init = init_of(id);
+  auto pid = init ? sys::pid_of(*init) : Result<pid_t>(std::unexpected(std::move(init.error())));
+  auto ticks = pid ? sys::process_start_ticks(*pid) : Result<uint64_t>(std::unexpected(pid.error()));
+  if (!ticks && ticks.error().code == Code::not_found) return recalled;
+  recalled.first_process = {*pid, TRY(std::move(ticks))};
+  return recalled;
+}
+
+Result<void> Sandboxes::keep_record(const std::string& id, std::string_view record) const {
+  TRY(check_id(id));
+  return write_record(TRY(state_->open_sandbox(id)).get(), record);
 }
 
 Result<std::vector<Fd>> Sandboxes::sockets(const std::string& id, size_t count) {

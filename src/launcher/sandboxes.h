@@ -46,7 +46,15 @@ class Sandboxes {
   // After kill, once no process is left.
   Result<void> remove(const std::string& id, bool keep_files);
 
+  // Code::not_found only when that process is gone.
   Result<Fd> adopt(const std::string& id, pid_t pid, uint64_t start_ticks);
+  struct Recalled {
+    std::string record;
+    Started first_process;  // zeros when there is none
+  };
+  // What is known about a sandbox that nobody else knows about.
+  Result<Recalled> recall(const std::string& id);
+  Result<void> keep_record(const std::string& id, std::string_view record) const;
   Result<std::vector<Fd>> sockets(const std::string& id, size_t count);
   Result<int64_t> oom_kills(const std::string& id) const;
   // Stops or continues every process. A freeze is complete when frozen() says so.
@@ -101,6 +109,7 @@ class Sandboxes {
   Result<void> drop_oldest_root();
   bool is_untouched(const std::string& id, const Reusable& used) const;
   Result<Fd> first_process(const std::string& id) const;
+  static Result<void> check_lives(const std::string& id, pid_t pid, uint64_t start_ticks);
 
   const Settings* settings_;
   StateDir* state_;

@@ -5,7 +5,8 @@
 //
 // A sandbox outlives the server. `identity` is what a runtime needs to recognise a sandbox again after a
 // restart (an opaque text for the store): recovery calls list(), then adopt() for each stored sandbox and
-// destroy() for everything else. All calls belong to the server's loop.
+// recall() for everything else. A runtime knows sandboxes by their handles: whatever it names after them may
+// be seen by others on the host, and the id must not. All calls belong to the server's loop.
 
 #include <map>
 #include <optional>
@@ -21,6 +22,7 @@ using io::Task;
 
 inline constexpr uint16_t kExecdPort = 44772;
 inline constexpr uint16_t kEgressPort = 18080;
+inline constexpr size_t kMaxRecord = 64 * 1024;
 
 struct Limits {
   std::optional<int64_t> cpu_millis = {};  // 1000 = one core
@@ -32,12 +34,14 @@ struct Limits {
 };
 
 struct SandboxSpec {
-  std::string id;     // UUID
-  std::string image;  // as the client wrote it
+  std::string id;      // what its owner calls it; for the environment inside, nothing else
+  std::string handle;  // what it is called on the host: a UUID that says nothing about the id
+  std::string image;   // as the client wrote it
   Limits limits;
   std::vector<std::string> entrypoint;
   std::vector<std::pair<std::string, std::string>> env;
   bool read_only_root = false;  // nothing but /tmp, /run and devices can be written
+  std::string record;           // kept beside the sandbox for recall(); at most kMaxRecord bytes
 };
 
 struct CreateFailure {
@@ -69,9 +73,23 @@ struct Isolation {
   std::vector<std::string> missing = {};  // what this host cannot do, a sentence each
 };
 
-// What adopt() took over.
-struct Adopted {
-  bool paused = false;
+// What adopt() found.
+struct Adoption {
+  enum class Kind {
+    adopted,
+    ended,    // its processes are gone: nothing less is an end
+    unknown,  // it could not be found out now; asking again may help
+  };
+  Kind kind = Kind::unknown;
+  bool paused = false;  // adopted
+  End end = {};         // ended
+  Error error = {};     // unknown
+};
+
+// What there is of a sandbox about which the server knows nothing.
+struct Recalled {
+  std::string record;    // as it was given; empty when there is none
+  std::string identity;  // empty when nothing of it runs
 };
 
 class Runtime {
@@ -88,23 +106,29 @@ class Runtime {
   virtual std::expected<void, CreateFailure> check(const SandboxSpec& spec) const = 0;
   // Returns when the entry process runs and execd answers. On failure nothing is left behind.
   virtual Task<std::expected<std::string, CreateFailure>> create(SandboxSpec spec) = 0;
-  // Ends all processes and removes all files. Idempotent: an unknown id is success.
-  virtual Task<Result<void>> destroy(std::string id) = 0;
-  // Ids of everything of ours on this host, whatever its condition.
+  // Ends all processes and removes all files. Idempotent: an unknown one is success.
+  virtual Task<Result<void>> destroy(std::string handle) = 0;
+  // Handles of everything of ours on this host, whatever its condition.
   virtual Task<Result<std::vector<std::string>>> list() = 0;
-  // Takes a sandbox over from an earlier server. An End when its processes are gone. Whether it is paused is
-  // what the host says, not what was last recorded.
-  virtual Task<std::expected<Adopted, End>> adopt(std::string id, std::string identity) = 0;
-  // Until the entry process has ended. Afterwards no process of the sandbox runs; its files stay until
-  // destroy().
-  virtual Task<End> wait(std::string id) = 0;
+  // Takes a sandbox over from an earlier server. Whether it is paused is what the host says, not what was
+  // last recorded.
+  virtual Task<Adoption> adopt(std::string handle, std::string identity) = 0;
+  // Until the entry process has ended. The end is told again, to this server or the next, until settle().
+  virtual Task<End> wait(std::string handle) = 0;
+  // The end is stored and need not be told again: no process of the sandbox runs afterwards, its files stay
+  // until destroy(). Fine for one that is unknown.
+  virtual Task<Result<void>> settle(std::string handle) = 0;
   // Stops every process; returns when none runs any more. Both are idempotent. Code::not_found when the
   // sandbox has no processes, Code::timeout when one does not stop: then none is stopped.
-  virtual Task<Result<void>> pause(std::string id) = 0;
-  virtual Task<Result<void>> resume(std::string id) = 0;
-  // A new connection to a port inside; kExecdPort is execd's API. Code::not_found for an unknown id,
-  // Code::unavailable when nothing listens.
-  virtual Task<Result<io::Socket>> connect(std::string id, uint16_t port) = 0;
+  virtual Task<Result<void>> pause(std::string handle) = 0;
+  // False: it was not paused.
+  virtual Task<Result<bool>> resume(std::string handle) = 0;
+  // The record of a sandbox, for a server that has lost its row.
+  virtual Task<Result<Recalled>> recall(std::string handle) = 0;
+  virtual Task<Result<void>> keep_record(std::string handle, std::string record) = 0;
+  // A new connection to a port inside; kExecdPort is execd's API. Code::unavailable when nothing listens,
+  // Code::not_found when there is no way to the sandbox now, whether it runs or not.
+  virtual Task<Result<io::Socket>> connect(std::string handle, uint16_t port) = 0;
 };
 
 }  // namespace osb::runtime

@@ -5,6 +5,7 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <set>
@@ -55,7 +56,7 @@ class FakeRuntime : public runtime::Runtime {
     co_await hold.wait();
     if (next_failure) co_return std::unexpected(*std::exchange(next_failure, std::nullopt));
     auto sandbox = std::make_shared<Sandbox>(executor_);
-    sandbox->identity = "identity of " + spec.id;
+    sandbox->identity = "identity of " + spec.handle;
     sandbox->spec = std::move(spec);
     sandboxes[sandbox->spec.id] = sandbox;
     co_return sandbox->identity;
@@ -66,56 +67,81 @@ class FakeRuntime : public runtime::Runtime {
     co_return Result<void>();
   }
 
-  io::Task<Result<void>> destroy(std::string id) override {
+  io::Task<Result<void>> destroy(std::string handle) override {
     ++destroys;
     co_await destroy_hold.wait();
     if (fail_destroy) co_return fail(Code::internal, "cannot destroy");
-    if (auto found = sandboxes.find(id); found != sandboxes.end()) {
-      end_of(id, {End::Kind::signalled, 9, ""});
+    if (auto found = with_handle(handle); found != sandboxes.end()) {
+      end_of(found->first, {End::Kind::signalled, 9, ""});
       sandboxes.erase(found);
     }
     co_return Result<void>();
   }
 
   io::Task<Result<std::vector<std::string>>> list() override {
-    std::vector<std::string> ids;
-    for (const auto& [id, sandbox] : sandboxes) ids.push_back(id);
-    co_return ids;
+    std::vector<std::string> handles;
+    for (const auto& entry : sandboxes) handles.push_back(handle_of(entry));
+    co_return handles;
   }
 
-  io::Task<std::expected<runtime::Adopted, End>> adopt(std::string id, std::string identity) override {
-    auto found = sandboxes.find(id);
+  io::Task<runtime::Adoption> adopt(std::string handle, std::string identity) override {
+    using Kind = runtime::Adoption::Kind;
+    ++adoptions;
+    if (unknown) co_return runtime::Adoption{.kind = Kind::unknown, .error = *unknown};
+    auto found = with_handle(handle);
     if (found == sandboxes.end() || found->second->identity != identity)
-      co_return std::unexpected(End{End::Kind::lost, 0, ""});
-    adopted.insert(id);
-    if (found->second->ended.is_set()) co_return std::unexpected(found->second->end);
-    co_return runtime::Adopted{.paused = found->second->paused};
+      co_return runtime::Adoption{.kind = Kind::ended, .end = {End::Kind::lost, 0, ""}};
+    adopted.insert(found->first);
+    co_return runtime::Adoption{.kind = Kind::adopted, .paused = found->second->paused};
   }
 
-  io::Task<Result<void>> pause(std::string id) override { return set_paused(std::move(id), true); }
-  io::Task<Result<void>> resume(std::string id) override { return set_paused(std::move(id), false); }
+  io::Task<Result<void>> settle(std::string handle) override {
+    if (fail_settle) co_return fail(Code::unavailable, "cannot settle");
+    if (auto found = with_handle(handle); found != sandboxes.end()) settled.insert(found->first);
+    co_return Result<void>();
+  }
 
-  io::Task<Result<void>> set_paused(std::string id, bool paused) {
+  io::Task<Result<runtime::Recalled>> recall(std::string handle) override {
+    auto found = with_handle(handle);
+    if (found == sandboxes.end()) co_return fail(Code::not_found, "unknown");
+    co_return runtime::Recalled{found->second->spec.record, found->second->identity};
+  }
+  io::Task<Result<void>> keep_record(std::string handle, std::string record) override {
+    auto found = with_handle(handle);
+    if (found == sandboxes.end()) co_return fail(Code::not_found, "unknown");
+    found->second->spec.record = std::move(record);
+    co_return Result<void>();
+  }
+
+  io::Task<Result<void>> pause(std::string handle) override { return set_paused(std::move(handle), true); }
+  io::Task<Result<bool>> resume(std::string handle) override {
+    auto found = with_handle(handle);
+    bool was = found != sandboxes.end() && found->second->paused;
+    CO_TRY(co_await set_paused(std::move(handle), false));
+    co_return was;
+  }
+
+  io::Task<Result<void>> set_paused(std::string handle, bool paused) {
     co_await pause_hold.wait();
     if (cannot_pause) co_return fail(Code::unsupported, "no cgroup");
     if (fail_pause) co_return fail(Code::timeout, "a process does not stop");
-    auto found = sandboxes.find(id);
+    auto found = with_handle(handle);
     if (found == sandboxes.end() || found->second->ended.is_set()) co_return fail(Code::not_found, "gone");
     found->second->paused = paused;
     co_return Result<void>();
   }
 
-  io::Task<End> wait(std::string id) override {
-    auto found = sandboxes.find(id);
+  io::Task<End> wait(std::string handle) override {
+    auto found = with_handle(handle);
     if (found == sandboxes.end()) co_return End{End::Kind::lost, 0, ""};
     auto sandbox = found->second;
     co_await sandbox->ended.wait();
     co_return sandbox->end;
   }
 
-  io::Task<Result<io::Socket>> connect(std::string id, uint16_t port) override {
+  io::Task<Result<io::Socket>> connect(std::string handle, uint16_t port) override {
     ++connects;
-    if (!sandboxes.contains(id)) co_return fail(Code::not_found, "unknown");
+    if (with_handle(handle) == sandboxes.end()) co_return fail(Code::not_found, "unknown");
     if (port == 9) co_return fail(Code::unavailable, "nothing listens");
     int pair[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) co_return fail_errno("socketpair");
@@ -135,21 +161,33 @@ class FakeRuntime : public runtime::Runtime {
   // Closes what serves the connections into sandboxes.
   io::Task<> close() { co_await inside_.close(std::chrono::seconds(0)); }
 
+  // Sandboxes by id, as tests know them; the server says handles.
+  std::map<std::string, std::shared_ptr<Sandbox>> sandboxes;
+
  private:
+  std::map<std::string, std::shared_ptr<Sandbox>>::iterator with_handle(const std::string& handle) {
+    return std::ranges::find_if(sandboxes, [&](const auto& s) { return handle_of(s) == handle; });
+  }
+  // One that a test put there itself may have none.
+  static const std::string& handle_of(const std::pair<const std::string, std::shared_ptr<Sandbox>>& entry) {
+    return entry.second->spec.handle.empty() ? entry.first : entry.second->spec.handle;
+  }
   io::Executor executor_;
 
  public:
-  std::map<std::string, std::shared_ptr<Sandbox>> sandboxes;
   std::set<std::string> adopted;
   std::optional<Failure> next_failure;
-  io::Event hold;          // creations wait for it
-  io::Event destroy_hold;  // removals wait for it
-  io::Event pause_hold;    // pause and resume wait for it
+  io::Event hold;                 // creations wait for it
+  io::Event destroy_hold;         // removals wait for it
+  io::Event pause_hold;           // pause and resume wait for it
+  std::set<std::string> settled;  // ids
+  std::optional<Error> unknown;   // what adopt() answers
+  bool fail_settle = false;
   bool fail_destroy = false;
   std::string trouble = {};  // what health() complains of
   bool fail_pause = false;
   bool cannot_pause = false;
-  int creates = 0, destroys = 0, connects = 0;
+  int creates = 0, destroys = 0, connects = 0, adoptions = 0;
 
  private:
   http::Server inside_;

@@ -7,6 +7,7 @@
 #include "base/ids.h"
 #include "base/log.h"
 #include "server/lifecycle_job.h"
+#include "server/record.h"
 #include "server/runtime_calls.h"
 
 namespace osb::server {
@@ -33,10 +34,14 @@ Lifecycle::Lifecycle(io::Executor executor, store::Store& store, runtime::Runtim
       runtime_(runtime),
       clock_(clock),
       locks_(executor),
+      ends_stored_(executor),
       expiry_timer_(executor),
       tasks_(executor) {}
 
-Task<> Lifecycle::close() { co_await tasks_.close(); }
+Task<> Lifecycle::close() {
+  co_await drain();
+  co_await tasks_.close();
+}
 
 Task<ApiResult<store::Sandbox>> Lifecycle::create(api::CreatePlan plan) {
   auto job = std::make_shared<Job>(executor_);
@@ -47,13 +52,15 @@ Task<ApiResult<store::Sandbox>> Lifecycle::create(api::CreatePlan plan) {
 
 Task<> Lifecycle::create_job(std::shared_ptr<Job> job, api::CreatePlan plan) {
   store::Sandbox row = api::new_row(new_uuid7(), plan, clock_.now());
+  row.handle = new_uuid4();
   auto guard = co_await locks_.lock(row.id);
   job->result = co_await create_locked(std::move(row), std::move(plan));
   job->done.set();
 }
 
 Task<ApiResult<store::Sandbox>> Lifecycle::create_locked(store::Sandbox row, api::CreatePlan plan) {
-  runtime::SandboxSpec spec = spec_of(row.id, std::move(plan));
+  runtime::SandboxSpec spec = spec_of(row, std::move(plan));
+  spec.record = to_record(row);
   if (auto possible = runtime_.check(spec); !possible) co_return refuse(to_api_error(possible.error()));
   if (auto stored = store_.sandboxes().insert(row); !stored) {
     co_return store_failed("cannot store a new sandbox", stored.error());
@@ -61,16 +68,16 @@ Task<ApiResult<store::Sandbox>> Lifecycle::create_locked(store::Sandbox row, api
   auto identity = co_await create_in_time(runtime_, std::move(spec));
   if (!identity) {
     log::warn("sandbox not created", {{"id", row.id}, {"error", identity.error().error.message}});
-    co_await abandon(row.id);
+    co_await abandon(row);
     co_return refuse(to_api_error(identity.error()));
   }
   row.identity = std::move(*identity);
   row.status = {State::running, "RUNNING", "The sandbox is running.", clock_.now()};
   if (auto stored = store_running(row); !stored) {
-    co_await abandon(row.id);
+    co_await abandon(row);
     co_return store_failed("cannot store a running sandbox, removed it", stored.error());
   }
-  tasks_.spawn(watch(row.id));
+  tasks_.spawn(watch(row.id, row.handle));
   log::info("sandbox running", {{"id", row.id}, {"image", row.image}});
   co_return row;
 }
@@ -86,52 +93,22 @@ Result<void> Lifecycle::store_running(const store::Sandbox& row) {
 }
 
 // A creation that failed leaves nothing in the runtime; destroying is for the case that it did. What cannot
-// be destroyed now is due for removal at once, and so is tried again by the expiry timer.
-Task<> Lifecycle::abandon(std::string id) {
-  auto gone = co_await destroy_in_time(runtime_, id);
+// be destroyed now is tried again until it is.
+Task<> Lifecycle::abandon(store::Sandbox row) {
+  const std::string& id = row.id;
+  auto gone = co_await destroy_in_time(runtime_, row.handle);
   if (gone) {
     auto removed = store_.sandboxes().remove(id);
-    if (!removed) log::error("cannot remove a sandbox row", {{"id", id}, {"error", removed.error().message}});
-    co_return;
+    if (removed) co_return;
+    log::error("cannot remove a sandbox row", {{"id", id}, {"error", removed.error().message}});
+    co_return keep_removing(id, "DELETED", First::after_a_while);
   }
   log::error("cannot remove a failed sandbox, trying again later",
              {{"id", id}, {"error", gone.error().message}});
-  WallTime now = clock_.now();
-  auto marked = store_.sandboxes().set_status(id, {State::stopping, "DELETED", "The creation failed.", now});
-  if (marked) marked = store_.sandboxes().set_expiry(id, now);
+  auto marked =
+      store_.sandboxes().set_status(id, {State::stopping, "DELETED", "The creation failed.", clock_.now()});
   if (!marked) log::error("cannot mark a failed sandbox", {{"id", id}, {"error", marked.error().message}});
-}
-
-Task<> Lifecycle::watch(std::string id) {
-  runtime::End end = co_await runtime_.wait(id);
-  auto guard = co_await locks_.lock(id);
-  auto stored = store_end(id, end);
-  if (!stored)
-    log::error("cannot store the end of a sandbox", {{"id", id}, {"error", stored.error().message}});
-}
-
-// Nothing of it runs any more.
-void Lifecycle::forget(const std::string& id) {
-  stops_.erase(id);
-  on_end_(id);
-}
-
-Result<void> Lifecycle::store_end(const std::string& id, const runtime::End& end) {
-  auto row = TRY(store_.sandboxes().find(id));
-  // Removed, its removal ended it, or its end is known.
-  if (!row || row->status.state == State::stopping || row->status.state == State::terminated ||
-      row->status.state == State::failed) {
-    return {};
-  }
-  forget(id);
-  store::Status status = status_of(end, clock_.now());
-  auto transaction = TRY(store_.begin());
-  TRY(store_.sandboxes().set_status(id, status));
-  TRY(store_.events().add(id, {status.changed, "Ended", status.reason + ": " + status.message}));
-  if (!end.output.empty()) TRY(store_.outputs().put(id, {end.output, end.output_truncated}));
-  TRY(transaction.commit());
-  log::info("sandbox ended", {{"id", id}, {"reason", status.reason}, {"message", status.message}});
-  return {};
+  keep_removing(id, "DELETED", First::after_a_while);
 }
 
 ApiResult<store::SandboxPtr> Lifecycle::get(std::string_view id) {
@@ -163,8 +140,10 @@ Task<> Lifecycle::remove_job(std::shared_ptr<Job> job, std::string id) {
   if (removed) {
     job->result = store::Sandbox{};
   } else {
-    log::error("cannot remove a sandbox", {{"id", id}, {"error", removed.error().message}});
+    log::error("cannot remove a sandbox, trying again later",
+               {{"id", id}, {"error", removed.error().message}});
     job->result = refuse(api::delete_failed(removed.error()));
+    keep_removing(id, "DELETED", First::after_a_while);
   }
   job->done.set();
 }
@@ -176,12 +155,13 @@ Task<Result<void>> Lifecycle::remove_locked(std::string id, std::string_view rea
     forget(id);
     auto noted = store_.sandboxes().set_status(
         id, {State::stopping, std::string(reason), "The sandbox is being removed.", clock_.now()});
-    // It may be this very sandbox that has filled the disk: nothing can be noted before it is gone.
-    if (!noted && noted.error().code != Code::exhausted) co_return std::unexpected(noted.error());
+    // What cannot be noted is done all the same: it may be this very sandbox that has filled the disk, and a
+    // sandbox must not outlive its time because of a disk.
+    if (!noted) log::warn("cannot note a removal", {{"id", id}, {"error", noted.error().message}});
   } else {
     reason = row->status.reason;  // an unfinished removal keeps its cause
   }
-  CO_TRY(co_await destroy_in_time(runtime_, id));
+  CO_TRY(co_await destroy_in_time(runtime_, row->handle));
   auto removed = remove_row(id, reason);
   // Its files go after it, and with them the disk gets room again.
   for (int tries = 0; !removed && removed.error().code == Code::exhausted && tries < 100; ++tries) {
@@ -212,7 +192,17 @@ ApiResult<store::Sandbox> Lifecycle::patch_metadata(const std::string& id, const
   row.metadata = TRY(api::apply_patch(row.metadata, patch));
   auto stored = store_.sandboxes().set_metadata(id, row.metadata);
   if (!stored) return store_failed("cannot store metadata", stored.error());
+  tasks_.spawn(write_record(id));
   return row;
+}
+
+// The row is what counts; this is for the day on which it is lost.
+Task<> Lifecycle::write_record(std::string id) {
+  auto row = store_.sandboxes().find(id);
+  if (!row || !*row) co_return;
+  auto kept = co_await runtime_.keep_record((*row)->handle, to_record(**row));
+  if (!kept && kept.error().code != Code::not_found)
+    log::warn("cannot keep the record of a sandbox", {{"id", id}, {"error", kept.error().message}});
 }
 
 ApiResult<WallTime> Lifecycle::renew(const std::string& id, WallTime expires) {
@@ -221,6 +211,7 @@ ApiResult<WallTime> Lifecycle::renew(const std::string& id, WallTime expires) {
   if (!row->expires) return refuse(api::no_expiration(id));
   auto stored = store_.sandboxes().set_expiry(id, expires);
   if (!stored) return store_failed("cannot store an expiry", stored.error());
+  tasks_.spawn(write_record(id));
   if (expires < next_round_) expiry_timer_.cancel();
   return expires;
 }

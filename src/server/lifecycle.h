@@ -8,8 +8,8 @@
 // after the other; work that a client started goes on when the client goes away. Belongs to one loop.
 
 #include <functional>
+#include <map>
 #include <memory>
-#include <set>
 #include <unordered_map>
 
 #include "api/changes.h"
@@ -33,12 +33,13 @@ class Lifecycle {
   // Called with the id of a sandbox that no longer runs, before its end is visible.
   void on_end(std::function<void(const std::string&)> callback) { on_end_ = std::move(callback); }
 
-  // Compares rows with what the runtime has: adopts what matches, finishes removals, removes the rest. Comes
-  // first.
+  // Compares rows with what the runtime has: adopts what matches, finishes removals, makes rows again for
+  // what runs without one. Comes first.
   Task<Result<void>> recover();
   // Starts the expiry timer.
   void start();
-  // Ends the timer, the watchers and unfinished work; the next process's recovery picks that up.
+  // Stores the ends that are known, then ends the timer, the watchers and unfinished work; the next process's
+  // recovery picks that up.
   Task<> close();
 
   Task<api::ApiResult<store::Sandbox>> create(api::CreatePlan plan);
@@ -48,6 +49,8 @@ class Lifecycle {
   // Both are done when they return. Expiry goes on meanwhile; limits on what the sandbox's programs do not.
   Task<api::ApiResult<>> pause(std::string id);
   Task<api::ApiResult<>> resume(std::string id);
+  // Why nobody can say now what the sandbox does; nothing when that is known.
+  const Error* unreachable(const std::string& id) const;
   // How long the sandbox has been paused since this server knows it.
   io::Duration stopped_time(const std::string& id) const;
   api::ApiResult<store::Sandbox> patch_metadata(const std::string& id, const api::MetadataPatch& patch);
@@ -76,19 +79,30 @@ class Lifecycle {
   Task<> remove_job(std::shared_ptr<Job> job, std::string id);
   Task<Result<void>> remove_locked(std::string id, std::string_view reason);
   Result<void> remove_row(const std::string& id, std::string_view reason);  // its row; its events stay
-  Task<> abandon(std::string id);
-  Task<> watch(std::string id);
+  Task<> abandon(store::Sandbox row);
+  // Until the sandbox has ended and that is stored.
+  Task<> watch(std::string id, std::string handle);
+  Task<> drain();
+  Task<> write_record(std::string id);
   Result<void> store_running(const store::Sandbox& row);
   Result<void> store_end(const std::string& id, const runtime::End& end);
   api::ApiResult<store::SandboxPtr> find_living(std::string_view id);
 
   Task<> expiry_loop();
-  Task<> expire_job(std::string id);
-  Task<Result<bool>> expire_locked(std::string id);
+  // Removes until it is done; `reason` "" for what is due, as long as it is.
+  enum class First { now, after_a_while };
+  void keep_removing(const std::string& id, std::string reason, First first);
+  Task<> removal_job(std::string id, std::string reason);
+  Task<Result<void>> expire_locked(std::string id);
+  size_t busy_removals() const;
 
   Task<> recover_some(std::shared_ptr<Recovery> recovery);
-  Task<Result<void>> recover_row(store::Sandbox row);
-  Result<void> reconcile_pause(const store::Sandbox& row, bool paused);
+  Task<> recover_row(store::Sandbox row);
+  Task<> recover_stranger(std::string handle);
+  Result<void> insert_again(const store::Sandbox& row);
+  Task<Result<void>> adopt_row(store::Sandbox row);
+  Task<> adopt_later(std::string id);
+  Task<Result<void>> reconcile_pause(store::Sandbox row, bool paused);
 
   io::Executor executor_;
   store::Store& store_;
@@ -96,7 +110,11 @@ class Lifecycle {
   const Clock& clock_;
   std::function<void(const std::string&)> on_end_ = [](const std::string&) {};
   KeyedLock locks_;
-  std::set<std::string> expiring_;
+  // Removals under way, and when their latest attempt began; one that waits for its next has no time.
+  std::map<std::string, std::optional<std::chrono::steady_clock::time_point>> expiring_;
+  std::map<std::string, Error> unreachable_;  // by id, with the cause
+  size_t ending_ = 0;                         // ends that are known and not stored yet
+  io::Event ends_stored_;
   // Of sandboxes that were paused at least once.
   struct Stops {
     io::Duration before{};

@@ -1,6 +1,7 @@
 // Expiry: a timer that asks the store what is due. It holds no list of its own, so that a renewal is one
 // write and a restart forgets nothing.
 
+#include <algorithm>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/deferred.hpp>
 
@@ -16,7 +17,10 @@ namespace {
 constexpr auto kLongestSleep = std::chrono::seconds(30);
 // The shortest, while removals are under way and their rows still count as due.
 constexpr auto kShortestSleep = std::chrono::milliseconds(100);
-constexpr auto kRetryAfter = std::chrono::seconds(30);
+constexpr io::Duration kRetryFirst = std::chrono::milliseconds(250);
+constexpr io::Duration kRetryMost = std::chrono::seconds(30);
+// A removal that takes longer hangs: others need not wait for it.
+constexpr auto kPatience = std::chrono::seconds(2);
 constexpr std::chrono::seconds kPruneEvery{600};
 constexpr std::chrono::seconds kPruneAgain{1};
 constexpr size_t kMaxRemovals = 32;
@@ -49,34 +53,64 @@ Task<> Lifecycle::expiry_loop() {
 }
 
 Result<void> Lifecycle::expire_due() {
-  for (std::string& id : TRY(store_.sandboxes().due(clock_.now(), kMaxRemovals * 2))) {
-    if (expiring_.size() >= kMaxRemovals) break;
-    if (expiring_.insert(id).second) tasks_.spawn(expire_job(std::move(id)));
+  size_t busy = busy_removals();
+  // Those under way are due, too.
+  auto most = static_cast<int64_t>(expiring_.size() + kMaxRemovals);
+  for (const std::string& id : TRY(store_.sandboxes().due(clock_.now(), most))) {
+    if (expiring_.contains(id)) continue;
+    if (++busy > kMaxRemovals) break;
+    keep_removing(id, "", First::now);
   }
   return {};
 }
 
-Task<> Lifecycle::expire_job(std::string id) {
+size_t Lifecycle::busy_removals() const {
+  auto now = std::chrono::steady_clock::now();
+  return static_cast<size_t>(std::ranges::count_if(
+      expiring_, [now](const auto& entry) { return entry.second && now - *entry.second < kPatience; }));
+}
+
+void Lifecycle::keep_removing(const std::string& id, std::string reason, First first) {
+  auto [entry, is_new] = expiring_.try_emplace(id);
+  if (first == First::now) entry->second = std::chrono::steady_clock::now();
+  if (is_new) tasks_.spawn(removal_job(id, std::move(reason)));
+}
+
+Task<> Lifecycle::removal_job(std::string id, std::string reason) {
   struct Leave {
-    std::set<std::string>& set;
+    Lifecycle& self;
     const std::string& id;
-    ~Leave() { set.erase(id); }
-  } leave{expiring_, id};
-  auto done = co_await expire_locked(id);
-  if (done) co_return;
-  log::error("cannot remove an expired sandbox, trying again later",
-             {{"id", id}, {"error", done.error().message}});
-  co_await io::sleep_for(kRetryAfter);
+    ~Leave() {
+      // Others wait for its place.
+      if (self.expiring_.size() >= kMaxRemovals) self.expiry_timer_.cancel();
+      self.expiring_.erase(id);
+    }
+  } leave{*this, id};
+  for (io::Duration again = kRetryFirst;; again = std::min(again * 2, kRetryMost)) {
+    if (!expiring_[id]) {
+      co_await io::sleep_for(again);
+      expiring_[id] = std::chrono::steady_clock::now();
+    }
+    Result<void> done;
+    if (reason.empty()) {
+      done = co_await expire_locked(id);
+    } else {
+      auto guard = co_await locks_.lock(id);
+      done = co_await remove_locked(id, reason);
+    }
+    if (done) co_return;
+    log::error("cannot remove a sandbox, trying again later", {{"id", id}, {"error", done.error().message}});
+    expiring_[id].reset();
+  }
 }
 
 // The row is read again under the lock: the sandbox may have been renewed or deleted since it was found to be
 // due.
-Task<Result<bool>> Lifecycle::expire_locked(std::string id) {
+Task<Result<void>> Lifecycle::expire_locked(std::string id) {
   auto guard = co_await locks_.lock(id);
   auto row = CO_TRY(store_.sandboxes().find(id));
-  if (!row || !row->expires || *row->expires > clock_.now()) co_return false;
-  CO_TRY(co_await remove_locked(id, "EXPIRED"));
-  co_return true;
+  if (!row || !row->expires || *row->expires > clock_.now()) co_return Result<void>();
+  co_return co_await remove_locked(id, "EXPIRED");
 }
 
 }  // namespace osb::server

@@ -1,5 +1,6 @@
 // Pause and resume. The kernel's freezer is the truth, rows follow it: after a kill -9 at any instruction
-// recovery asks the runtime which of the two a sandbox is in.
+// recovery asks the runtime which of the two a sandbox is in. A pause counts once it is stored: one that was
+// not is taken back, at once or by recovery.
 
 #include "api/error_catalogue.h"
 #include "base/log.h"
@@ -25,6 +26,7 @@ store::Status paused(WallTime at) {
 
 Task<ApiResult<>> Lifecycle::pause(std::string id) {
   CO_TRY(find_living(id));
+  if (const Error* why = unreachable(id)) co_return refuse(api::unreachable(id, *why));
   auto job = std::make_shared<Job>(executor_);
   tasks_.spawn(pause_job(job, std::move(id)));
   co_await job->done.wait();
@@ -34,6 +36,7 @@ Task<ApiResult<>> Lifecycle::pause(std::string id) {
 
 Task<ApiResult<>> Lifecycle::resume(std::string id) {
   CO_TRY(find_living(id));
+  if (const Error* why = unreachable(id)) co_return refuse(api::unreachable(id, *why));
   auto job = std::make_shared<Job>(executor_);
   tasks_.spawn(resume_job(job, std::move(id)));
   co_await job->done.wait();
@@ -67,13 +70,13 @@ Task<ApiResult<>> Lifecycle::pause_locked(std::string id) {
                         clock_.now()};
   auto settled = std::make_shared<bool>(false);
   tasks_.spawn(note_slow(id, std::move(pausing), settled));
-  auto done = co_await runtime_.pause(id);
+  auto done = co_await runtime_.pause(row->handle);
   *settled = true;
   Result<void> stored;
   if (!done) {
     log::warn("sandbox not paused", {{"id", id}, {"error", done.error().message}});
     // Also when the runtime is merely slow: what it may still stop must not stay so.
-    if (done.error().code != Code::not_found) (void)co_await runtime_.resume(id);
+    if (done.error().code != Code::not_found) (void)co_await runtime_.resume(row->handle);
     stored = store_change(id, before, "");
     if (!stored) log::error("cannot store a state", {{"id", id}, {"error", stored.error().message}});
     // Its entry process has just ended; the end is about to be stored.
@@ -82,23 +85,39 @@ Task<ApiResult<>> Lifecycle::pause_locked(std::string id) {
     if (done.error().code == Code::unsupported) co_return refuse(api::pause_unsupported(done.error()));
     co_return refuse(api::pause_failed(done.error()));
   }
-  mark_paused(id);
   stored = store_change(id, paused(clock_.now()), "Paused");
-  if (!stored) co_return refuse(api::internal_error(stored.error()));
+  if (!stored) {
+    log::error("cannot store a pause, taking it back", {{"id", id}, {"error", stored.error().message}});
+    auto resumed = co_await runtime_.resume(row->handle);
+    if (!resumed)
+      log::error("a sandbox stays paused that should not", {{"id", id}, {"error", resumed.error().message}});
+    if (auto back = store_change(id, before, ""); !back)
+      log::error("cannot store a state", {{"id", id}, {"error", back.error().message}});
+    co_return refuse(api::internal_error(stored.error()));
+  }
+  mark_paused(id);
   log::info("sandbox paused", {{"id", id}});
   co_return ApiResult<>();
 }
 
 Task<ApiResult<>> Lifecycle::resume_locked(std::string id) {
   store::SandboxPtr row = CO_TRY(find_living(id));
-  if (row->status.state != State::paused) {
-    co_return refuse(api::not_paused(id, to_string(row->status.state)));
-  }
+  State was = row->status.state;
+  if (was != State::running && was != State::pausing && was != State::paused && was != State::resuming)
+    co_return refuse(api::not_paused(id, to_string(was)));
   store::Status before = row->status;
+  if (was == State::running) {
+    // The row may be wrong, after a change that could not be stored; the runtime knows.
+    auto was_paused = co_await runtime_.resume(row->handle);
+    if (!was_paused || !*was_paused) co_return refuse(api::not_paused(id, to_string(was)));
+    mark_resumed(id);
+    log::warn("resumed a sandbox that was paused, though its row did not say so", {{"id", id}});
+    co_return ApiResult<>();
+  }
   store::Status resuming{State::resuming, "RESUMING", "The processes of the sandbox go on.", clock_.now()};
   auto settled = std::make_shared<bool>(false);
   tasks_.spawn(note_slow(id, std::move(resuming), settled));
-  auto done = co_await runtime_.resume(id);
+  auto done = co_await runtime_.resume(row->handle);
   *settled = true;
   Result<void> stored;
   if (!done) {
@@ -135,13 +154,20 @@ Result<void> Lifecycle::store_change(const std::string& id, store::Status status
   return transaction.commit();
 }
 
-Result<void> Lifecycle::reconcile_pause(const store::Sandbox& row, bool is_paused) {
+Task<Result<void>> Lifecycle::reconcile_pause(store::Sandbox row, bool is_paused) {
+  State was = row.status.state;
+  if (is_paused && was != State::paused && was != State::pausing) {
+    // Nobody was told that it is paused, or somebody wanted it to go on.
+    log::warn("a sandbox is paused, though its row does not say so; it goes on", {{"id", row.id}});
+    CO_TRY(co_await runtime_.resume(row.handle));
+    is_paused = false;
+  }
   if (is_paused) mark_paused(row.id);
   State is = is_paused ? State::paused : State::running;
-  if (row.status.state == is) return {};
+  if (was == is) co_return Result<void>();
   log::info("the state of a sandbox follows its processes", {{"id", row.id}, {"state", to_string(is)}});
-  return is_paused ? store_change(row.id, paused(clock_.now()), "Paused")
-                   : store_change(row.id, running(clock_.now()), "Resumed");
+  co_return is_paused ? store_change(row.id, paused(clock_.now()), "Paused")
+                      : store_change(row.id, running(clock_.now()), "Resumed");
 }
 
 void Lifecycle::mark_paused(const std::string& id) {

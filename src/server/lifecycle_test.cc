@@ -1,85 +1,9 @@
 #include "server/lifecycle.h"
 
-#include <gmock/gmock.h>
-
-#include "base/ids.h"
-#include "server/fake_runtime.h"
-#include "server/runtime_calls.h"
-#include "server/test_loop.h"
+#include "server/lifecycle_fixture.h"
 
 namespace osb::server {
 namespace {
-
-using runtime::CreateFailure;
-using runtime::End;
-using store::State;
-using testing::ElementsAre;
-using testing::HasSubstr;
-
-io::Task<> no_answer(http::Request&, http::ResponseWriter&) { co_return; }
-
-class LifecycleTest : public testing::Test {
- protected:
-  LifecycleTest() : runtime_(loop_.executor(), no_answer), store_(*store::Store::open_in_memory()) { boot(); }
-  ~LifecycleTest() override {
-    loop_.await(lifecycle_->close());
-    loop_.await(runtime_.close());
-  }
-
-  // A new server process over what the old one left: `how` is its manner of going away.
-  void boot() {
-    if (lifecycle_) loop_.await(lifecycle_->close());
-    lifecycle_ = std::make_unique<Lifecycle>(loop_.executor(), *store_, runtime_, clock_);
-    lifecycle_->on_end([this](const std::string& id) { ended_.push_back(id); });
-    auto recovered = loop_.await(lifecycle_->recover());
-    ASSERT_TRUE(recovered) << recovered.error().message;
-    loop_.settle();
-  }
-
-  api::CreatePlan plan(std::optional<seconds> timeout = seconds(60)) {
-    api::CreatePlan plan;
-    plan.image = "host";
-    plan.entrypoint = {"sleep", "9"};
-    plan.env = {{"A", "1"}, {"OPENSANDBOX_ID", "forged"}};
-    plan.timeout = timeout;
-    return plan;
-  }
-  std::string create(std::optional<seconds> timeout = seconds(60)) {
-    auto row = loop_.await(lifecycle_->create(plan(timeout)));
-    EXPECT_TRUE(row) << row.error().message;
-    return row->id;
-  }
-  std::string state(const std::string& id) {
-    auto row = lifecycle_->get(id);
-    if (!row) return row.error().code;
-    return std::string(to_string((*row)->status.state)) + "/" + (*row)->status.reason;
-  }
-  std::vector<std::string> events(const std::string& id) {
-    std::vector<std::string> kinds;
-    for (auto& event : *store_->events().of(id, 100)) kinds.push_back(event.kind);
-    return kinds;
-  }
-  void put_row(const std::string& id, State state, std::string identity) {
-    store::Sandbox row;
-    row.id = id;
-    row.image = "host";
-    row.status = {state, "X", "x", clock_.now()};
-    row.created = clock_.now();
-    row.identity = std::move(identity);
-    ASSERT_TRUE(store_->sandboxes().insert(row));
-  }
-  void round() {
-    ASSERT_TRUE(lifecycle_->expire_due());
-    loop_.settle();
-  }
-
-  TestLoop loop_;
-  ManualClock clock_{*parse_time("2026-01-02T03:04:05Z")};
-  FakeRuntime runtime_;
-  std::unique_ptr<store::Store> store_;
-  std::unique_ptr<Lifecycle> lifecycle_;
-  std::vector<std::string> ended_;
-};
 
 TEST_F(LifecycleTest, ACreatedSandboxRunsAndIsKnown) {
   std::string id = create();
@@ -88,7 +12,7 @@ TEST_F(LifecycleTest, ACreatedSandboxRunsAndIsKnown) {
   EXPECT_THAT(events(id), ElementsAre("Created", "Running"));
   const auto& spec = runtime_.sandboxes.at(id)->spec;
   EXPECT_EQ(spec.env, (std::vector<std::pair<std::string, std::string>>{{"A", "1"}, {"OPENSANDBOX_ID", id}}));
-  EXPECT_EQ((*store_->sandboxes().find(id))->identity, "identity of " + id);
+  EXPECT_EQ((*store_->sandboxes().find(id))->identity, "identity of " + spec.handle);
 }
 
 TEST_F(LifecycleTest, TheRowIsThereBeforeTheSandbox) {
@@ -140,8 +64,7 @@ TEST_F(LifecycleTest, AFailedCreationThatCannotBeCleanedUpIsTriedAgain) {
   ASSERT_FALSE(loop_.await(lifecycle_->create(plan())));
   EXPECT_EQ(*store_->sandboxes().count({.states = std::vector{State::stopping}, .metadata = {}}), 1);
   runtime_.fail_destroy = false;
-  round();
-  EXPECT_EQ(*store_->sandboxes().count({}), 0);
+  wait_until([this] { return *store_->sandboxes().count({}) == 0; });
 }
 
 TEST_F(LifecycleTest, ACallerThatGoesAwayDoesNotStopTheCreation) {
@@ -343,6 +266,16 @@ TEST_F(LifecycleTest, ARestartAdoptsWhatRuns) {
   EXPECT_EQ(state(id), "Failed/ENTRYPOINT_FAILED") << "an adopted sandbox is watched";
 }
 
+TEST_F(LifecycleTest, TheRuntimeKnowsASandboxByAHandleThatSaysNothingAboutItsId) {
+  std::string id = create();
+  std::string handle = (*lifecycle_->get(id))->handle;
+  EXPECT_TRUE(is_uuid(handle));
+  EXPECT_NE(handle, id);
+  EXPECT_EQ(runtime_.sandboxes.at(id)->spec.handle, handle);
+  boot();
+  EXPECT_EQ((*lifecycle_->get(id))->handle, handle) << "it stays the same";
+}
+
 TEST_F(LifecycleTest, ARestartAdoptsMany) {
   std::set<std::string> all;
   for (int i = 0; i < 100; ++i) all.insert(create());
@@ -373,7 +306,7 @@ TEST_F(LifecycleTest, ARestartRemovesWhatIsHalfMade) {
   EXPECT_TRUE(runtime_.sandboxes.empty());
 }
 
-TEST_F(LifecycleTest, ARestartRemovesWhatHasNoRow) {
+TEST_F(LifecycleTest, ARestartRemovesWhatHasNoRowAndNoProcess) {
   runtime_.sandboxes["orphan"] = std::make_shared<FakeRuntime::Sandbox>(loop_.executor());
   std::string kept = create();
   boot();
@@ -387,7 +320,6 @@ TEST_F(LifecycleTest, ARestartFinishesRemovals) {
   ASSERT_FALSE(loop_.await(lifecycle_->remove(id)));
   runtime_.fail_destroy = false;
   boot();
-  round();
   EXPECT_EQ(state(id), "SANDBOX::NOT_FOUND");
   EXPECT_TRUE(runtime_.sandboxes.empty());
   EXPECT_THAT(events(id), ElementsAre("Created", "Running", "Deleted")) << "its cause is kept";
@@ -495,28 +427,6 @@ TEST_F(LifecycleTest, APauseThatLosesTheRaceAgainstADeleteFindsNothing) {
   runtime_.destroy_hold.set();
   EXPECT_TRUE(loop_.finish(removing));
   EXPECT_EQ(loop_.finish(pausing).error().code, "SANDBOX::NOT_FOUND");
-}
-
-TEST_F(LifecycleTest, TheHostSaysAfterARestartWhichSandboxIsPaused) {
-  struct Case {
-    State recorded;
-    bool paused;
-    const char* state;
-  };
-  for (const Case& c : {Case{State::pausing, true, "Paused/PAUSED"},
-                        {State::pausing, false, "Running/RUNNING"},
-                        {State::resuming, true, "Paused/PAUSED"},
-                        {State::resuming, false, "Running/RUNNING"},
-                        {State::paused, true, "Paused/X"},
-                        {State::running, false, "Running/X"},
-                        {State::paused, false, "Running/RUNNING"}}) {
-    std::string id = create();
-    runtime_.sandboxes.at(id)->paused = c.paused;
-    ASSERT_TRUE(store_->sandboxes().set_status(id, {c.recorded, "X", "x", clock_.now()}));
-    boot();
-    EXPECT_EQ(state(id), c.state);
-    ASSERT_TRUE(loop_.await(lifecycle_->remove(id)));
-  }
 }
 
 }  // namespace

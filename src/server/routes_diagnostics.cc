@@ -48,8 +48,9 @@ ApiResult<Events> read_events(Service& service, const std::string& id, int64_t l
   return std::move(*events);
 }
 
-Task<Result<store::Output>> ask_execd(Service& service, std::string id) {
-  http::ClientConnection connection(CO_TRY(co_await service.runtime.connect(id, runtime::kExecdPort)));
+Task<Result<store::Output>> ask_execd(Service& service, std::string handle) {
+  http::ClientConnection connection(
+      CO_TRY(co_await service.runtime.connect(std::move(handle), runtime::kExecdPort)));
   http::RequestHead head{"GET", "/entry/output", true, {{"Host", "execd"}}};
   auto answer = CO_TRY(co_await http::fetch(connection, std::move(head), "", kMostOutput));
   auto value = CO_TRY(json::parse(answer.body));
@@ -67,7 +68,7 @@ Task<ApiResult<Logs>> read_logs(Service& service, std::string id, int64_t tail,
   Logs nothing{.text = "(no logs)"};
   switch (row->status.state) {
     case store::State::running: {
-      auto output = co_await io::with_deadline(kExecdLimit, "execd", ask_execd(service, id));
+      auto output = co_await io::with_deadline(kExecdLimit, "execd", ask_execd(service, row->handle));
       if (output) co_return select_logs(*output, tail, since);
       nothing.warning = "The sandbox did not give its output: " + output.error().message;
       break;

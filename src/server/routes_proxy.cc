@@ -18,23 +18,32 @@ struct Upstream {
   bool pooled = false;
 };
 
-ApiResult<> check_reachable(Service& service, const std::string& id) {
+// The handle of a sandbox that can be reached.
+ApiResult<std::string> check_reachable(Service& service, const std::string& id) {
   store::SandboxPtr row = TRY(service.lifecycle.get(id));
   using store::State;
   State state = row->status.state;
-  if (state == State::running) return {};
+  const Error* why = service.lifecycle.unreachable(id);
+  if (state == State::running && why) return api::refuse(api::unreachable(id, *why));
+  if (state == State::running) return row->handle;
   if (state == State::pausing || state == State::paused || state == State::resuming)
     return api::refuse(api::paused(id, to_string(state)));
   return api::refuse(api::not_running(id, to_string(row->status.state), row->status.message));
 }
 
-Task<ApiResult<Upstream>> connect(Service& service, std::string id, uint16_t port, bool fresh) {
+Task<ApiResult<Upstream>> connect(Service& service, std::string id, std::string handle, uint16_t port,
+                                  bool fresh) {
   if (!fresh && port == runtime::kExecdPort) {
     if (auto connection = service.connections.take(id)) co_return Upstream{std::move(*connection), true};
   }
-  auto socket = co_await io::with_deadline(kConnectLimit, "connect", service.runtime.connect(id, port));
+  auto socket =
+      co_await io::with_deadline(kConnectLimit, "connect", service.runtime.connect(std::move(handle), port));
   if (socket) co_return Upstream{http::ClientConnection(std::move(*socket)), false};
-  if (socket.error().code == Code::not_found) co_return api::refuse(api::sandbox_not_found(id));
+  // The way to it is gone or full. That says nothing about the sandbox: only its row does.
+  if (socket.error().code == Code::not_found || socket.error().code == Code::exhausted) {
+    CO_TRY(service.lifecycle.get(id));
+    co_return api::refuse(api::unreachable(id, socket.error()));
+  }
   co_return api::refuse(api::backend_connection_failed(id, port, socket.error()));
 }
 
@@ -58,6 +67,7 @@ bool may_repeat(const Request& request, const http::RelayResult& result) {
 Task<> proxy(Service& service, Request& request, ResponseWriter& response) {
   auto port = port_parameter(request);
   std::string id = request.params.find("id")->second;
+  std::string handle;
   std::optional<ApiError> refusal;
   if (!port) {
     refusal = std::move(port.error());
@@ -67,8 +77,8 @@ Task<> proxy(Service& service, Request& request, ResponseWriter& response) {
     refusal = api::no_egress();
   } else if (auto reachable = check_reachable(service, id); !reachable) {
     refusal = std::move(reachable.error());
-  } else if (iequals(request.head.headers.get("Upgrade"), "websocket") &&
-             !http::wants_websocket(request.head)) {
+  } else if (handle = std::move(*reachable); iequals(request.head.headers.get("Upgrade"), "websocket") &&
+                                             !http::wants_websocket(request.head)) {
     refusal = api::upgrade_refused();
   }
   if (refusal) co_return co_await answer_error(request, response, std::move(*refusal));
@@ -78,7 +88,7 @@ Task<> proxy(Service& service, Request& request, ResponseWriter& response) {
   std::string visible = visible_prefix(service.config, target);
   http::RelayResult result;
   for (bool fresh : {false, true}) {
-    auto upstream = co_await connect(service, id, *port, fresh);
+    auto upstream = co_await connect(service, id, handle, *port, fresh);
     if (!upstream) co_return co_await answer_error(request, response, std::move(upstream.error()));
     http::Forward what{
         .head = upstream_head(request, target),

@@ -20,9 +20,10 @@ io::Task<Result<Created>> as_result(io::Task<Created> task) { co_return co_await
 
 }  // namespace
 
-runtime::SandboxSpec spec_of(const std::string& id, api::CreatePlan plan) {
+runtime::SandboxSpec spec_of(const store::Sandbox& row, api::CreatePlan plan) {
   runtime::SandboxSpec spec;
-  spec.id = id;
+  spec.id = row.id;
+  spec.handle = row.handle;
   spec.image = std::move(plan.image);
   spec.limits = {plan.limits.cpu_millis, plan.limits.memory_bytes,  plan.limits.pids,
                  plan.limits.disk_bytes, plan.limits.io_read_bytes, plan.limits.io_write_bytes,
@@ -31,7 +32,7 @@ runtime::SandboxSpec spec_of(const std::string& id, api::CreatePlan plan) {
   spec.read_only_root = plan.read_only_root;
   spec.env = std::move(plan.env);
   std::erase_if(spec.env, [](const auto& pair) { return pair.first == "OPENSANDBOX_ID"; });
-  spec.env.emplace_back("OPENSANDBOX_ID", id);
+  spec.env.emplace_back("OPENSANDBOX_ID", row.id);
   return spec;
 }
 
@@ -83,8 +84,8 @@ io::Task<Created> create_in_time(runtime::Runtime& runtime, runtime::SandboxSpec
   co_return std::move(*result);
 }
 
-io::Task<Result<void>> destroy_in_time(runtime::Runtime& runtime, std::string id) {
-  co_return co_await io::with_deadline(kDestroyLimit, "remove sandbox " + id, runtime.destroy(id));
+io::Task<Result<void>> destroy_in_time(runtime::Runtime& runtime, std::string handle) {
+  co_return co_await io::with_deadline(kDestroyLimit, "remove a sandbox", runtime.destroy(std::move(handle)));
 }
 
 }  // namespace osb::server

@@ -10,12 +10,12 @@
 
 namespace osb::server {
 
-runtime::SandboxSpec spec_of(const std::string& id, api::CreatePlan plan);
+runtime::SandboxSpec spec_of(const store::Sandbox& row, api::CreatePlan plan);
 api::ApiError to_api_error(const runtime::CreateFailure& failure);
 store::Status status_of(const runtime::End& end, WallTime at);
 
 io::Task<std::expected<std::string, runtime::CreateFailure>> create_in_time(runtime::Runtime& runtime,
                                                                             runtime::SandboxSpec spec);
-io::Task<Result<void>> destroy_in_time(runtime::Runtime& runtime, std::string id);
+io::Task<Result<void>> destroy_in_time(runtime::Runtime& runtime, std::string handle);
 
 }  // namespace osb::server

@@ -8,7 +8,7 @@ namespace {
 // Times are microseconds since 1970. entrypoint, metadata, limits, env_names and extensions are JSON texts,
 // printed into answers as they stand. Values of environment variables are never stored: they are where
 // callers put their secrets. Events outlive their sandbox, so there is no foreign key.
-constexpr std::array<const char*, 2> kMigrations = {
+constexpr std::array<const char*, 3> kMigrations = {
     R"sql(
 CREATE TABLE sandboxes (
   id          TEXT PRIMARY KEY NOT NULL,
@@ -46,6 +46,11 @@ CREATE TABLE outputs (
   text        TEXT NOT NULL,
   truncated   INTEGER NOT NULL
 ) STRICT;
+)sql",
+    // Sandboxes made before there were handles are found under their ids.
+    R"sql(
+ALTER TABLE sandboxes ADD COLUMN handle TEXT NOT NULL DEFAULT '';
+UPDATE sandboxes SET handle = id;
 )sql",
 };
 

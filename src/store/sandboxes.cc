@@ -21,7 +21,7 @@ constexpr std::array<std::pair<State, std::string_view>, 8> kStates = {{
 constexpr std::string_view kColumns =
     "id, state, reason, message, image, entrypoint, metadata, limits, env_names, extensions, platform, "
     "identity,"
-    " created_us, changed_us, expires_us";
+    " created_us, changed_us, expires_us, handle";
 
 int64_t micros(WallTime time) { return time.time_since_epoch().count(); }
 std::optional<int64_t> micros(std::optional<WallTime> time) {
@@ -47,6 +47,7 @@ Result<void> read_row(const Query& query, Sandbox& row) {
   row.created = from_micros(query.integer(12));
   row.status.changed = from_micros(query.integer(13));
   row.expires = query.is_null(14) ? std::nullopt : std::optional(from_micros(query.integer(14)));
+  row.handle = query.text(15);
   return {};
 }
 
@@ -96,7 +97,7 @@ Result<Sandboxes> Sandboxes::open(Database& db) {
   Sandboxes table(db);
   std::string columns(kColumns);
   table.insert_ =
-      TRY(db.prepare("INSERT INTO sandboxes (" + columns + ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
+      TRY(db.prepare("INSERT INTO sandboxes (" + columns + ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
   table.find_ = TRY(db.prepare("SELECT " + columns + " FROM sandboxes WHERE id = ?"));
   // RETURNING tells "no such row" from "changed" without a second statement.
   table.identity_ =
@@ -122,7 +123,7 @@ Result<void> Sandboxes::insert(const Sandbox& row) {
       std::string_view(row.status.message), std::string_view(row.image), std::string_view(row.entrypoint),
       std::string_view(row.metadata), std::string_view(row.limits), std::string_view(row.env_names),
       std::string_view(row.extensions), std::string_view(row.platform), std::string_view(row.identity),
-      micros(row.created), micros(row.status.changed), micros(row.expires));
+      micros(row.created), micros(row.status.changed), micros(row.expires), std::string_view(row.handle));
   return query.done();
 }
 

@@ -37,7 +37,10 @@ struct Sandbox {
   std::string env_names = "[]";   // JSON array of strings; values are never stored
   std::string extensions = "{}";  // JSON object of strings, what is given back
   std::string platform;           // "linux/amd64" when the client asked for one
-  std::string identity;           // the runtime's; empty until the sandbox runs
+  // What the sandbox is called on its host, in names that others may see (groups, sockets, directories):
+  // random, and unrelated to the id, which is for the sandbox's owner alone.
+  std::string handle;
+  std::string identity;  // the runtime's; empty until the sandbox runs
   WallTime created;
   std::optional<WallTime> expires;
 };

@@ -296,6 +296,17 @@ TEST(Migrations, AFailedStepIsUndoneAndNamed) {
   EXPECT_FALSE(db->execute("INSERT INTO u VALUES ('x')"));
 }
 
+TEST(Migrations, SandboxesFromBeforeThereWereHandlesAreFoundUnderTheirIds) {
+  auto db = Database::open_in_memory();
+  ASSERT_TRUE(migrate(*db, migrations().first(2)));
+  ASSERT_TRUE(
+      db->execute("INSERT INTO sandboxes VALUES ('one','Running','r','m','i','[]','{}','{}','[]','{}','',"
+                  "'1 2 boot',1,1,NULL)"));
+  ASSERT_TRUE(migrate(*db));
+  auto table = Sandboxes::open(*db);
+  EXPECT_EQ((*table->find("one"))->handle, "one");
+}
+
 TEST(Migrations, RefuseANewerDatabase) {
   auto db = Database::open_in_memory();
   ASSERT_TRUE(db->execute("PRAGMA user_version=999"));

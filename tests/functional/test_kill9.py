@@ -57,7 +57,7 @@ def sandboxes_in_kernel(service):
         match = leaks.UUID.search(path)
         try:
             if match and Path(path, "cgroup.procs").read_text().strip():
-                found.add(match.group())
+                found.add(service.scope.id_of(match.group()))
         except OSError:
             continue
     return found

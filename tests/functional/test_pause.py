@@ -28,7 +28,7 @@ def state(api, name):
 
 def frozen(service, name):
     """What the kernel says."""
-    groups = [Path(path) for path in service.scope.cgroups() if path.endswith(name)]
+    groups = [Path(path) for path in service.scope.cgroups() if path.endswith(service.scope.handle(name))]
     texts = [(group / "cgroup.events").read_text() for group in groups if (group / "cgroup.events").exists()]
     assert len(texts) == 1, groups
     return "frozen 1" in texts[0]

@@ -289,7 +289,7 @@ class TestPlaces:
         assert (service.home / ".local/state/opensandbox/db").is_dir()
         api = Api(service)
         made = api.create()["id"]
-        assert list(service.runtime_dir.glob(f"opensandbox-*/{made}.api")), "sockets are in XDG_RUNTIME_DIR"
+        assert list(service.runtime_dir.glob(f"opensandbox-*/{service.scope.handle(made)}.api")), "sockets are in XDG_RUNTIME_DIR"
         assert api.delete(made).status == 204
         assert service.stop() in (0, -15)
         assert not list(service.runtime_dir.iterdir()), "and nothing stays there"
@@ -394,7 +394,7 @@ class TestDelegatedGroup:
         service, group = delegated
         api = Api(service)
         made = api.create(resourceLimits={"cpu": "1", "memory": "512Mi"})["id"]
-        assert list(group.glob(f"*/{made}/cgroup.procs")), "the sandbox has a group of its own"
+        assert list(group.glob(f"*/{service.scope.handle(made)}/cgroup.procs")), "the sandbox has a group of its own"
         text = inspect(api, made)
         assert "rootless" in text and "pause" not in text
         assert api.call("POST", f"/sandboxes/{made}/pause").status == 202

@@ -26,7 +26,7 @@ def api(service):
 def group(service, sandbox, file=""):
     """A file of the sandbox's group in the hierarchy that the file's name tells, or the group of its memory."""
     controller = file.split(".")[0] or "memory"
-    found = [Path(path) for path in service.scope.cgroups() if path.endswith(sandbox) and path.startswith(cgroup_mounts()[controller] + "/")]
+    found = [Path(path) for path in service.scope.cgroups() if path.endswith(service.scope.handle(sandbox)) and path.startswith(cgroup_mounts()[controller] + "/")]
     assert len(found) == 1, found
     return found[0] / file
 

@@ -89,7 +89,7 @@ def assert_nothing_leaked(service, before, timeout=5):
 def mount_lines(scope, roles):
     # The host's table is shared with everybody: only lines that name this service's files or sandboxes are its own.
     # Launcher and server may live in mount namespaces of their own: there every line counts.
-    wanted = [scope.state_dir, *scope.sandbox_ids]
+    wanted = [scope.state_dir, *scope.sandbox_ids, *scope.handles.values()]
     own = read_lines("/proc/self/mountinfo")
     found = {"host: " + line for line in own if any(word in line for word in wanted)}
     for role, pid in roles.items():

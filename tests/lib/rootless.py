@@ -107,7 +107,7 @@ class UserScope(Scope):
 
     def init_pid(self, sandbox_id):
         try:
-            return int(Path(self.state_dir, "sandboxes", sandbox_id, "process").read_text().split()[0])
+            return int(Path(self.state_dir, "sandboxes", self.handle(sandbox_id), "process").read_text().split()[0])
         except (OSError, ValueError, IndexError):
             return None
 
@@ -121,7 +121,7 @@ class UserScope(Scope):
     def running_sandboxes(self):
         """Ids of all sandboxes whose first process lives, whoever knows about them."""
         directory = Path(self.state_dir, "sandboxes")
-        ids = [path.name for path in directory.iterdir()] if directory.exists() else []
+        ids = [self.id_of(path.name) for path in directory.iterdir()] if directory.exists() else []
         return {name for name in ids if self.sandbox_pids(name)}
 
 

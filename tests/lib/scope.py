@@ -1,11 +1,13 @@
 """Which things on this host belong to one service under test.
 
 Other services, other people's too, run on the same machine, so nothing is found by a global name. A sandbox is known by its
-id: the control group path of its processes contains it, and what is above the id in that path is the service's own subtree.
+handle, which the service's database tells: the control group path of its processes contains it, and what is above the handle in
+that path is the service's own subtree.
 """
 
 import os
 import signal
+import sqlite3
 from pathlib import Path
 
 from .waiting import process_gone, process_stat, wait_for
@@ -16,20 +18,44 @@ class Scope:
         self.state_dir = str(state_dir)
         self.launcher = None  # the process that we started, as long as we have not waited for it its pid is its own
         self.sandbox_ids = set()
+        self.handles = {}  # id -> what the sandbox is called on the host
         self.cgroup_roots = set()  # (mount point, path of the service's subtree)
 
     def remember(self, sandbox_id):
         """A sandbox that this service made; its running processes teach us the service's control groups."""
         self.sandbox_ids.add(sandbox_id)
+        self.handle(sandbox_id)
         if not self.cgroup_roots:
             self.learn(sandbox_id)
 
+    def handle(self, sandbox_id):
+        """What names of the host have in them for this sandbox; known as long as its row was seen once. A service of the time
+        before handles uses the id."""
+        if sandbox_id not in self.handles:
+            self.read_handles("where id = ?", sandbox_id)
+        return self.handles.get(sandbox_id, sandbox_id)
+
+    def id_of(self, handle):
+        if handle not in self.handles.values():
+            self.read_handles("where handle = ?", handle)
+        return next((sandbox_id for sandbox_id, name in self.handles.items() if name == handle), handle)
+
+    def read_handles(self, condition, value):
+        for path in [*Path(self.state_dir).glob("*.db"), *Path(self.state_dir).glob("*/*.db")]:
+            try:
+                database = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=5)
+                self.handles |= dict(database.execute(f"select id, handle from sandboxes {condition}", [value]))
+                database.close()
+            except sqlite3.Error:
+                continue
+
     def learn(self, sandbox_id):
         mounts = cgroup_mounts()
+        handle = self.handle(sandbox_id)
         for pid in all_pids():
             for controllers, path in cgroups_of(pid):
                 parts = path.strip("/").split("/")
-                index = next((i for i, part in enumerate(parts) if sandbox_id in part), None)
+                index = next((i for i, part in enumerate(parts) if handle in part), None)
                 if index is None or controllers not in mounts:
                     continue
                 # A subtree at the very top would make the whole host ours.
@@ -78,9 +104,10 @@ class Scope:
 
     def sandbox_pids(self, sandbox_id):
         """Host pids of one sandbox's processes, the init first."""
+        handle = self.handle(sandbox_id)
         pids = [
             pid for pid in all_pids()
-            if any(sandbox_id in part for _, path in cgroups_of(pid) for part in path.split("/"))
+            if any(handle in part for _, path in cgroups_of(pid) for part in path.split("/"))
         ]  # fmt: skip
         return sorted(pids, key=lambda pid: (namespace_pid(pid), pid))
 

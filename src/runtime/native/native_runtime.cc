@@ -7,9 +7,9 @@
 #include "base/strings.h"
 #include "launcher/bytes.h"
 #include "runtime/native/entry_process.h"
-#include "runtime/native/exit_status.h"
 #include "runtime/native/isolation.h"
 #include "runtime/native/limit_check.h"
+#include "runtime/native/native_sandbox.h"
 #include "runtime/native/plan.h"
 #include "runtime/native/rootless.h"
 #include "sys/process.h"
@@ -21,7 +21,6 @@ using launcher::Verb;
 
 constexpr auto kStartDeadline = std::chrono::seconds(20);
 constexpr auto kConnectDeadline = std::chrono::seconds(10);
-constexpr auto kDeathDeadline = std::chrono::seconds(1);  // its connection closed already
 constexpr uint32_t kSocketBatch = 8;
 
 std::unexpected<CreateFailure> failed(CreateFailure::Kind kind, Error error) {
@@ -49,18 +48,6 @@ std::string identity_of(const launcher::Started& started, const std::string& boo
 
 }  // namespace
 
-struct NativeRuntime::Sandbox {
-  Sandbox(std::string id_, const io::Executor& executor, Fd pidfd_)
-      : id(std::move(id_)), pidfd(std::move(pidfd_)), ended(executor) {}
-  std::string id;
-  Fd pidfd;
-  std::optional<ControlConnection> control;
-  std::vector<Fd> sockets;  // unconnected, inside the sandbox's network namespace
-  io::Event ended;
-  End end;
-  bool removed = false;
-};
-
 NativeRuntime::NativeRuntime(io::Executor executor, NativeSettings settings, Fd channel,
                              std::function<void()> on_launcher_lost)
     : executor_(executor),
@@ -68,7 +55,7 @@ NativeRuntime::NativeRuntime(io::Executor executor, NativeSettings settings, Fd 
       images_(settings_.images),
       launcher_(executor, std::move(channel), std::move(on_launcher_lost)),
       tasks_(executor),
-      boot_id_(sys::boot_id().value_or("unknown")) {
+      boot_id_(sys::boot_id().value_or("")) {
   tasks_.spawn(launcher_.run());
 }
 
@@ -76,8 +63,8 @@ NativeRuntime::~NativeRuntime() = default;
 
 Task<> NativeRuntime::close() { co_await tasks_.close(); }
 
-std::string NativeRuntime::socket_path(const std::string& id, const char* suffix) const {
-  return settings_.images.state_dir + "/run/" + id + suffix;
+std::string NativeRuntime::socket_path(const std::string& handle, const char* suffix) const {
+  return settings_.images.state_dir + "/run/" + handle + suffix;
 }
 
 Isolation NativeRuntime::isolation() const {
@@ -120,8 +107,8 @@ Task<Result<std::pair<NativeRuntime::SandboxPtr, std::string>>> NativeRuntime::s
       CO_TRY(co_await launcher_.call(Verb::start, launcher::encode(make_plan(spec, image, limits))));
   auto started = CO_TRY(launcher::decode_started(answer.body));
   if (answer.descriptors.empty()) co_return fail(Code::internal, "the launcher sent no pidfd");
-  auto sandbox = std::make_shared<Sandbox>(spec.id, executor_, std::move(answer.descriptors[0]));
-  sandbox->control = CO_TRY(co_await ControlConnection::open(socket_path(spec.id, ".control")));
+  auto sandbox = std::make_shared<Sandbox>(spec.handle, executor_, std::move(answer.descriptors[0]));
+  sandbox->control = CO_TRY(co_await ControlConnection::open(socket_path(spec.handle, ".control")));
   co_return std::pair(sandbox, identity_of(started, boot_id_));
 }
 
@@ -138,8 +125,7 @@ Task<std::expected<void, CreateFailure>> NativeRuntime::start_entry(SandboxPtr s
     if (state->kind == ControlState::Kind::running) co_return std::expected<void, CreateFailure>{};
     if (state->kind == ControlState::Kind::ended) {
       // So short-lived that its end overtook us: it did start.
-      sandbox->end = describe_end(*state);
-      sandbox->ended.set();
+      sandbox->heard = std::move(*state);
       co_return std::expected<void, CreateFailure>{};
     }
     bool plain = state->message.empty() || state->message.size() > state->path.size() + 200;
@@ -156,134 +142,106 @@ Task<std::expected<std::string, CreateFailure>> NativeRuntime::create(SandboxSpe
   EntryProcess process = entry_process(spec, image->config);
   auto started = co_await start_processes(spec, std::move(*image));
   if (!started) {
-    (void)co_await destroy(spec.id);
+    (void)co_await destroy(spec.handle);
     Kind kind = started.error().code == Code::exhausted ? Kind::overloaded : Kind::step_failed;
     co_return failed(kind, std::move(started).error());
   }
   auto [sandbox, identity] = std::move(*started);
   auto entry = co_await start_entry(sandbox, std::move(process));
   if (!entry) {
-    (void)co_await destroy(spec.id);
+    (void)co_await destroy(spec.handle);
     co_return std::unexpected(std::move(entry).error());
   }
-  sandboxes_[spec.id] = sandbox;
+  sandboxes_[spec.handle] = sandbox;
   tasks_.spawn(watch(sandbox));
   co_return identity;
 }
 
-Task<Result<void>> NativeRuntime::destroy(std::string id) {
-  auto found = sandboxes_.find(id);
+Task<Result<void>> NativeRuntime::destroy(std::string handle) {
+  auto found = sandboxes_.find(handle);
   if (found != sandboxes_.end()) {
     found->second->removed = true;
     sandboxes_.erase(found);
   }
-  CO_TRY(co_await launcher_.call(Verb::destroy, std::move(id)));
+  CO_TRY(co_await launcher_.call(Verb::destroy, std::move(handle)));
   co_return Result<void>{};
 }
 
 Task<Result<std::vector<std::string>>> NativeRuntime::list() {
-  std::vector<std::string> ids;
+  std::vector<std::string> handles;
   while (true) {
-    auto answer = CO_TRY(co_await launcher_.call(Verb::list, ids.empty() ? std::string() : ids.back()));
+    auto answer =
+        CO_TRY(co_await launcher_.call(Verb::list, handles.empty() ? std::string() : handles.back()));
     launcher::ByteReader in(answer.body);
     auto count = in.number<uint32_t>();
-    for (uint32_t i = 0; i < count && !in.failed(); ++i) ids.push_back(in.string());
+    for (uint32_t i = 0; i < count && !in.failed(); ++i) handles.push_back(in.string());
     if (in.failed()) co_return fail(Code::corrupt, "the launcher's list");
-    if (count < launcher::kListPage) co_return ids;
+    if (count < launcher::kListPage) co_return handles;
   }
 }
 
-Task<std::expected<Adopted, End>> NativeRuntime::adopt(std::string id, std::string identity) {
-  auto ended = [](End end) { return std::expected<Adopted, End>(std::unexpect, std::move(end)); };
+Task<Adoption> NativeRuntime::adopt(std::string handle, std::string identity) {
+  using Kind = Adoption::Kind;
+  auto ended = [](End end) { return Adoption{.kind = Kind::ended, .end = std::move(end)}; };
+  auto unknown = [](Error error) { return Adoption{.kind = Kind::unknown, .error = std::move(error)}; };
   auto words = split(identity, ' ');
   auto pid = words.size() == 3 ? parse_number<int64_t>(words[0]) : std::nullopt;
   auto ticks = words.size() == 3 ? parse_number<uint64_t>(words[1]) : std::nullopt;
   if (!pid || !ticks) co_return ended({End::Kind::lost, 0, "its record cannot be read"});
+  if (boot_id_.empty())
+    co_return unknown({Code::unavailable, 0, "the kernel does not say which boot this is"});
   if (words[2] != boot_id_) co_return ended({End::Kind::host_restarted, 0, "the host was restarted"});
   launcher::ByteWriter body;
-  body.string(id);
+  body.string(handle);
   body.number(*pid);
   body.number(*ticks);
   auto answer = co_await launcher_.call(Verb::adopt, body.take());
-  if (!answer || answer->descriptors.empty()) co_return ended(co_await explain_death(id, -1));
-  Adopted adopted{.paused = launcher::ByteReader(answer->body).number<uint8_t>() != 0};
-  auto sandbox = std::make_shared<Sandbox>(id, executor_, std::move(answer->descriptors[0]));
-  auto control = co_await io::with_deadline(kConnectDeadline, "execd",
-                                            ControlConnection::open(socket_path(id, ".control")));
-  if (!control) co_return ended(co_await explain_death(id, sandbox->pidfd.get()));
-  sandbox->control = std::move(*control);
-  sandboxes_[id] = sandbox;
+  if (!answer && answer.error().code == Code::not_found)
+    co_return ended(co_await explain_death(handle, -1, 0));
+  if (!answer) co_return unknown(std::move(answer.error()));
+  if (answer->descriptors.empty()) co_return unknown({Code::internal, 0, "the launcher sent no pidfd"});
+  bool paused = launcher::ByteReader(answer->body).number<uint8_t>() != 0;
+  auto sandbox = std::make_shared<Sandbox>(handle, executor_, std::move(answer->descriptors[0]));
+  // A connection to one that is frozen would wait in its queue, and each restart would leave another there.
+  if (paused) sandbox->reachable.reset();
+  sandboxes_[handle] = sandbox;
   tasks_.spawn(watch(sandbox));
-  co_return adopted;
+  co_return Adoption{.kind = Kind::adopted, .paused = paused};
 }
 
-Task<Result<void>> NativeRuntime::pause(std::string id) {
-  CO_TRY(co_await launcher_.call(Verb::freeze, std::move(id)));
+Task<Result<Recalled>> NativeRuntime::recall(std::string handle) {
+  auto answer = CO_TRY(co_await launcher_.call(Verb::recall, std::move(handle)));
+  launcher::ByteReader in(answer.body);
+  Recalled recalled{.record = in.string(), .identity = {}};
+  launcher::Started first{.pid = in.number<int64_t>(), .start_ticks = in.number<uint64_t>()};
+  if (!in.complete()) co_return fail(Code::corrupt, "the launcher's answer");
+  if (first.pid > 0) recalled.identity = identity_of(first, boot_id_);
+  co_return recalled;
+}
+
+Task<Result<void>> NativeRuntime::keep_record(std::string handle, std::string record) {
+  launcher::ByteWriter body;
+  body.string(handle);
+  body.string(record);
+  CO_TRY(co_await launcher_.call(Verb::record, body.take()));
   co_return Result<void>{};
 }
 
-Task<Result<void>> NativeRuntime::resume(std::string id) {
-  CO_TRY(co_await launcher_.call(Verb::thaw, std::move(id)));
+Task<Result<void>> NativeRuntime::pause(std::string handle) {
+  CO_TRY(co_await launcher_.call(Verb::freeze, std::move(handle)));
   co_return Result<void>{};
 }
 
-Task<> NativeRuntime::watch(SandboxPtr sandbox) {
-  if (!sandbox->ended.is_set()) {
-    Result<ControlState> last = fail(Code::unavailable, "nothing heard");
-    do {
-      last = co_await sandbox->control->next();
-    } while (last && last->kind != ControlState::Kind::ended && last->kind != ControlState::Kind::failed);
-    // Of one that is being deleted nobody asks more.
-    sandbox->end = sandbox->removed ? End{End::Kind::signalled, SIGKILL, "it was deleted"}
-                                    : co_await explain(sandbox, std::move(last));
-  }
-  if (!sandbox->removed) {
-    (void)co_await sandbox->control->acknowledge();
-    // The files stay until the sandbox is deleted; no process does.
-    (void)co_await launcher_.call(Verb::stop, sandbox->id);
-  }
-  sandbox->ended.set();
-}
-
-Task<End> NativeRuntime::explain(SandboxPtr sandbox, Result<ControlState> last) {
-  if (!last) co_return co_await explain_death(sandbox->id, sandbox->pidfd.get());
-  End end = describe_end(*last);
-  bool killed = (end.kind == End::Kind::signalled && end.number == SIGKILL) ||
-                (end.kind == End::Kind::exited && end.number == 128 + SIGKILL);
-  if (!killed) co_return end;
-  auto answer = co_await launcher_.call(Verb::ooms, sandbox->id);
-  if (answer && launcher::ByteReader(answer->body).number<int64_t>() > 0) {
-    end.kind = End::Kind::out_of_memory;
-    end.detail = "the entry process was killed: the memory limit was reached";
-  }
-  co_return end;
-}
-
-// execd itself is gone without a word: the kernel may still know why.
-Task<End> NativeRuntime::explain_death(std::string id, int pidfd) {
-  if (pidfd >= 0) {
-    io::asio::posix::stream_descriptor gone(executor_, ::fcntl(pidfd, F_DUPFD_CLOEXEC, 0));
-    (void)co_await io::with_deadline(kDeathDeadline, "the sandbox's first process", io::wait_readable(gone));
-  }
-  auto answer = co_await launcher_.call(Verb::ooms, std::move(id));
-  if (answer && launcher::ByteReader(answer->body).number<int64_t>() > 0) {
-    co_return End{End::Kind::out_of_memory, SIGKILL, "the sandbox was killed: the memory limit was reached"};
-  }
-  co_return end_from_pidfd(pidfd);
-}
-
-Task<End> NativeRuntime::wait(std::string id) {
-  auto found = sandboxes_.find(id);
-  if (found == sandboxes_.end()) co_return End{End::Kind::lost, 0, "no such sandbox"};
-  SandboxPtr sandbox = found->second;
-  co_await sandbox->ended.wait();
-  co_return sandbox->end;
+Task<Result<bool>> NativeRuntime::resume(std::string handle) {
+  auto answer = CO_TRY(co_await launcher_.call(Verb::thaw, handle));
+  if (auto found = sandboxes_.find(handle); found != sandboxes_.end()) found->second->reachable.set();
+  co_return launcher::ByteReader(answer.body).number<uint8_t>() != 0;
 }
 
 Task<Result<Fd>> NativeRuntime::take_socket(SandboxPtr sandbox) {
   if (sandbox->sockets.empty()) {
     launcher::ByteWriter body;
-    body.string(sandbox->id);
+    body.string(sandbox->handle);
     body.number(kSocketBatch);
     auto answer = CO_TRY(co_await launcher_.call(Verb::sockets, body.take()));
     for (Fd& fd : answer.descriptors) sandbox->sockets.push_back(std::move(fd));
@@ -294,13 +252,13 @@ Task<Result<Fd>> NativeRuntime::take_socket(SandboxPtr sandbox) {
   co_return socket;
 }
 
-Task<Result<io::Socket>> NativeRuntime::connect(std::string id, uint16_t port) {
-  auto found = sandboxes_.find(id);
-  if (found == sandboxes_.end()) co_return fail(Code::not_found, "sandbox " + id + " does not run");
+Task<Result<io::Socket>> NativeRuntime::connect(std::string handle, uint16_t port) {
+  auto found = sandboxes_.find(handle);
+  if (found == sandboxes_.end()) co_return fail(Code::not_found, "sandbox " + handle + " does not run");
   SandboxPtr sandbox = found->second;
   if (port == kExecdPort) {
     co_return co_await io::with_deadline(kConnectDeadline, "execd",
-                                         io::connect_unix(socket_path(id, ".api")));
+                                         io::connect_unix(socket_path(handle, ".api")));
   }
   Fd socket = CO_TRY(co_await take_socket(sandbox));
   co_return co_await io::with_deadline(kConnectDeadline, "port " + std::to_string(port),

@@ -36,26 +36,32 @@ class NativeRuntime : public Runtime {
   Task<Result<void>> health() override;
   std::expected<void, CreateFailure> check(const SandboxSpec& spec) const override;
   Task<std::expected<std::string, CreateFailure>> create(SandboxSpec spec) override;
-  Task<Result<void>> destroy(std::string id) override;
+  Task<Result<void>> destroy(std::string handle) override;
   Task<Result<std::vector<std::string>>> list() override;
-  Task<std::expected<Adopted, End>> adopt(std::string id, std::string identity) override;
-  Task<End> wait(std::string id) override;
-  Task<Result<void>> pause(std::string id) override;
-  Task<Result<void>> resume(std::string id) override;
-  Task<Result<io::Socket>> connect(std::string id, uint16_t port) override;
+  Task<Adoption> adopt(std::string handle, std::string identity) override;
+  Task<End> wait(std::string handle) override;
+  Task<Result<void>> settle(std::string handle) override;
+  Task<Result<void>> pause(std::string handle) override;
+  Task<Result<bool>> resume(std::string handle) override;
+  Task<Result<Recalled>> recall(std::string handle) override;
+  Task<Result<void>> keep_record(std::string handle, std::string record) override;
+  Task<Result<io::Socket>> connect(std::string handle, uint16_t port) override;
 
  private:
   struct Sandbox;
   using SandboxPtr = std::shared_ptr<Sandbox>;
 
-  std::string socket_path(const std::string& id, const char* suffix) const;
+  std::string socket_path(const std::string& handle, const char* suffix) const;
   // The two halves of create(): processes, then the entry process.
   Task<Result<std::pair<SandboxPtr, std::string>>> start_processes(const SandboxSpec& spec, ImageRoot image);
   Task<std::expected<void, CreateFailure>> start_entry(SandboxPtr sandbox, EntryProcess entry);
-  // Until the entry process has ended; ends everything else of the sandbox then.
+  // Until the entry process has ended, and how; see native_ends.cc.
   Task<> watch(SandboxPtr sandbox);
+  Task<Result<ControlState>> hear_end(SandboxPtr sandbox);
+  Task<> until_gone(SandboxPtr sandbox);
   Task<End> explain(SandboxPtr sandbox, Result<ControlState> last);
-  Task<End> explain_death(std::string id, int pidfd);
+  Task<End> explain_death(std::string handle, int pidfd, int64_t ooms_before);
+  Task<int64_t> count_ooms(std::string handle);
   Task<Result<Fd>> take_socket(SandboxPtr sandbox);
 
   io::Executor executor_;

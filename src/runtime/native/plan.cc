@@ -31,8 +31,9 @@ Step step(Step::Kind kind, std::string target) {
 
 launcher::Plan make_plan(const SandboxSpec& spec, const ImageRoot& image, const Limits& limits) {
   launcher::Plan plan;
-  plan.id = spec.id;
+  plan.id = spec.handle;
   plan.image = image.id;
+  plan.record = spec.record;
   plan.limits = {limits.cpu_millis,    limits.memory_bytes,   limits.pids,
                  limits.io_read_bytes, limits.io_write_bytes, {}};
   plan.disk_bytes = limits.disk_bytes;

@@ -13,7 +13,7 @@ namespace {
 
 TEST(MakePlan, HostImage) {
   SandboxSpec spec;
-  spec.id = "01900000-0000-7000-8000-000000000001";
+  spec.handle = "01900000-0000-7000-8000-000000000001";
   ImageRoot image;
   image.lowers = {"/state/images/host-1/common", "/state/images/host-1/root"};
   image.trees = {{"/usr", "/usr"}};
@@ -50,7 +50,7 @@ TEST(MakePlan, HostImage) {
 
 TEST(MakePlan, RootDirectoryImageHasOneTree) {
   SandboxSpec spec;
-  spec.id = "01900000-0000-7000-8000-000000000002";
+  spec.handle = "01900000-0000-7000-8000-000000000002";
   ImageRoot image;
   image.lowers = {"/state/images/host-1/common", "/srv/rootfs"};
   std::string text = launcher::to_text(make_plan(spec, image, Limits{}));
@@ -63,7 +63,7 @@ TEST(MakePlan, RootDirectoryImageHasOneTree) {
 
 TEST(MakePlan, AReadOnlyRootIsSealedLast) {
   SandboxSpec spec;
-  spec.id = "01900000-0000-7000-8000-000000000003";
+  spec.handle = "01900000-0000-7000-8000-000000000003";
   spec.read_only_root = true;
   ImageRoot image;
   image.lowers = {"/state/images/host-1/common"};

@@ -1,0 +1,84 @@
+// Ends. An end is stored with the last output in one transaction, and only then does the runtime learn that
+// it need not be told again: after a kill -9 at any instruction the next server hears of it, or finds it
+// stored.
+
+#include "base/log.h"
+#include "server/lifecycle.h"
+#include "server/runtime_calls.h"
+
+namespace osb::server {
+
+using store::State;
+
+namespace {
+
+constexpr io::Duration kStoreAgainFirst = std::chrono::milliseconds(100);
+constexpr io::Duration kStoreAgainMost = std::chrono::seconds(30);
+constexpr auto kDrainLimit = std::chrono::seconds(2);
+
+}  // namespace
+
+Task<> Lifecycle::watch(std::string id, std::string handle) {
+  runtime::End end = co_await runtime_.wait(handle);
+  struct Ending {
+    Lifecycle& self;
+    ~Ending() {
+      if (--self.ending_ == 0) self.ends_stored_.set();
+    }
+  };
+  {
+    ++ending_;
+    Ending ending{*this};
+    for (io::Duration again = kStoreAgainFirst;; again = std::min(again * 2, kStoreAgainMost)) {
+      {
+        auto guard = co_await locks_.lock(id);
+        auto stored = store_end(id, end);
+        if (stored) break;
+        log::error("cannot store the end of a sandbox, trying again later",
+                   {{"id", id}, {"error", stored.error().message}});
+      }
+      co_await io::sleep_for(again);
+    }
+  }
+  // A removal at the same time would do the same again.
+  auto guard = co_await locks_.lock(id);
+  auto settled = co_await runtime_.settle(handle);
+  if (!settled) {
+    log::warn("an ended sandbox is not settled; the next start does it",
+              {{"id", id}, {"error", settled.error().message}});
+  }
+}
+
+// What has been heard is stored before this process goes, if that is possible at once.
+Task<> Lifecycle::drain() {
+  co_await io::yield();
+  if (ending_ == 0) co_return;
+  ends_stored_.reset();
+  co_await io::race(ends_stored_.wait(), io::sleep_for(kDrainLimit));
+}
+
+// Nothing of it runs any more.
+void Lifecycle::forget(const std::string& id) {
+  stops_.erase(id);
+  on_end_(id);
+}
+
+Result<void> Lifecycle::store_end(const std::string& id, const runtime::End& end) {
+  auto row = TRY(store_.sandboxes().find(id));
+  // Removed, its removal ended it, or its end is known.
+  if (!row || row->status.state == State::stopping || row->status.state == State::terminated ||
+      row->status.state == State::failed) {
+    return {};
+  }
+  store::Status status = status_of(end, clock_.now());
+  auto transaction = TRY(store_.begin());
+  TRY(store_.sandboxes().set_status(id, status));
+  TRY(store_.events().add(id, {status.changed, "Ended", status.reason + ": " + status.message}));
+  if (!end.output.empty()) TRY(store_.outputs().put(id, {end.output, end.output_truncated}));
+  forget(id);  // before anybody can see the end
+  TRY(transaction.commit());
+  log::info("sandbox ended", {{"id", id}, {"reason", status.reason}, {"message", status.message}});
+  return {};
+}
+
+}  // namespace osb::server

@@ -1,0 +1,76 @@
+#include "server/record.h"
+
+#include <gtest/gtest.h>
+
+#include "base/ids.h"
+#include "runtime/runtime.h"
+
+namespace osb::server {
+namespace {
+
+store::Sandbox row() {
+  store::Sandbox row;
+  row.id = new_uuid7();
+  row.handle = new_uuid4();
+  row.image = "host";
+  row.entrypoint = R"(["sh","-c","echo \"x\""])";
+  row.metadata = R"({"a":"1"})";
+  row.limits = R"({"cpu":"1"})";
+  row.env_names = R"(["A"])";
+  row.extensions = R"({"e":"f"})";
+  row.platform = "linux/amd64";
+  row.created = WallTime(std::chrono::microseconds(1'700'000'000'000'001));
+  row.expires = row.created + std::chrono::seconds(60);
+  return row;
+}
+
+TEST(Record, ARowIsMadeAgain) {
+  store::Sandbox made = row();
+  auto again = from_record(to_record(made));
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(again->id, made.id);
+  EXPECT_EQ(again->handle, made.handle);
+  EXPECT_EQ(again->image, made.image);
+  EXPECT_EQ(again->entrypoint, made.entrypoint);
+  EXPECT_EQ(again->metadata, made.metadata);
+  EXPECT_EQ(again->limits, made.limits);
+  EXPECT_EQ(again->env_names, made.env_names);
+  EXPECT_EQ(again->extensions, made.extensions);
+  EXPECT_EQ(again->platform, made.platform);
+  EXPECT_EQ(again->created, made.created);
+  EXPECT_EQ(again->expires, made.expires);
+  made.expires.reset();
+  EXPECT_EQ(from_record(to_record(made))->expires, std::nullopt);
+}
+
+TEST(Record, IsBounded) {
+  store::Sandbox made = row();
+  made.entrypoint = R"(["sh",")" + std::string(100'000, 'x') + "\"]";
+  std::string record = to_record(made);
+  EXPECT_LE(record.size(), runtime::kMaxRecord);
+  EXPECT_EQ(from_record(record)->entrypoint, "[]");
+  EXPECT_EQ(from_record(record)->metadata, made.metadata) << "what matters more is kept";
+}
+
+TEST(Record, EverythingElseIsRefused) {
+  std::string good = to_record(row());
+  auto with = [&](std::string_view what, std::string_view instead) {
+    std::string text = good;
+    size_t at = text.find(what);
+    EXPECT_NE(at, text.npos) << what;
+    return text.replace(at, what.size(), instead);
+  };
+  for (const std::string& bad :
+       {std::string(), std::string("{}"), std::string("[]"), std::string("null"),
+        good.substr(0, good.size() / 2), good + "x", with("\"version\":1", "\"version\":2"),
+        with("\"id\":\"", "\"id\":\"../"), with("\"handle\":\"", "\"handle\":\"x"),
+        with("\"created\":", "\"created\":\"soon\",\"x\":"), with("\"{\\\"a\\\":\\\"1\\\"}\"", "\"[1]\""),
+        with("\"{\\\"a\\\":\\\"1\\\"}\"", "\"{\"")}) {
+    auto read = from_record(bad);
+    ASSERT_FALSE(read) << bad;
+    EXPECT_EQ(read.error().code, Code::corrupt);
+  }
+}
+
+}  // namespace
+}  // namespace osb::server
