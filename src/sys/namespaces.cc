@@ -52,7 +52,14 @@ Result<void> configure_network(uint32_t last_group) {
     return write_all(file.get(), value);
   };
   TRY(set("ipv4/ip_unprivileged_port_start", "0"));
-  return set("ipv4/ping_group_range", "0 " + std::to_string(last_group));
+  TRY(set("ipv4/ping_group_range", "0 " + std::to_string(last_group)));
+  // The newest versions of both protocols tell of a joined or left group up to seconds later, when the
+  // network may be somebody else's. Older ones do it at once, and forget a group that was left, so that the
+  // counters show all there will be (network_counters).
+  TRY(set("ipv4/conf/lo/force_igmp_version", "2"));
+  auto set_mld = set("ipv6/conf/lo/force_mld_version", "1");
+  if (!set_mld && set_mld.error().code == Code::not_found) return {};  // no IPv6, no groups
+  return set_mld;
 }
 
 void return_home(int home) {
