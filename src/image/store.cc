@@ -181,11 +181,9 @@ Result<void> Store::sweep() {
 }
 
 Result<void> Store::empty_trash() {
-  while (true) {
-    auto names = TRY(sys::names_in(trash_.get()));
-    if (names.empty()) return {};
-    for (const std::string& name : names) TRY(sys::remove_from_trash(trash_.get(), name));
-  }
+  for (const std::string& name : TRY(sys::names_in(trash_.get())))
+    TRY(sys::remove_from_trash(trash_.get(), name));
+  return {};
 }
 
 bool Store::has_layer(const std::string& digest) const {

@@ -99,13 +99,7 @@ Result<void> TreeWriter::clear(const Place& place) {
 
 Result<void> TreeWriter::empty_trash() {
   if (trash_.empty()) return {};
-  // Deep trees take several rounds, each of which gets rid of some levels.
-  while (::unlinkat(root_, trash_.c_str(), AT_REMOVEDIR) < 0) {
-    if (errno != ENOTEMPTY && errno != EEXIST) return fail_errno("remove the trash directory");
-    Fd dir = TRY(open_at(root_, trash_, O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
-    for (const std::string& name : TRY(sys::names_in(dir.get())))
-      TRY(sys::remove_from_trash(dir.get(), name));
-  }
+  TRY(sys::remove_from_trash(root_, trash_));
   trash_.clear();
   return {};
 }

@@ -115,7 +115,7 @@ int set_worker_limits(uint64_t max_file_bytes) {
   const struct {
     __rlimit_resource_t what;
     rlim_t value;
-  } kLimits[] = {{RLIMIT_CORE, 0},
+  } kLimits[] = {{RLIMIT_CORE, 1},  // with zero, a core handler of the host would still run
                  {RLIMIT_AS, kMemoryBytes},
                  {RLIMIT_NOFILE, kDescriptors},
                  {RLIMIT_FSIZE, max_file_bytes}};

@@ -42,8 +42,9 @@ Result<Root::Overlay> mount_overlay(const Step& step, const std::vector<Fd>& lay
   options.push_back({"upperdir", nullptr, upper.get()});
   options.push_back({"workdir", nullptr, work.get()});
   for (const sys::MountOption& option : sys::kPlainOverlay) options.push_back(option);
+  // Without times of access: they would tell the next sandbox what this one looked at.
   int mount = sys::mount_filesystem("overlay", options.data(), static_cast<int>(options.size()),
-                                    MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+                                    MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOATIME);
   if (mount < 0) return fail_errno("mount the overlay for " + step.target, -mount);
   overlay.mount = Fd(mount);
   // After the mount: the kernel notes something on the upper.
@@ -52,7 +53,7 @@ Result<Root::Overlay> mount_overlay(const Step& step, const std::vector<Fd>& lay
 }
 
 bool untouched(const Root::Overlay& overlay, int directory) {
-  auto upper = open_part(directory, overlay.name, ".upper", O_RDONLY);
+  auto upper = open_part(directory, overlay.name, ".upper", O_RDONLY | O_NOATIME);
   if (!upper) return false;
   struct stat now{};
   if (::fstat(upper->get(), &now) < 0) return false;
@@ -60,8 +61,8 @@ bool untouched(const Root::Overlay& overlay, int directory) {
   // of anything deeper first needs an entry here.
   const struct stat& then = overlay.upper;
   if (!same_time(now.st_ctim, then.st_ctim) || !same_time(now.st_mtim, then.st_mtim) ||
-      now.st_mode != then.st_mode || now.st_uid != then.st_uid || now.st_gid != then.st_gid ||
-      now.st_nlink != then.st_nlink)
+      !same_time(now.st_atim, then.st_atim) || now.st_mode != then.st_mode || now.st_uid != then.st_uid ||
+      now.st_gid != then.st_gid || now.st_nlink != then.st_nlink)
     return false;
   return sys::is_empty_directory(upper->get()).value_or(false);
 }

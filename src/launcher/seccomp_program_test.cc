@@ -4,10 +4,13 @@
 #include <gtest/gtest.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
+#include <linux/netlink.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
+#include <linux/sockios.h>
 #include <seccomp.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <termios.h>
 
@@ -24,9 +27,13 @@ namespace {
 
 constexpr uint32_t kUnknown = SECCOMP_RET_ERRNO | ENOSYS, kForbidden = SECCOMP_RET_ERRNO | EPERM;
 
-uint32_t answer(uint32_t number, uint64_t first = 0, uint64_t second = 0,
-                uint32_t arch = seccomp_arch_native()) {
-  seccomp_data data{static_cast<int>(number), arch, 0, {first, second}};
+struct Arguments {
+  uint64_t first = 0, second = 0, third = 0, fourth = 0;
+};
+
+uint32_t answer(uint32_t number, Arguments arguments = {}, uint32_t arch = seccomp_arch_native()) {
+  const auto& [first, second, third, fourth] = arguments;
+  seccomp_data data{static_cast<int>(number), arch, 0, {first, second, third, fourth}};
   uint32_t accumulator = 0;
   size_t count =
       static_cast<size_t>(osb_seccomp_program_end - osb_seccomp_program) / sizeof(struct sock_filter);
@@ -46,6 +53,9 @@ uint32_t answer(uint32_t number, uint64_t first = 0, uint64_t second = 0,
         break;
       case BPF_JMP | BPF_JSET | BPF_K:
         jump(accumulator & step.k);
+        break;
+      case BPF_ALU | BPF_AND | BPF_K:
+        accumulator &= step.k;
         break;
       case BPF_RET | BPF_K:
         return step.k;
@@ -73,7 +83,7 @@ TEST(SeccompProgram, AnswersForEveryNumberAsTheProfileSays) {
   ASSERT_GT(named.size(), 300u);
   for (uint32_t number = 0; number < 2000; ++number) {
     auto found = named.find(number);
-    EXPECT_EQ(answer(number, AF_UNIX), found == named.end() ? kUnknown : found->second) << number;
+    EXPECT_EQ(answer(number, {AF_UNIX}), found == named.end() ? kUnknown : found->second) << number;
   }
   EXPECT_EQ(answer(0x7fffffff), kUnknown);
   EXPECT_EQ(answer(0xffffffff), kUnknown);
@@ -81,20 +91,68 @@ TEST(SeccompProgram, AnswersForEveryNumberAsTheProfileSays) {
 
 TEST(SeccompProgram, OtherTablesOfCallsAreClosed) {
   for (uint32_t number = 0; number < 600; ++number) {
-    EXPECT_NE(answer(number, AF_UNIX, 0, AUDIT_ARCH_I386), SECCOMP_RET_ALLOW) << number;
-    EXPECT_EQ(answer(0x40000000 | number, AF_UNIX), kUnknown) << number;
+    EXPECT_NE(answer(number, {AF_UNIX}, AUDIT_ARCH_I386), SECCOMP_RET_ALLOW) << number;
+    EXPECT_EQ(answer(0x40000000 | number, {AF_UNIX}), kUnknown) << number;
   }
 }
 
 TEST(SeccompProgram, LooksAtWhatTheKernelUsesOfAnArgument) {
-  EXPECT_EQ(answer(__NR_ioctl, 0, TCGETS), SECCOMP_RET_ALLOW);
-  EXPECT_EQ(answer(__NR_ioctl, 0, TIOCSTI), kForbidden);
-  EXPECT_EQ(answer(__NR_ioctl, 0, uint64_t{1} << 32 | TIOCSTI), kForbidden);
-  EXPECT_EQ(answer(__NR_clone, CLONE_NEWUSER), kForbidden);
-  EXPECT_EQ(answer(__NR_clone, CLONE_VM), SECCOMP_RET_ALLOW);
+  EXPECT_EQ(answer(__NR_ioctl, {0, TCGETS}), SECCOMP_RET_ALLOW);
+  EXPECT_EQ(answer(__NR_ioctl, {0, SIOCGIFCONF}), SECCOMP_RET_ALLOW);
+  for (uint64_t request : {TIOCSTI, 0x541c, TIOCSETD, SIOCGIFBR, SIOCSIFBR, SIOCBRADDBR, SIOCBRDELBR,
+                           SIOCGIFVLAN, SIOCSIFVLAN, SIOCADDDLCI, SIOCDELDLCI}) {
+    EXPECT_EQ(answer(__NR_ioctl, {0, request}), kForbidden) << request;
+    EXPECT_EQ(answer(__NR_ioctl, {0, uint64_t{1} << 32 | request}), kForbidden) << request;
+    EXPECT_EQ(answer(__NR_ioctl, {request, 0}), SECCOMP_RET_ALLOW) << request;
+  }
+  EXPECT_EQ(answer(__NR_clone, {CLONE_NEWUSER}), kForbidden);
+  EXPECT_EQ(answer(__NR_clone, {CLONE_VM}), SECCOMP_RET_ALLOW);
   EXPECT_EQ(answer(__NR_clone3), kUnknown);
-  EXPECT_EQ(answer(__NR_socket, AF_PACKET), SECCOMP_RET_ERRNO | EAFNOSUPPORT);
-  EXPECT_EQ(answer(__NR_socket, AF_UNIX), SECCOMP_RET_ALLOW);
+}
+
+TEST(SeccompProgram, SocketsByFamilyTypeAndProtocol) {
+  EXPECT_EQ(answer(__NR_socket, {AF_PACKET}), SECCOMP_RET_ERRNO | EAFNOSUPPORT);
+  EXPECT_EQ(answer(__NR_socket, {AF_UNIX, SOCK_SEQPACKET}), SECCOMP_RET_ALLOW);
+  EXPECT_EQ(answer(__NR_socketpair, {AF_UNIX, SOCK_STREAM}), SECCOMP_RET_ALLOW);
+  EXPECT_EQ(answer(__NR_socket, {AF_NETLINK, SOCK_RAW, NETLINK_ROUTE}), SECCOMP_RET_ALLOW);
+  EXPECT_EQ(answer(__NR_socket, {AF_NETLINK, SOCK_RAW, NETLINK_SOCK_DIAG}), SECCOMP_RET_ALLOW);
+  EXPECT_EQ(answer(__NR_socket, {AF_NETLINK, SOCK_RAW, NETLINK_KOBJECT_UEVENT}),
+            SECCOMP_RET_ERRNO | EPROTONOSUPPORT);
+  for (uint64_t family : {AF_INET, AF_INET6}) {
+    for (uint64_t type : {SOCK_STREAM | SOCK_CLOEXEC, SOCK_DGRAM | SOCK_NONBLOCK, SOCK_RAW + 0}) {
+      for (uint64_t protocol : {0, 1, 6, 17, 58, 262})
+        EXPECT_EQ(answer(__NR_socket, {family, type, protocol}), SECCOMP_RET_ALLOW) << type << protocol;
+      for (uint64_t protocol : {33, 115, 132, 256})
+        EXPECT_EQ(answer(__NR_socket, {family, type, protocol}), SECCOMP_RET_ERRNO | EPROTONOSUPPORT);
+    }
+    // The kernel takes protocol 0 for "whatever this type has", and has DCCP for one of these.
+    for (uint64_t type : {4, 5, 6, 10, 6 | SOCK_CLOEXEC})  // RDM, SEQPACKET, DCCP, PACKET
+      EXPECT_EQ(answer(__NR_socket, {family, type}), SECCOMP_RET_ERRNO | ESOCKTNOSUPPORT) << type;
+  }
+}
+
+TEST(SeccompProgram, TheLimitOnCoreFilesStays) {
+  constexpr uint32_t kDone = SECCOMP_RET_ERRNO;
+  constexpr uint64_t kHigh = uint64_t{1} << 32;  // null in its low half
+  for (uint64_t core : {uint64_t{RLIMIT_CORE}, kHigh | RLIMIT_CORE, ~uint64_t{0} << 32 | RLIMIT_CORE}) {
+    EXPECT_EQ(answer(__NR_setrlimit, {core, 4096}), kDone);
+    EXPECT_EQ(answer(__NR_setrlimit, {core, 0}), kDone);
+    EXPECT_EQ(answer(__NR_prlimit64, {0, core, 4096}), kDone);
+    EXPECT_EQ(answer(__NR_prlimit64, {7, core, kHigh}), kDone);
+    EXPECT_EQ(answer(__NR_prlimit64, {0, core, 4096, 4096}), kForbidden);
+    EXPECT_EQ(answer(__NR_prlimit64, {0, core, 4096, kHigh}), kForbidden);
+    EXPECT_EQ(answer(__NR_prlimit64, {0, core, 0, 4096}), SECCOMP_RET_ALLOW);
+    EXPECT_EQ(answer(__NR_getrlimit, {core, 4096}), SECCOMP_RET_ALLOW);
+  }
+  for (uint64_t other : {uint64_t{RLIMIT_NOFILE}, uint64_t{RLIMIT_STACK}, kHigh | RLIMIT_NOFILE}) {
+    EXPECT_EQ(answer(__NR_setrlimit, {other, 4096}), SECCOMP_RET_ALLOW);
+    EXPECT_EQ(answer(__NR_prlimit64, {0, other, 4096, 4096}), SECCOMP_RET_ALLOW);
+  }
+}
+
+// The kernel translates it anew for each sandbox.
+TEST(SeccompProgram, IsShort) {
+  EXPECT_LE(static_cast<size_t>(osb_seccomp_program_end - osb_seccomp_program) / sizeof(sock_filter), 200u);
 }
 
 }  // namespace

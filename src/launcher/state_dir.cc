@@ -31,6 +31,7 @@ constexpr size_t kFirstLowers = 8;  // what most images need; more are made when
 constexpr mode_t kRunMode = 02750;  // sockets made in there belong to its group
 constexpr int kBacklog = 512;
 constexpr size_t kPatientTrash = 2048;
+constexpr std::chrono::milliseconds kTrashTurn(50), kTrashWork(2000);
 constexpr size_t kMostDisks = 64;
 constexpr char kImageAttribute[] = "trusted.opensandbox.image";
 
@@ -321,9 +322,19 @@ void StateDir::run_trash_worker() const {
   data[0] = {keep, keep, 0};
   if (::syscall(SYS_capset, &header, data) < 0) ::_exit(1);
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  // One round: the next worker looks at the backlog anew.
-  bool progress = false;
-  for (const std::string& name : names) progress |= sys::remove_from_trash(trash_.get(), name).has_value();
+  // By turns: what one sandbox wrote may take minutes, and others wait for their space. The next worker looks
+  // at the backlog anew.
+  auto end = std::chrono::steady_clock::now() + kTrashWork;
+  bool progress = false, left = true;
+  while (left && std::chrono::steady_clock::now() < end) {
+    left = false;
+    for (const std::string& name : names) {
+      auto gone = sys::remove_from_trash(trash_.get(), name, kTrashTurn);
+      progress |= gone.has_value();
+      left |= gone && !*gone;
+    }
+    names = sys::names_in(trash_.get()).value_or(std::vector<std::string>());
+  }
   ::_exit(progress ? 0 : 1);
 }
 

@@ -360,6 +360,12 @@ Result<CgroupHandles> CgroupTree::create_once(const std::string& id, const Cgrou
         std::move(swap), {Code::not_found},
         Weakening{"a limit on swapped memory",
                   "a kernel that does not account swap; memory itself is limited, and isolation says so"}));
+    // Version 1 counts the buffers of sockets apart, those of UDP too; version 2 with everything else.
+    if (v1) {
+      TRY(tolerate(apply(group, "memory.kmem.tcp.limit_in_bytes", *limits.memory_bytes), {Code::not_found},
+                   Weakening{"a limit on the buffers of sockets",
+                             "a kernel that does not count them; memory itself is limited"}));
+    }
   }
   if (limits.cpu_millis) {
     int64_t quota = *limits.cpu_millis * kCpuPeriodMicros / 1000;

@@ -1,6 +1,7 @@
 #include "sys/namespaces.h"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/sched.h>
 #include <net/if.h>
 #include <sched.h>
@@ -15,6 +16,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <string>
 
 #include "base/cleanup.h"
@@ -39,18 +41,25 @@ Result<void> bring_up_loopback() {
 }
 
 // The network namespace belongs to the host's user namespace, so sandbox root has no capability over it:
-// without these two it could neither bind port 80 nor send a ping.
-Result<void> open_to_unprivileged(uint32_t last_group) {
+// without the first two it could neither bind port 80 nor send a ping.
+Result<void> configure_network(uint32_t last_group) {
   // Through a procfs of its own, where that is allowed: in a shared one each namespace leaves names like all
   // others, and whoever looks for one of them passes every namespace of the machine.
   Fd proc(mount_filesystem("proc", nullptr, 0, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC));
   if (!proc.valid()) proc = TRY(open_at(AT_FDCWD, "/proc", O_PATH | O_DIRECTORY));
   auto set = [&](const char* name, const std::string& value) -> Result<void> {
-    Fd file = TRY(open_at(proc.get(), std::string("sys/net/ipv4/") + name, O_WRONLY));
+    Fd file = TRY(open_at(proc.get(), std::string("sys/net/") + name, O_WRONLY));
     return write_all(file.get(), value);
   };
-  TRY(set("ip_unprivileged_port_start", "0"));
-  return set("ping_group_range", "0 " + std::to_string(last_group));
+  TRY(set("ipv4/ip_unprivileged_port_start", "0"));
+  TRY(set("ipv4/ping_group_range", "0 " + std::to_string(last_group)));
+  // The newest versions of both protocols tell of a joined or left group up to seconds later, when the
+  // network may be somebody else's. Older ones do it at once, and forget a group that was left, so that the
+  // counters show all there will be (network_counters).
+  TRY(set("ipv4/conf/lo/force_igmp_version", "2"));
+  auto set_mld = set("ipv6/conf/lo/force_mld_version", "1");
+  if (!set_mld && set_mld.error().code == Code::not_found) return {};  // no IPv6, no groups
+  return set_mld;
 }
 
 void return_home(int home) {
@@ -109,29 +118,54 @@ int32_t receive_descriptors(int socket, Fd* descriptors, int count) {
   return error;
 }
 
-}  // namespace
-
-Result<Fd> create_user_namespace(uint32_t base, uint32_t count) {
-  return create_user_namespace("0 " + std::to_string(base) + " " + std::to_string(count));
+// The kernel charges what the users of a namespace hold (inotify instances, queued signals, message queues)
+// also to whoever made it: were that root, one sandbox could take root's share and so everybody's. Only the
+// effective id counts for that. The real one stays, or the caller's limit on processes would hold inside.
+int32_t make_as(uint32_t owner) {
+  // Not by the C library, which would look for the threads of the process that this is a copy of.
+  if (::syscall(SYS_setresgid, -1, owner, -1) < 0 || ::syscall(SYS_setresuid, -1, owner, -1) < 0)
+    return errno;
+  // Rights held until here stay: some hosts let nobody without them make a user namespace.
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2]{};
+  if (::syscall(SYS_capget, &header, data) < 0) return errno;
+  for (auto& part : data) part.effective = part.permitted;
+  if (::syscall(SYS_capset, &header, data) < 0) return errno;
+  return ::unshare(CLONE_NEWUSER) < 0 ? errno : 0;
 }
 
-Result<Fd> create_user_namespace(const std::string& map) {
-  int pidfd = -1;
+// The process that holds a new user namespace until it is mapped and opened.
+[[noreturn]] void hold_user_namespace(std::optional<uint32_t> owner, Fd done, pid_t parent) {
+  // It must not outlive a killed parent, and hold none of its descriptors (a listening port, a lock)
+  // meanwhile.
+  auto kept = static_cast<unsigned>(done.get());
+  if (kept > 0) ::syscall(SYS_close_range, 0, kept - 1, 0);
+  ::syscall(SYS_close_range, kept + 1, ~0U, 0);
+  int32_t error = 0;
+  if (owner)
+    error = make_as(*owner);
+  else if (::unshare(CLONE_NEWUSER) < 0)
+    error = errno;
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // after the change of id, which clears it
+  (void)!::write(done.get(), &error, sizeof error);
+  done.reset();
+  while (::getppid() == parent) ::pause();
+  ::_exit(0);
+}
+
+Result<Fd> create_user_namespace(const std::string& map, std::optional<uint32_t> owner) {
+  int pipe[2], pidfd = -1;
+  if (::pipe2(pipe, O_CLOEXEC) < 0) return fail_errno("pipe");
+  Fd made(pipe[0]), done(pipe[1]);
   struct clone_args args{};
-  args.flags = CLONE_NEWUSER | CLONE_PIDFD;
+  args.flags = CLONE_PIDFD;
   args.pidfd = reinterpret_cast<uint64_t>(&pidfd);
   args.exit_signal = 0;  // reaped below, and nobody else's business
   pid_t parent = ::getpid();
   long pid = ::syscall(SYS_clone3, &args, sizeof args);
-  if (pid == 0) {
-    // It must not outlive a killed parent, and hold none of its descriptors (a listening port, a lock)
-    // meanwhile.
-    ::syscall(SYS_close_range, 0, ~0U, 0);
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    while (::getppid() == parent) ::pause();
-    ::_exit(0);
-  }
+  if (pid == 0) hold_user_namespace(owner, std::move(done), parent);
   if (pid < 0) return fail_errno("clone for a user namespace");
+  done.reset();
   Fd child(pidfd);
   Cleanup end;
   end.push([&] {
@@ -139,11 +173,25 @@ Result<Fd> create_user_namespace(const std::string& map) {
     if (::kill(static_cast<pid_t>(pid), SIGKILL) < 0) (void)send_signal(child.get(), SIGKILL);
     ::waitpid(static_cast<pid_t>(pid), nullptr, __WALL);
   });
+  int32_t error = EIO;
+  ssize_t n = 0;
+  while ((n = ::read(made.get(), &error, sizeof error)) < 0 && errno == EINTR) {
+  }
+  if (n != sizeof error) error = EIO;
+  if (error != 0) return fail_errno("make a user namespace", error);
   std::string proc = "/proc/" + std::to_string(pid);
   TRY(write_file(proc + "/uid_map", map));
   TRY(write_file(proc + "/gid_map", map));
   return open_at(AT_FDCWD, proc + "/ns/user", O_RDONLY);
 }
+
+}  // namespace
+
+Result<Fd> create_user_namespace(uint32_t base, uint32_t count) {
+  return create_user_namespace("0 " + std::to_string(base) + " " + std::to_string(count), base);
+}
+
+Result<Fd> create_user_namespace(const std::string& map) { return create_user_namespace(map, std::nullopt); }
 
 Result<Fd> own_network_namespace() { return open_at(AT_FDCWD, "/proc/self/ns/net", O_RDONLY); }
 
@@ -175,7 +223,7 @@ Result<Fd> create_network_namespace(int home) {
     TRY(made_by_child("make a network namespace", &made, 1, [](Fd* into) -> int32_t {
       if (::unshare(CLONE_NEWNET) < 0) return errno;
       if (auto up = bring_up_loopback(); !up) return up.error().sys_errno;
-      if (auto open = open_to_unprivileged(mapped_ids() - 1); !open) return open.error().sys_errno;
+      if (auto open = configure_network(mapped_ids() - 1); !open) return open.error().sys_errno;
       auto own = own_network_namespace();
       if (!own) return own.error().sys_errno;
       *into = std::move(*own);
@@ -187,7 +235,7 @@ Result<Fd> create_network_namespace(int home) {
   Cleanup back;
   back.push([&] { return_home(home); });
   TRY(bring_up_loopback());
-  TRY(open_to_unprivileged(kLastGroup));
+  TRY(configure_network(kLastGroup));
   return own_network_namespace();
 }
 

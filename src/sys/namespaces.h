@@ -10,9 +10,10 @@
 namespace osb::sys {
 
 // A user namespace that maps ids 0 .. count-1 inside to base .. base+count-1 outside, for users and groups.
-// Needs CAP_SETUID and CAP_SETGID in the caller's namespace.
+// It belongs to user `base`, who is charged for what its users take of the kernel's pools. Needs root in the
+// caller's namespace.
 Result<Fd> create_user_namespace(uint32_t base, uint32_t count);
-// The same with a map of several lines, as the kernel takes them.
+// The same with a map of several lines, as the kernel takes them; it belongs to the caller.
 Result<Fd> create_user_namespace(const std::string& map);
 
 // A network namespace whose only interface, lo, is up, and in which every user may bind low ports. The caller

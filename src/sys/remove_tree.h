@@ -3,6 +3,7 @@
 // Removes trees that somebody hostile wrote: any depth, any names, no link followed, bounded descriptors and
 // stack.
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -10,10 +11,13 @@
 
 namespace osb::sys {
 
-// Removes `name`, whatever it is, from directory `trash`. Directories that lie deeper than a bound are moved
-// up into `trash` under fresh names instead: call again until `trash` is empty. Success when there is nothing
-// to remove.
+// Removes `name`, whatever it is, from directory `trash`. Directories that lie deeper than a bound are first
+// moved to the top of `name`. Success when there is nothing to remove.
 Result<void> remove_from_trash(int trash, const std::string& name);
+
+// The same for at most about so long; false when something is left: call again. Whoever has many things to
+// remove gives each a turn, so that a large one does not hold up the others.
+Result<bool> remove_from_trash(int trash, const std::string& name, std::chrono::milliseconds turn);
 
 // Whether there is nothing in it. Moves its offset.
 Result<bool> is_empty_directory(int dir);

@@ -38,6 +38,16 @@ class RemoveTree : public testing::Test {
     return rounds;
   }
 
+  void deep(const std::string& name, int levels) {
+    ASSERT_EQ(::mkdirat(trash_.get(), name.c_str(), 0755), 0);
+    Fd dir(::openat(trash_.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    for (int i = 1; i < levels; ++i) {
+      ASSERT_EQ(::mkdirat(dir.get(), "d", 0755), 0);
+      Fd next(::openat(dir.get(), "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+      dir = std::move(next);
+    }
+  }
+
   std::string path_;
   Fd trash_;
 };
@@ -55,14 +65,27 @@ TEST_F(RemoveTree, FilesLinksAndDirectories) {
 TEST_F(RemoveTree, NothingThereIsFine) { EXPECT_TRUE(remove_from_trash(trash_.get(), "none")); }
 
 TEST_F(RemoveTree, VeryDeepTreesNeedNoDepth) {
-  Fd dir(::dup(trash_.get()));
-  for (int i = 0; i < 500; ++i) {
-    ASSERT_EQ(::mkdirat(dir.get(), "d", 0755), 0);
-    Fd next(::openat(dir.get(), "d", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    dir = std::move(next);
-  }
-  dir.reset();
-  EXPECT_GT(empty(), 5);
+  deep("deep", 3000);
+  EXPECT_EQ(empty(), 1);
+  EXPECT_TRUE(names().empty());
+}
+
+TEST_F(RemoveTree, ManyDeepBranchesStayOneThing) {
+  ASSERT_EQ(::mkdirat(trash_.get(), "comb", 0755), 0);
+  for (int i = 0; i < 20; ++i) deep("comb/" + std::to_string(i), 50);
+  // A turn that ends at once has moved nothing beside the thing, where it would be in the way of others.
+  while (!remove_from_trash(trash_.get(), "comb", std::chrono::milliseconds(1)).value())
+    ASSERT_EQ(names(), std::vector<std::string>{"comb"});
+  EXPECT_TRUE(names().empty());
+}
+
+TEST_F(RemoveTree, ATurnEnds) {
+  ASSERT_EQ(::mkdirat(trash_.get(), "wide", 0755), 0);
+  for (int i = 0; i < 50; ++i)
+    ASSERT_TRUE(write_file_at(trash_.get(), "wide/" + std::to_string(i), "", O_CREAT));
+  EXPECT_FALSE(remove_from_trash(trash_.get(), "wide", std::chrono::milliseconds(0)).value());
+  EXPECT_EQ(names().size(), 1u);
+  EXPECT_TRUE(remove_from_trash(trash_.get(), "wide", std::chrono::hours(1)).value());
   EXPECT_TRUE(names().empty());
 }
 

@@ -130,7 +130,8 @@ constexpr const char* kMemory[] = {"brk",
                                    "set_mempolicy",
                                    "set_mempolicy_home_node"};
 
-// clone is here; the program in seccomp.cc refuses its namespace flags.
+// clone, setrlimit and prlimit64 are here; main/build/seccomp_compile.cc refuses clone's namespace flags, and
+// nobody changes the limit on core files.
 constexpr const char* kProcesses[] = {"alarm",
                                       "arch_prctl",
                                       "capget",
@@ -259,7 +260,7 @@ constexpr const char* kNetwork[] = {"accept",      "accept4",    "bind",      "c
                                     "recvmsg",     "sendmmsg",   "sendmsg",   "sendto",   "setsockopt",
                                     "shutdown",    "socket",     "socketpair"};
 
-// ioctl is here; main/build/seccomp_compile.cc refuses injecting input into a terminal.
+// ioctl is here; main/build/seccomp_compile.cc refuses typing into a terminal and what loads modules.
 constexpr const char* kEvents[] = {
     "epoll_create", "epoll_create1",  "epoll_ctl", "epoll_ctl_old", "epoll_pwait", "epoll_pwait2",
     "epoll_wait",   "epoll_wait_old", "eventfd",   "eventfd2",      "io_cancel",   "io_destroy",

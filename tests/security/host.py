@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import fcntl
 import os
 import secrets
 import socket
@@ -9,6 +10,7 @@ import subprocess
 import threading
 from pathlib import Path
 
+import pytest
 from lib.waiting import wait_for
 
 IPC_CREAT, IPC_EXCL, IPC_RMID = 0o1000, 0o2000, 0
@@ -86,6 +88,54 @@ def unix_socket(path):
                 yield path
         finally:
             Path(path).unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def loop_device(path):
+    """The name of a loop device over a file made here."""
+    with open(path, "wb") as file:
+        file.truncate(1 << 20)
+    done = subprocess.run(["losetup", "--find", "--show", path], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        pytest.skip(f"no loop device to be had: {done.stderr.strip()}")
+    device = done.stdout.strip()
+    try:
+        yield device.removeprefix("/dev/")
+    finally:
+        subprocess.run(["losetup", "--detach", device], check=True)
+
+
+CORE_PATTERN = Path("/proc/sys/kernel/core_pattern")
+
+
+@contextlib.contextmanager
+def core_handler(directory):
+    """A core handler of the host for the time of the test; yields the directory in which it notes each run, by process id.
+
+    A helper puts the setting back, also when this process is killed; a lock keeps other runs of this test away meanwhile.
+    """
+    if not os.access(CORE_PATTERN, os.W_OK):
+        pytest.skip(f"{CORE_PATTERN} cannot be written here")
+    notes = Path(directory) / "notes"
+    notes.mkdir()
+    handler = Path(directory) / "handler"
+    handler.write_text(f"#!/bin/sh\n: > {notes}/$1\nexec cat > /dev/null\n")
+    handler.chmod(0o755)
+    with open("/tmp/osb-test-core-pattern.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        before = CORE_PATTERN.read_text().rstrip("\n")
+        restore = ["sh", "-c", f'cat > /dev/null; printf %s "$1" > {CORE_PATTERN}', "sh", before]
+        helper = subprocess.Popen(restore, stdin=subprocess.PIPE, start_new_session=True, pass_fds=(lock.fileno(),))
+        try:
+            try:
+                CORE_PATTERN.write_text(f"|{handler} %P")
+            except OSError as error:
+                pytest.skip(f"{CORE_PATTERN} cannot be written here: {error}")
+            yield notes
+        finally:
+            helper.stdin.close()
+            helper.wait()
+            assert CORE_PATTERN.read_text().rstrip("\n") == before
 
 
 @contextlib.contextmanager

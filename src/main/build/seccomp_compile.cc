@@ -9,6 +9,7 @@
 #include <linux/netlink.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <seccomp.h>
 #include <stddef.h>
@@ -16,6 +17,7 @@
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -38,44 +40,102 @@ constexpr uint32_t kNewNamespaces =
 constexpr uint32_t refuse(int error) { return SECCOMP_RET_ERRNO | static_cast<uint32_t>(error); }
 constexpr uint32_t kUnknown = refuse(ENOSYS);
 
-std::vector<sock_filter> argument_checks() {
-  const uint32_t nr = offsetof(seccomp_data, nr);
-  const uint32_t arg0 = offsetof(seccomp_data, args[0]), arg1 = offsetof(seccomp_data, args[1]),
-                 arg2 = offsetof(seccomp_data, args[2]);
+using Steps = std::vector<sock_filter>;
 
+constexpr uint32_t kNumber = offsetof(seccomp_data, nr);
+constexpr uint32_t low(int argument) {
+  return static_cast<uint32_t>(offsetof(seccomp_data, args) +
+                               sizeof(uint64_t) * static_cast<size_t>(argument));
+}
+constexpr uint32_t high(int argument) { return low(argument) + static_cast<uint32_t>(sizeof(uint32_t)); }
+
+// Steps for one system call: all others jump over them. The number is in the accumulator before and after.
+void append_for(uint32_t call, const Steps& steps, Steps& program) {
+  program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, static_cast<uint8_t>(steps.size() + 1)));
+  program.insert(program.end(), steps.begin(), steps.end());
+  program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kNumber));
+}
+
+// One answer when the low half of an argument has one of these values.
+Steps answer_values(int argument, std::span<const uint32_t> values, uint32_t answer) {
+  Steps steps = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, low(argument))};
+  for (size_t i = 0; i < values.size(); ++i) {
+    size_t left = values.size() - 1 - i;
+    steps.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, values[i], static_cast<uint8_t>(left),
+                             static_cast<uint8_t>(left == 0 ? 1 : 0)));
+  }
+  steps.push_back(BPF_STMT(BPF_RET | BPF_K, answer));
+  return steps;
+}
+
+// Requests that are for nobody in here: typing into a terminal on somebody else's behalf, and those with
+// which anybody makes the kernel load a module (line disciplines, bridges, VLANs, frame relay).
+constexpr uint32_t kForbiddenRequests[] = {TIOCSTI,     0x541c /* TIOCLINUX */,
+                                           TIOCSETD,    SIOCGIFBR,
+                                           SIOCSIFBR,   SIOCBRADDBR,
+                                           SIOCBRDELBR, SIOCGIFVLAN,
+                                           SIOCSIFVLAN, SIOCADDDLCI,
+                                           SIOCDELDLCI};
+
+// The limit on core files is one byte: the only value with which the kernel starts no core handler of the
+// host. Programs that set it (to 0, mostly, and to good ends) go on as if they had.
+constexpr uint32_t kDone = refuse(0);
+constexpr uint32_t kCoreLimit[] = {RLIMIT_CORE};
+
+// prlimit64: reading is fine. Whoever wants the former value along with setting a new one is refused: done
+// without effect, it would be left with whatever was in its memory.
+Steps keep_core_limit() {
   return {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, nr),
-      // ioctl: never type into a terminal on somebody else's behalf.
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_ioctl, 0, 4),
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, arg1),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, TIOCSTI, 1, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x541c /* TIOCLINUX */, 0, 1),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, low(1)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, RLIMIT_CORE, 0, 10),
+      // A pointer is null when both of its halves are.
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, low(2)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 2),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, high(2)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 6, 0),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, low(3)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 3),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, high(3)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, kDone),
       BPF_STMT(BPF_RET | BPF_K, refuse(EPERM)),
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, nr),
-      // clone: no new namespaces. clone3 hides its flags behind a pointer, so it does not exist here
-      // (default: ENOSYS).
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 3),
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, arg0),
+  };
+}
+
+// clone: no new namespaces. clone3 hides its flags behind a pointer, so it does not exist here (default:
+// ENOSYS).
+Steps no_new_namespaces() {
+  return {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, low(0)),
       BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, kNewNamespaces, 0, 1),
       BPF_STMT(BPF_RET | BPF_K, refuse(EPERM)),
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, nr),
-      // socket and socketpair: local, internet, and netlink for looking at one's own interfaces and sockets.
-      // No other netlink: the host's device events go to every network namespace that the host owns, and so
-      // to ours. Internet protocols by list: the mere attempt at another (SCTP, DCCP, L2TP, ...) can load its
-      // module.
+  };
+}
+
+// socket and socketpair: local, internet, and netlink for looking at one's own interfaces and sockets. No
+// other netlink: the host's device events go to every network namespace that the host owns, and so to ours.
+// Internet types and protocols by list: the mere attempt at another (SCTP, DCCP, L2TP, ...) can load its
+// module.
+void append_socket_checks(Steps& program) {
+  constexpr uint32_t kTypeMask = 0xf;
+  const Steps steps = {
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 1, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socketpair, 0, 18),
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, arg0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_UNIX, 16, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socketpair, 0, 22),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, low(0)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_UNIX, 20, 0),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET, 7, 0),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET6, 6, 0),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_NETLINK, 1, 0),
       BPF_STMT(BPF_RET | BPF_K, refuse(EAFNOSUPPORT)),
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, arg2),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NETLINK_ROUTE, 10, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NETLINK_SOCK_DIAG, 9, 0),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, low(2)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NETLINK_ROUTE, 14, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NETLINK_SOCK_DIAG, 13, 0),
       BPF_STMT(BPF_RET | BPF_K, refuse(EPROTONOSUPPORT)),
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, arg2),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, low(1)),
+      BPF_STMT(BPF_ALU | BPF_AND | BPF_K, kTypeMask),
+      BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, SOCK_RAW + 1, 0, 1),  // beyond stream, datagram and raw
+      BPF_STMT(BPF_RET | BPF_K, refuse(ESOCKTNOSUPPORT)),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, low(2)),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_IP, 6, 0),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_TCP, 5, 0),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_UDP, 4, 0),
@@ -84,6 +144,17 @@ std::vector<sock_filter> argument_checks() {
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_MPTCP, 1, 0),
       BPF_STMT(BPF_RET | BPF_K, refuse(EPROTONOSUPPORT)),
   };
+  program.insert(program.end(), steps.begin(), steps.end());
+}
+
+Steps argument_checks() {
+  Steps program = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kNumber)};
+  append_for(SYS_ioctl, answer_values(1, kForbiddenRequests, refuse(EPERM)), program);
+  append_for(SYS_clone, no_new_namespaces(), program);
+  append_for(SYS_setrlimit, answer_values(0, kCoreLimit, kDone), program);
+  append_for(SYS_prlimit64, keep_core_limit(), program);
+  append_socket_checks(program);  // last: leaves something else than the number behind
+  return program;
 }
 
 // What to answer for each system call, by number; those beyond are unknown.
