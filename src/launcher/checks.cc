@@ -7,6 +7,7 @@
 #include "base/ids.h"
 #include "base/strings.h"
 #include "launcher/records.h"
+#include "launcher/system_steps.h"
 
 namespace osb::launcher {
 namespace {
@@ -19,6 +20,7 @@ constexpr int64_t kMaxDiskBytes = int64_t{1} << 44;  // of ext4 with blocks of 4
 constexpr int64_t kMinOpenFiles = 16;
 constexpr int64_t kMaxOpenFiles = 1 << 30;
 constexpr size_t kMaxName = 64;
+constexpr size_t kMaxLayers = 256;  // of all overlays; each is a descriptor and a mount
 
 // Absolute, no empty, "." or ".." component, no trailing slash ("/" itself is fine).
 bool is_clean_path(std::string_view path) {
@@ -43,35 +45,123 @@ bool is_digest(std::string_view text) {
 }
 
 Result<void> refuse(const Step& step, const char* why) {
-  return fail(Code::permission_denied, "refused: " + to_text(step) + ": " + why);
+  // The server chose every byte of it, and how many there are.
+  return fail(Code::permission_denied, "refused: " + to_text(step).substr(0, 200) + ": " + why);
 }
 
-Result<void> check_step(const Step& step, bool first) {
-  bool root = step.target == "/";
-  if (step.kind == Step::Kind::hostname) {
-    return is_name(step.name) ? Result<void>{} : refuse(step, "not a host name");
+bool is_at_or_below(std::string_view path, std::string_view top) {
+  return path == top || (path.starts_with(top) && path.size() > top.size() && path[top.size()] == '/');
+}
+
+// Neither over, in nor around the kernel's trees: the system steps put them there, and nothing of a plan
+// comes to lie between them and their masks.
+bool is_apart_from_system(std::string_view target) {
+  for (std::string_view tree : {"/proc", "/sys", "/dev"}) {
+    if (is_at_or_below(target, tree)) return false;
   }
-  if (step.kind == Step::Kind::show_limits) {
-    return first ? refuse(step, "a plan starts with the overlay of /") : Result<void>{};
-  }
-  if (!is_clean_path(step.target)) return refuse(step, "the target is not a clean absolute path");
-  if (first != (step.kind == Step::Kind::overlay && root)) {
-    return refuse(step, "a plan starts with the overlay of /, and has only one");
-  }
-  if (step.kind == Step::Kind::overlay) {
-    if (!is_name(step.name)) return refuse(step, "not a layer name");
-    if (step.lowers.empty()) return refuse(step, "no layers");
-    for (const std::string& lower : step.lowers) {
-      if (!is_clean_path(lower)) return refuse(step, "a layer is not a clean absolute path");
-    }
-  } else if (!step.lowers.empty()) {
-    return refuse(step, "layers where none belong");
-  }
-  if (step.kind == Step::Kind::bind ? !is_clean_path(step.source) : !step.source.empty()) {
-    return refuse(step, "the source is not a clean absolute path");
+  return target != "/";
+}
+
+Result<void> check_overlay(const Step& step) {
+  if (!is_name(step.name)) return refuse(step, "not a layer name");
+  if (step.lowers.empty()) return refuse(step, "no layers");
+  for (const std::string& lower : step.lowers) {
+    if (!is_clean_path(lower)) return refuse(step, "a layer is not a clean absolute path");
   }
   return {};
 }
+
+// Values that a kind of step does not use are empty: what nobody looks at is nothing that could be meant.
+Result<void> check_fields(const Step& step) {
+  using Kind = Step::Kind;
+  bool placed = step.kind != Kind::hostname && step.kind != Kind::show_limits;
+  if (placed ? !is_clean_path(step.target) : !step.target.empty())
+    return refuse(step, "the target is not a clean absolute path");
+  if (step.kind == Kind::bind ? !is_clean_path(step.source) : !step.source.empty())
+    return refuse(step, "the source is not a clean absolute path");
+  if (step.kind == Kind::overlay) return check_overlay(step);
+  if (!step.lowers.empty()) return refuse(step, "layers where none belong");
+  if (step.kind == Kind::hostname ? !is_name(step.name) : !step.name.empty())
+    return refuse(step, "not a host name");
+  return {};
+}
+
+// Walks through the steps in the only order there is; see plan.h.
+class Order {
+ public:
+  explicit Order(const std::vector<Step>& steps) : steps_(steps) {}
+
+  Result<void> check() {
+    if (steps_.empty()) return fail(Code::permission_denied, "refused: an empty plan");
+    for (const Step& step : steps_) TRY(check_fields(step));
+    TRY(check_files());
+    TRY(check_system());
+    return check_rest();
+  }
+
+ private:
+  bool more() const { return at_ < steps_.size(); }
+
+  Result<void> check_files() {
+    using Kind = Step::Kind;
+    const Step& root = steps_[0];
+    if (root.kind != Kind::overlay || root.target != "/")
+      return refuse(root, "a plan starts with the overlay of /");
+    std::vector<std::string_view> names;
+    size_t layers = 0;
+    for (; more(); ++at_) {
+      const Step& step = steps_[at_];
+      if (step.kind != Kind::overlay && step.kind != Kind::bind && step.kind != Kind::scratch) break;
+      if (at_ > 0 && !is_apart_from_system(step.target))
+        return refuse(step, "/, /proc, /sys, /dev and what is in them are not for files");
+      if (!add(targets_, step.target)) return refuse(step, "the same target again");
+      if (step.kind != Kind::overlay) continue;
+      if (!add(names, step.name)) return refuse(step, "the same layer name again");
+      overlays_.push_back(step.target);
+      layers += step.lowers.size();
+      if (layers > kMaxLayers) return refuse(step, "too many layers");
+    }
+    return {};
+  }
+
+  Result<void> check_system() {
+    for (const Step& wanted : system_steps()) {
+      if (!more() || steps_[at_] != wanted) {
+        std::string found = more() ? to_text(steps_[at_]).substr(0, 200) : "the end";
+        return fail(Code::permission_denied, "refused: " + found + " where \"" + to_text(wanted) +
+                                                 "\" has to be: no sandbox is without it");
+      }
+      ++at_;
+    }
+    return {};
+  }
+
+  Result<void> check_rest() {
+    using Kind = Step::Kind;
+    if (more() && steps_[at_].kind == Kind::show_limits) ++at_;
+    if (more() && steps_[at_].kind == Kind::hostname) ++at_;
+    std::vector<std::string_view> sealed;
+    for (; more(); ++at_) {
+      const Step& step = steps_[at_];
+      if (step.kind != Kind::seal) return refuse(step, "it has no place behind the system's steps");
+      if (std::find(overlays_.begin(), overlays_.end(), step.target) == overlays_.end())
+        return refuse(step, "not an overlay of this plan");
+      if (!add(sealed, step.target)) return refuse(step, "sealed already");
+    }
+    return {};
+  }
+
+  // False when it is there already.
+  static bool add(std::vector<std::string_view>& all, std::string_view one) {
+    if (std::find(all.begin(), all.end(), one) != all.end()) return false;
+    all.push_back(one);
+    return true;
+  }
+
+  const std::vector<Step>& steps_;
+  size_t at_ = 0;
+  std::vector<std::string_view> targets_, overlays_;
+};
 
 }  // namespace
 
@@ -98,20 +188,15 @@ Result<void> check(const Plan& plan) {
   }
   if (plan.record.size() > kMaxRecord)
     return fail(Code::permission_denied, "refused: the record is too long");
-  if (plan.steps.empty()) return fail(Code::permission_denied, "refused: an empty plan");
-  for (size_t i = 0; i < plan.steps.size(); ++i) TRY(check_step(plan.steps[i], i == 0));
-  return {};
+  return Order(plan.steps).check();
 }
 
 Result<Fd> open_source(const Settings& settings, const std::string& path) {
-  auto below = [&](const std::string& root) {
-    return path == root || (path.starts_with(root) && path.size() > root.size() && path[root.size()] == '/');
-  };
   std::string images = settings.state_dir + "/" + state::kImages;
   std::vector<std::string> roots = settings.sources;
   if (path != images) roots.push_back(images);
   for (const std::string& root : roots) {
-    if (!below(root)) continue;
+    if (!is_at_or_below(path, root)) continue;
     // The root itself is the operator's word and may be a symlink; what lies below may be somebody else's.
     Fd top = TRY(open_at(AT_FDCWD, root, O_PATH));
     if (path == root) return top;

@@ -1,7 +1,8 @@
 #pragma once
 
 // What the launcher refuses. The server is not trusted with the host: a plan may name only sources from the
-// launcher's own settings, targets inside the new root, and values in range.
+// launcher's own settings, targets inside the new root, and values in range, in the one order in which the
+// kernel's trees and their masks come whole and on top.
 
 #include "base/fd.h"
 #include "launcher/plan.h"

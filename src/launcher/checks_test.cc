@@ -5,6 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+
+#include "launcher/system_steps.h"
+
 namespace osb::launcher {
 namespace {
 
@@ -31,11 +35,80 @@ Plan plan(std::vector<Step> steps) {
   return p;
 }
 
+// `before`, the system's steps, `after`.
+std::vector<Step> around(std::vector<Step> before, const std::vector<Step>& after = {}) {
+  before.insert(before.end(), system_steps().begin(), system_steps().end());
+  before.insert(before.end(), after.begin(), after.end());
+  return before;
+}
+
 TEST(Checks, AnOrdinaryPlanPasses) {
-  auto ok = check(
-      plan({overlay("/"), overlay("/usr", {"/usr"}, "usr"), other(Step::Kind::proc, "/proc"),
-            other(Step::Kind::bind, "/opt/x", "/srv/x"), other(Step::Kind::hostname, "", "", "sandbox")}));
+  using Kind = Step::Kind;
+  auto ok = check(plan(around({overlay("/"), overlay("/usr", {"/usr"}, "usr"),
+                               other(Kind::bind, "/opt/x", "/srv/x"), other(Kind::scratch, "/tmp")},
+                              {other(Kind::show_limits, ""), other(Kind::hostname, "", "", "sandbox"),
+                               other(Kind::seal, "/usr"), other(Kind::seal, "/")})));
   EXPECT_TRUE(ok) << ok.error().message;
+  EXPECT_TRUE(check(plan(around({overlay("/")}))));
+}
+
+TEST(Checks, TheSystemsStepsCannotBeLeftOutMovedOrRepeated) {
+  const std::vector<Step> whole = around({overlay("/")}, {other(Step::Kind::hostname, "", "", "sandbox")});
+  ASSERT_TRUE(check(plan(whole)));
+  for (size_t i = 0; i < whole.size() - 1; ++i) {
+    auto without = whole;
+    without.erase(without.begin() + static_cast<ptrdiff_t>(i));
+    EXPECT_FALSE(check(plan(without))) << to_text(whole[i]);
+    auto twice = whole;
+    twice.insert(twice.begin() + static_cast<ptrdiff_t>(i), whole[i]);
+    EXPECT_FALSE(check(plan(twice))) << to_text(whole[i]);
+    auto late = whole;
+    std::rotate(late.begin() + static_cast<ptrdiff_t>(i), late.begin() + static_cast<ptrdiff_t>(i) + 1,
+                late.end());
+    EXPECT_FALSE(check(plan(late))) << to_text(whole[i]);
+    auto elsewhere = whole;
+    elsewhere[i].target = "/elsewhere";
+    EXPECT_FALSE(check(plan(elsewhere))) << to_text(whole[i]);
+  }
+}
+
+TEST(Checks, NothingComesToLieOverTheSystemsTrees) {
+  using Kind = Step::Kind;
+  for (const char* target :
+       {"/", "/proc", "/sys", "/dev", "/proc/self", "/sys/fs/cgroup", "/dev/shm", "/dev/null"}) {
+    for (const Step& step : {overlay(target, {"/usr"}, "more"), other(Kind::bind, target, "/usr"),
+                             other(Kind::scratch, target)}) {
+      EXPECT_FALSE(check(plan(around({overlay("/"), step})))) << to_text(step);
+      EXPECT_FALSE(check(plan(around({overlay("/")}, {step})))) << to_text(step);
+    }
+  }
+  // Names that only look like them.
+  EXPECT_TRUE(check(plan(around({overlay("/"), other(Kind::bind, "/devices", "/usr")}))));
+  // Over anything, when they are there already: the image could have a link to them.
+  for (const Step& step :
+       {overlay("/opt", {"/usr"}, "opt"), other(Kind::bind, "/opt", "/usr"), other(Kind::scratch, "/tmp"),
+        other(Kind::mask, "/opt"), other(Kind::read_only, "/opt"), other(Kind::devices, "/opt"),
+        other(Kind::proc, "/opt"), other(Kind::sysfs, "/opt")}) {
+    EXPECT_FALSE(check(plan(around({overlay("/")}, {step})))) << to_text(step);
+  }
+}
+
+TEST(Checks, RepeatedNamesAndForeignSealsAreRefused) {
+  using Kind = Step::Kind;
+  std::vector<std::string> many(200, "/usr");
+  for (const auto& steps :
+       {around({overlay("/"), overlay("/usr", {"/usr"}, "usr"), overlay("/usr", {"/usr"}, "more")}),
+        around({overlay("/"), overlay("/usr", {"/usr"}, "root")}),
+        around({overlay("/"), other(Kind::scratch, "/tmp"), other(Kind::bind, "/tmp", "/usr")}),
+        around({overlay("/", many), overlay("/usr", many, "usr")}),
+        around({overlay("/")}, {other(Kind::seal, "/proc")}),
+        around({overlay("/")}, {other(Kind::seal, "/"), other(Kind::seal, "/")}),
+        around({overlay("/")}, {other(Kind::seal, "/"), other(Kind::hostname, "", "", "sandbox")}),
+        around({overlay("/")}, {other(Kind::hostname, "", "", "a"), other(Kind::hostname, "", "", "a")})}) {
+    auto result = check(plan(steps));
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().code, Code::permission_denied);
+  }
 }
 
 TEST(Checks, WhatIsRefused) {
@@ -70,35 +143,40 @@ TEST(Checks, WhatIsRefused) {
         }()}},
       {"host name with a slash", {overlay("/"), other(Kind::hostname, "", "", "a/b")}},
       {"empty host name", {overlay("/"), other(Kind::hostname, "", "", "")}},
+      {"huge target", {overlay("/"), other(Kind::scratch, "/" + std::string(100'000, 'a'))}},
+      {"name where none belongs", {overlay("/"), other(Kind::scratch, "/tmp", "", "x")}},
       {"long host name", {overlay("/"), other(Kind::hostname, "", "", std::string(65, 'a'))}},
   };
   for (const auto& [name, steps] : table) {
-    auto result = check(plan(steps));
-    ASSERT_FALSE(result) << name;
-    EXPECT_EQ(result.error().code, Code::permission_denied) << name;
+    for (const auto& all : {steps, around(steps)}) {
+      auto result = check(plan(all));
+      ASSERT_FALSE(result) << name;
+      EXPECT_EQ(result.error().code, Code::permission_denied) << name;
+      EXPECT_LT(result.error().message.size(), 500u) << name;
+    }
   }
 }
 
 TEST(Checks, IdsAndLimitsAreChecked) {
   for (const char* id : {"", "x", "../../etc", "01900000-0000-7000-8000-00000000000G",
                          "01900000-0000-7000-8000-0000000000010"}) {
-    Plan p = plan({overlay("/")});
+    Plan p = plan(around({overlay("/")}));
     p.id = id;
     EXPECT_FALSE(check(p)) << id;
   }
   for (sys::CgroupLimits limits : {sys::CgroupLimits{.cpu_millis = 0}, sys::CgroupLimits{.memory_bytes = 1},
                                    sys::CgroupLimits{.pids = 0}, sys::CgroupLimits{.io_read_bytes = 0}}) {
-    Plan p = plan({overlay("/")});
+    Plan p = plan(around({overlay("/")}));
     p.limits = limits;
     EXPECT_FALSE(check(p));
   }
   for (int64_t bytes : {int64_t{0}, int64_t{4096}, int64_t{1} << 50}) {
-    Plan p = plan({overlay("/")});
+    Plan p = plan(around({overlay("/")}));
     p.disk_bytes = bytes;
     EXPECT_FALSE(check(p)) << bytes;
   }
   for (int64_t files : {int64_t{0}, int64_t{15}, int64_t{1} << 40}) {
-    Plan p = plan({overlay("/")});
+    Plan p = plan(around({overlay("/")}));
     p.open_files = files;
     EXPECT_FALSE(check(p)) << files;
   }

@@ -21,6 +21,7 @@
 #include "launcher/rootless.h"
 #include "launcher/settings.h"
 #include "sys/caps.h"
+#include "sys/mount.h"
 #include "sys/seccomp.h"
 #include "sys/weakening.h"
 
@@ -94,9 +95,9 @@ int set_limits(const ChildOrder& order) {
 }
 
 // Descriptors of execd: 0-2 the sandbox's null device, 3 and 4 its listeners. All others close at exec.
-int arrange_descriptors(const ChildOrder& order) {
-  int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  if (null < 0) return -errno;
+// Nothing is opened here: this process still has root's rights, and the root around it is the image's.
+int arrange_descriptors(const ChildOrder& order, int null) {
+  if (null < 0) return null;
   // First out of the way of 0-4, then into place; dup2 clears close-on-exec.
   int api = ::fcntl(order.api_listener, F_DUPFD_CLOEXEC, 16),
       control = ::fcntl(order.control_listener, F_DUPFD_CLOEXEC, 16);
@@ -168,21 +169,31 @@ void run_child(const ChildOrder& order) {
   if (order.rootless) must(order, Stage::record, wait_until_recorded(order.go, order.go_writer));
   must(order, Stage::cgroup_v1, join_v1_groups(order));
   must(order, Stage::cgroup_namespace, check_call(::unshare(CLONE_NEWCGROUP)));
+  int disk = -1;
+  if (order.disk.bytes > 0) {
+    must(order, Stage::disk, check_call(::chdir(order.state_dir)));
+    disk = make_disk(order.disk);
+    must(order, Stage::disk, disk);
+  }
   must(order, Stage::mounts, order.nothing >= 0 ? start_from_nothing(order) : start_from_the_host(order));
+  if (disk >= 0 && order.nothing < 0) {
+    must(order, Stage::disk, sys::attach_mount(disk, AT_FDCWD, order.disk.directory));
+    ::close(disk);
+    disk = -1;
+  }
   must(order, Stage::network, check_call(::setns(order.network_namespace, CLONE_NEWNET)));
-  if (order.disk.bytes > 0) must(order, Stage::disk, make_disk(order.disk));
   int empty = -1;
   if (order.nothing >= 0) {
     empty = check_call(::open("/", O_PATH | O_CLOEXEC));
     must(order, Stage::mounts, empty);
   }
-  RootBuilder builder(order, empty);
+  RootBuilder builder(order, empty, disk);
   for (size_t i = 0; i < order.step_count; ++i) {
     int status = builder.run(order.steps[i]);
     if (status < 0) give_up(order, static_cast<uint32_t>(i), status);
   }
   must(order, Stage::root, enter(order, builder.root()));
-  must(order, Stage::descriptors, arrange_descriptors(order));
+  must(order, Stage::descriptors, arrange_descriptors(order, builder.null()));
   must(order, Stage::limits, set_limits(order));
   int keyring = check_call(::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr));
   must(order, Stage::session_keyring,

@@ -1,6 +1,7 @@
 #include "launcher/cpus.h"
 
 #include <algorithm>
+#include <climits>
 
 namespace osb::launcher {
 namespace {
@@ -21,8 +22,10 @@ std::vector<int> affinity_of(pid_t pid) {
 Cpus Cpus::of_this_process() { return Cpus(affinity_of(0)); }
 
 int Cpus::count_for(int64_t cpu_millis) const {
-  int64_t rounded_up = (cpu_millis + 999) / 1000;
-  return static_cast<int>(std::clamp<int64_t>(rounded_up, 1, static_cast<int64_t>(usable_.size())));
+  int64_t rounded_up = std::max<int64_t>(1, (cpu_millis + 999) / 1000);
+  // Nothing is known of the processors of a host that has more than fit into a cpu_set_t.
+  if (usable_.empty()) return static_cast<int>(std::min<int64_t>(rounded_up, INT_MAX));
+  return static_cast<int>(std::min(rounded_up, static_cast<int64_t>(usable_.size())));
 }
 
 std::vector<int> Cpus::take(const std::string& id, int count) {

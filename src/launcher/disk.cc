@@ -113,7 +113,7 @@ int attach_loop(int file, char (&path)[32]) {
       break;
     }
     std::snprintf(path, sizeof path, "/dev/loop%d", number);
-    int device = check_call(::open(path, O_RDWR | O_CLOEXEC));
+    int device = check_call(::open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW));
     if (device < 0) {
       result = device;
       break;
@@ -126,7 +126,7 @@ int attach_loop(int file, char (&path)[32]) {
   return result;
 }
 
-int mount_image(int file, const char* directory) {
+int mount_image(int file) {
   char path[32];
   int device = attach_loop(file, path);
   if (device < 0) return device;
@@ -134,26 +134,44 @@ int mount_image(int file, const char* directory) {
   const sys::MountOption options[] = {{"source", path}, {"discard", nullptr}, {"noinit_itable", nullptr}};
   int mount = sys::mount_filesystem("ext4", options, 3, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
   ::close(device);  // from here on the mount holds it
-  if (mount < 0) return mount;
-  int status = sys::attach_mount(mount, AT_FDCWD, directory);
-  ::close(mount);
+  return mount;
+}
+
+int make_image(const DiskOrder& order) {
+  int place = sys::clone_mount(AT_FDCWD, order.directory);
+  if (place < 0) return place;
+  int image =
+      check_call(::openat(place, "disk.img", O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  ::close(place);
+  if (image < 0) return image;
+  int blank = open_blank(order);
+  int status = blank < 0 ? blank : copy_sparse(blank, image, order.bytes);
+  if (blank >= 0) ::close(blank);
+  if (status == 0) return image;
+  ::close(image);
   return status;
+}
+
+int make_uppers(const DiskOrder& order, int disk) {
+  for (size_t i = 0; i < order.upper_count; ++i) {
+    if (::mkdirat(disk, order.uppers[i], 0755) < 0 ||
+        ::fchownat(disk, order.uppers[i], order.owner, order.owner, AT_SYMLINK_NOFOLLOW) < 0)
+      return -errno;
+  }
+  return 0;
 }
 
 }  // namespace
 
 int make_disk(const DiskOrder& order) {
-  int image = check_call(::open(order.image, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  int image = make_image(order);
   if (image < 0) return image;
-  int blank = open_blank(order);
-  int status = blank < 0 ? blank : copy_sparse(blank, image, order.bytes);
-  if (blank >= 0) ::close(blank);
-  if (status == 0) status = mount_image(image, order.directory);
+  int disk = mount_image(image);
   ::close(image);
-  for (size_t i = 0; i < order.upper_count && status == 0; ++i) {
-    status = check_call(::mkdir(order.uppers[i], 0755));
-    if (status == 0) status = check_call(::lchown(order.uppers[i], order.owner, order.owner));
-  }
+  if (disk < 0) return disk;
+  int status = make_uppers(order, disk);
+  if (status == 0) return disk;
+  ::close(disk);
   return status;
 }
 

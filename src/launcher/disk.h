@@ -1,8 +1,11 @@
 #pragma once
 
 // A file system of a fixed size for what one sandbox writes: an ext4 image in a sparse file, on a loop device
-// that the kernel takes away with the last user. It is mounted in the sandbox's mount namespace only, over
-// the sandbox's own directory, so the overlays find their uppers where they always are.
+// that the kernel takes away with the last user. It is mounted for the sandbox only: the overlays find their
+// uppers through its descriptor, or, on kernels whose overlays need names, over the sandbox's own directory.
+//
+// The image is opened through a mount of that directory alone: whoever asks the kernel which file is behind a
+// loop device (every user of the host may) learns "/disk.img" and no name of a sandbox or of the service.
 //
 // All of this runs in the new process, between clone and exec: no allocation, errors are negative errno
 // values. Formatting takes tens of milliseconds, so an empty image of each size is kept and copied (its few
@@ -14,16 +17,16 @@
 namespace osb::launcher {
 
 struct DiskOrder {
-  int64_t bytes = 0;                // 0: no limit, no disk
-  const char* image = nullptr;      // all paths relative to the state directory, the work directory by now
-  const char* blank = nullptr;      // the formatted one of this size, made when it is missing
-  const char* scratch = nullptr;    // where it is made
-  const char* directory = nullptr;  // mounted here
-  const char* const* uppers = nullptr;  // directories made in it, owned by `owner`
+  int64_t bytes = 0;                    // 0: no limit, no disk
+  const char* directory = nullptr;      // the image lies here; paths are relative to the work directory
+  const char* blank = nullptr;          // the formatted one of this size, made when it is missing
+  const char* scratch = nullptr;        // where it is made
+  const char* const* uppers = nullptr;  // names of directories made in it, owned by `owner`
   size_t upper_count = 0;
   uint32_t owner = 0;
 };
 
+// A detached mount.
 int make_disk(const DiskOrder& order);
 
 // Whether this host has what it takes; an explanation when not, else null.

@@ -51,28 +51,24 @@ void LimitOrder::add_disk(const Plan& plan, uint32_t first_id, const std::vector
   disk_bytes_ = *plan.disk_bytes & ~int64_t{4095};
   owner_ = first_id;
   directory_ = std::string(state::kSandboxes) + "/" + plan.id;
-  image_ = directory_ + "/disk.img";
   blank_ = state.blank_disk(disk_bytes_);
   scratch_ = std::string(state::kDisks) + "/" + plan.id;
   for (const std::string& layer : layers) {
-    uppers_.push_back(state.upper(plan.id, layer));
-    uppers_.push_back(state.work(plan.id, layer));
+    uppers_.push_back(layer + ".upper");
+    uppers_.push_back(layer + ".work");
   }
 }
 
-Result<void> LimitOrder::show(const std::string& source, std::string target) {
-  int mount = sys::clone_mount(AT_FDCWD, source.c_str());
-  if (mount < 0) return fail_errno("copy the mount of " + source, -mount);
-  shown_.emplace_back(Fd(mount), std::move(target));
-  return {};
+void LimitOrder::show(Fd source, std::string target) {
+  shown_.emplace_back(std::move(source), std::move(target));
 }
 
 Result<void> LimitOrder::add_views(const Plan& plan, LimitViews& views, const Cpus& cpus) {
-  if (plan.limits.memory_bytes) TRY(show(TRY(views.meminfo(*plan.limits.memory_bytes)), "/proc/meminfo"));
+  if (plan.limits.memory_bytes) show(TRY(views.meminfo(*plan.limits.memory_bytes)), "/proc/meminfo");
   if (plan.limits.cpu_millis) {
     int count = cpus.count_for(*plan.limits.cpu_millis);
-    TRY(show(TRY(views.cpuinfo(count)), "/proc/cpuinfo"));
-    TRY(show(TRY(views.online(count)), "/sys/devices/system/cpu/online"));
+    show(TRY(views.cpuinfo(count)), "/proc/cpuinfo");
+    show(TRY(views.online(count)), "/sys/devices/system/cpu/online");
   }
   return {};
 }
@@ -81,7 +77,9 @@ Result<void> LimitOrder::add_views(const Plan& plan, LimitViews& views, const Cp
 Result<void> LimitOrder::add_groups(const Plan& plan, const sys::CgroupTree& cgroups) {
   if (!has_views_) return {};
   for (auto& [name, directory] : cgroups.views(plan.id)) {
-    TRY(show(directory, name.empty() ? "/sys/fs/cgroup" : "/sys/fs/cgroup/" + name));
+    int mount = sys::clone_mount(AT_FDCWD, directory.c_str());
+    if (mount < 0) return fail_errno("copy the mount of " + directory, -mount);
+    show(Fd(mount), name.empty() ? "/sys/fs/cgroup" : "/sys/fs/cgroup/" + name);
     if (!name.empty()) cgroup_names_.push_back(name);
   }
   return {};
@@ -97,8 +95,13 @@ void LimitOrder::fill(ChildOrder& order) const {
   order.cgroup_name_count = names_.size();
   order.open_files = open_files_;
   if (some_cpus_) order.cpus = &cpus_, order.cpu_bytes = sizeof cpus_;
-  order.disk = {disk_bytes_,        image_.c_str(),      blank_.c_str(),      scratch_.c_str(),
-                directory_.c_str(), upper_names_.data(), upper_names_.size(), owner_};
+  order.disk = {.bytes = disk_bytes_,
+                .directory = directory_.c_str(),
+                .blank = blank_.c_str(),
+                .scratch = scratch_.c_str(),
+                .uppers = upper_names_.data(),
+                .upper_count = upper_names_.size(),
+                .owner = owner_};
 }
 
 }  // namespace osb::launcher

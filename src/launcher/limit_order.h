@@ -31,12 +31,12 @@ class LimitOrder {
   void add_disk(const Plan& plan, uint32_t first_id, const std::vector<std::string>& layers,
                 const StateDir& state);
   Result<void> add_views(const Plan& plan, LimitViews& views, const Cpus& cpus);
-  Result<void> show(const std::string& source, std::string target);
+  void show(Fd source, std::string target);
 
   sys::CgroupLimits cgroup_;
   std::vector<std::pair<Fd, std::string>> shown_;
   std::vector<std::string> cgroup_names_, uppers_;
-  std::string image_, blank_, scratch_, directory_;
+  std::string blank_, scratch_, directory_;
   cpu_set_t cpus_{};
   bool some_cpus_ = false, has_views_ = false;
   int64_t disk_bytes_ = 0, open_files_ = 0;

@@ -1,11 +1,14 @@
 #include "launcher/limit_views.h"
 
-#include <dirent.h>
 #include <fcntl.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/strings.h"
+#include <vector>
+
+#include "sys/mount.h"
+#include "sys/remove_tree.h"
 
 namespace osb::launcher {
 namespace {
@@ -13,6 +16,7 @@ namespace {
 // Clients choose the sizes: so many different ones are kept, then all are made anew.
 constexpr size_t kMost = 256;
 constexpr size_t kMaxCpuinfo = 16 << 20;
+constexpr char kMostBytes[] = "67108864";  // of all files together
 
 constexpr const char* kNothing[] = {"Buffers",    "Cached",      "SwapCached",   "Active",    "Inactive",
                                     "SwapTotal",  "SwapFree",    "Dirty",        "Writeback", "AnonPages",
@@ -25,6 +29,17 @@ void append_line(std::string& out, const char* name, int64_t kilobytes) {
   size_t width = 24;  // of the kernel's own text
   size_t used = std::char_traits<char>::length(name) + 1 + number.size();
   out.append(used < width ? width - used : 1, ' ').append(number).append(" kB\n");
+}
+
+// A file system for these files alone, if the kernel can show parts of one that is attached nowhere.
+Result<Fd> create_own() {
+  const sys::MountOption options[] = {{"mode", "0711"}, {"size", kMostBytes}};
+  Fd own(
+      sys::mount_filesystem("tmpfs", options, 2, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC));
+  if (!own.valid()) return fail_errno("mount a tmpfs", -own.get());
+  Fd copy(sys::clone_mount(own.get(), ""));
+  if (!copy.valid()) return fail_errno("copy a detached mount", -copy.get());
+  return own;
 }
 
 }  // namespace
@@ -50,50 +65,64 @@ std::string cpuinfo_text(std::string_view host, int count) {
 
 std::string online_text(int count) { return count <= 1 ? "0\n" : "0-" + std::to_string(count - 1) + "\n"; }
 
-Result<LimitViews> LimitViews::open(std::string directory) {
+Result<LimitViews> LimitViews::open(const std::string& directory) {
   if (::mkdir(directory.c_str(), 0711) < 0 && errno != EEXIST) return fail_errno("make " + directory);
-  LimitViews views(std::move(directory));
-  views.clear();
-  return views;
+  LimitViews kept(TRY(open_at(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW)));
+  kept.clear();
+  if (auto own = create_own()) return LimitViews(std::move(*own));
+  return kept;
 }
 
 void LimitViews::clear() {
   made_.clear();
-  DIR* dir = ::opendir(directory_.c_str());
-  if (!dir) return;
-  while (struct dirent* entry = ::readdir(dir)) {
-    if (entry->d_type == DT_REG) ::unlinkat(::dirfd(dir), entry->d_name, 0);
-  }
-  ::closedir(dir);
+  auto names = sys::names_in(directory_.get()).value_or(std::vector<std::string>());
+  for (const std::string& name : names) ::unlinkat(directory_.get(), name.c_str(), 0);
+}
+
+Result<void> LimitViews::write(const std::string& name, std::string_view text) {
+  Fd file = TRY(open_at(directory_.get(), name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0444));
+  auto written = write_all(file.get(), text);
+  // Half a file would be in the way of every later attempt, and nobody would know that it is half.
+  if (!written) ::unlinkat(directory_.get(), name.c_str(), 0);
+  return in_context("write " + name, std::move(written));
 }
 
 template <class Make>
 Result<std::string> LimitViews::ensure(std::string name, Make make) {
-  std::string path = directory_ + "/" + name;
-  if (made_.contains(name)) return path;
+  if (made_.contains(name)) return name;
   if (made_.size() >= kMost) clear();
   std::string text = TRY(make());
-  Fd file = TRY(open_at(AT_FDCWD, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0444));
-  if (::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()))
-    return fail_errno("write " + path);
-  made_.insert(std::move(name));
-  return path;
+  if (auto written = write(name, text); !written) {
+    // The file system may be full of other sizes; who shows them keeps them.
+    clear();
+    TRY(write(name, text));
+  }
+  made_.insert(name);
+  return name;
 }
 
-Result<std::string> LimitViews::meminfo(int64_t memory_bytes) {
+Result<Fd> LimitViews::mount_of(const std::string& name) const {
+  int mount = sys::clone_mount(directory_.get(), name.c_str());
+  if (mount < 0) return fail_errno("copy the mount of " + name, -mount);
+  return Fd(mount);
+}
+
+Result<std::string> LimitViews::meminfo_file(int64_t memory_bytes) {
   return ensure("meminfo-" + std::to_string(memory_bytes),
                 [&]() -> Result<std::string> { return meminfo_text(memory_bytes); });
 }
 
-Result<std::string> LimitViews::cpuinfo(int count) {
-  return ensure("cpuinfo-" + std::to_string(count), [&]() -> Result<std::string> {
+Result<Fd> LimitViews::meminfo(int64_t memory_bytes) { return mount_of(TRY(meminfo_file(memory_bytes))); }
+
+Result<Fd> LimitViews::cpuinfo(int count) {
+  return mount_of(TRY(ensure("cpuinfo-" + std::to_string(count), [&]() -> Result<std::string> {
     return cpuinfo_text(TRY(read_file("/proc/cpuinfo", kMaxCpuinfo)), count);
-  });
+  })));
 }
 
-Result<std::string> LimitViews::online(int count) {
-  return ensure("online-" + std::to_string(count),
-                [&]() -> Result<std::string> { return online_text(count); });
+Result<Fd> LimitViews::online(int count) {
+  return mount_of(TRY(ensure("online-" + std::to_string(count),
+                             [&]() -> Result<std::string> { return online_text(count); })));
 }
 
 }  // namespace osb::launcher

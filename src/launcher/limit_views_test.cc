@@ -1,10 +1,14 @@
 #include "launcher/limit_views.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <filesystem>
+#include <optional>
 
 #include "launcher/cpus.h"
 
@@ -30,22 +34,48 @@ TEST(LimitViews, ProcessorsOfTheSandbox) {
   EXPECT_EQ(online_text(4), "0-3\n");
 }
 
-TEST(LimitViews, OneFilePerSizeAndNotTooMany) {
-  std::string directory = testing::TempDir() + "limit_views_test";
-  std::filesystem::remove_all(directory);
-  auto views = LimitViews::open(directory);
-  ASSERT_TRUE(views) << views.error().message;
-  auto first = views->meminfo(1 << 30);
+class LimitViewFiles : public testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/osb-limit-views-XXXXXX";
+    path_ = ::mkdtemp(name);
+    views_.emplace(*open_at(AT_FDCWD, path_, O_RDONLY | O_DIRECTORY));
+  }
+  void TearDown() override { std::filesystem::remove_all(path_); }
+  size_t files() const {
+    return static_cast<size_t>(std::distance(std::filesystem::directory_iterator(path_), {}));
+  }
+
+  std::string path_;
+  std::optional<LimitViews> views_;
+};
+
+TEST_F(LimitViewFiles, OneFilePerSizeAndNotTooMany) {
+  auto first = views_->meminfo_file(1 << 30);
   ASSERT_TRUE(first);
-  EXPECT_EQ(*views->meminfo(1 << 30), *first);
-  EXPECT_EQ(*read_file(*first), meminfo_text(1 << 30));
-  for (int64_t i = 0; i < 1000; ++i) ASSERT_TRUE(views->meminfo((1 << 20) + i * 4096));
-  size_t files = 0;
-  for ([[maybe_unused]] auto& entry : std::filesystem::directory_iterator(directory)) ++files;
-  EXPECT_LE(files, 256u);
-  ASSERT_TRUE(LimitViews::open(directory)) << "also over what an earlier launcher left";
-  ASSERT_TRUE(std::filesystem::is_empty(directory));
-  std::filesystem::remove_all(directory);
+  EXPECT_EQ(*views_->meminfo_file(1 << 30), *first);
+  EXPECT_EQ(*read_file(path_ + "/" + *first), meminfo_text(1 << 30));
+  for (int64_t i = 0; i < 1000; ++i) ASSERT_TRUE(views_->meminfo_file((1 << 20) + i * 4096));
+  EXPECT_LE(files(), 256u);
+  ASSERT_TRUE(LimitViews::open(path_)) << "also over what an earlier launcher left";
+  EXPECT_EQ(files(), 0u);
+}
+
+// A limit on the size of files stands for a full disk: the write ends in the middle.
+TEST_F(LimitViewFiles, AWriteThatFailsLeavesNothingInTheWayOfTheNext) {
+  ::signal(SIGXFSZ, SIG_IGN);
+  struct rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  struct rlimit little = before;
+  little.rlim_cur = 16;
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &little), 0);
+  auto failed = views_->meminfo_file(1 << 30);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_FALSE(failed);
+  EXPECT_EQ(files(), 0u);
+  auto next = views_->meminfo_file(1 << 30);
+  ASSERT_TRUE(next) << next.error().message;
+  EXPECT_EQ(*read_file(path_ + "/" + *next), meminfo_text(1 << 30));
 }
 
 TEST(Cpus, ASandboxGetsAsManyAsItsShareRoundedUp) {
@@ -55,6 +85,13 @@ TEST(Cpus, ASandboxGetsAsManyAsItsShareRoundedUp) {
   EXPECT_EQ(cpus.count_for(1001), 2);
   EXPECT_EQ(cpus.count_for(4000), 4);
   EXPECT_EQ(cpus.count_for(64'000), 4);
+}
+
+TEST(Cpus, AHostWhoseProcessorsAreNotKnown) {
+  Cpus cpus({});
+  EXPECT_EQ(cpus.count_for(250), 1);
+  EXPECT_EQ(cpus.count_for(2500), 3);
+  EXPECT_EQ(cpus.take("a", cpus.count_for(2500)), std::vector<int>{}) << "no restriction";
 }
 
 TEST(Cpus, TheLeastUsedOnesAreTaken) {

@@ -22,6 +22,8 @@ constexpr auto kTrashDelay = std::chrono::milliseconds(200);
 // How long things are kept for the next sandbox after the last one came or went.
 constexpr auto kKeepSpares = std::chrono::seconds(1);
 constexpr auto kFreezeLimit = std::chrono::seconds(10);
+constexpr size_t kMostUnderWay = 2048;  // starts, ends and freezes; the server itself has half as many
+constexpr size_t kMostErrorText = 4096;
 
 }  // namespace
 
@@ -50,13 +52,36 @@ void Loop::forget(int fd) {
 
 void Loop::answer(Answer answer) {
   if (!server_.channel.valid()) return;
-  auto sent = send_message(server_.channel.get(), encode_head(answer), answer.descriptors);
-  // A server that does not read its answers is broken; a fresh one recovers from what is on disk and in the
-  // kernel.
-  if (!sent && server_.pid > 0) {
+  unsent_.push_back(std::move(answer));
+  send_answers();
+}
+
+void Loop::send_answers() {
+  while (!unsent_.empty() && server_.channel.valid()) {
+    auto sent =
+        send_message(server_.channel.get(), encode_head(unsent_.front()), unsent_.front().descriptors);
+    if (!sent && sent.error().code == Code::exhausted) break;
+    unsent_.pop_front();
+    if (sent) continue;
+    // An answer that is lost for another reason leaves its caller waiting; a fresh server recovers from what
+    // is on disk and in the kernel.
+    unsent_.clear();
     log::error("the server does not take its answers; restarting it", {{"error", sent.error().message}});
-    ::kill(server_.pid, SIGKILL);
+    if (server_.pid > 0) ::kill(server_.pid, SIGKILL);
   }
+  set_interest();
+}
+
+// What to wait for in the server's channel.
+void Loop::set_interest() {
+  if (!server_.channel.valid()) return;
+  bool busy = waiting_.size() + retries_.size() >= kMostUnderWay;
+  uint32_t wanted = !unsent_.empty() ? EPOLLOUT : busy ? 0 : EPOLLIN;
+  if (wanted == interest_) return;
+  struct epoll_event event{};
+  event.events = wanted;
+  event.data.fd = server_.channel.get();
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, server_.channel.get(), &event) == 0) interest_ = wanted;
 }
 
 void Loop::answer_error(uint64_t tag, const Error& error) {
@@ -64,7 +89,7 @@ void Loop::answer_error(uint64_t tag, const Error& error) {
   a.tag = tag;
   a.error = error.sys_errno ? error.sys_errno : EIO;
   a.code = static_cast<uint32_t>(error.code);
-  a.message = error.message;
+  a.message = error.message.substr(0, kMostErrorText);
   answer(std::move(a));
 }
 
@@ -275,6 +300,7 @@ void Loop::handle(const Request& request) {
 }
 
 void Loop::on_server_message() {
+  if (!unsent_.empty()) return send_answers();
   auto received = receive_message(server_.channel.get());
   if (!received && received.error().code == Code::exhausted) return;
   if (!received || received->bytes.empty()) {
@@ -303,6 +329,7 @@ void Loop::start_server() {
   Waiting w;
   w.what = Waiting::For::server;
   watch(server_.channel.get(), std::move(w));
+  interest_ = EPOLLIN;
 }
 
 void Loop::reap() {
@@ -316,6 +343,7 @@ void Loop::reap() {
     if (pid != server_.pid) continue;
     if (server_.channel.valid()) forget(server_.channel.get());
     server_ = {};
+    unsent_.clear();
     if (stopping_) return;
     auto lived = Clock::now() - server_started_;
     restart_delay_ = lived > kHealthyAfter ? Clock::duration(kRestartFirst)
@@ -411,6 +439,7 @@ int Loop::run() {
     int count = wait(events, 64);
     for (int i = 0; i < count; ++i) dispatch(events[i].data.fd);
     retry();
+    set_interest();
     if (trash_at_ && trash_worker_ < 0 && Clock::now() >= *trash_at_) empty_trash();
     if (drop_spares_at_ && Clock::now() >= *drop_spares_at_) {
       drop_spares_at_.reset();

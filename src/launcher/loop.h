@@ -6,6 +6,7 @@
 #include <sys/epoll.h>
 
 #include <chrono>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -57,6 +58,8 @@ class Loop {
   struct Freezing;
   bool finish_freeze(const Freezing& freezing);
   void answer(Answer answer);
+  void send_answers();
+  void set_interest();
   void answer_error(uint64_t tag, const Error& error);
   void start_server();
   void reap();
@@ -75,6 +78,10 @@ class Loop {
   std::vector<std::function<bool()>> retries_;
   Clock::duration retry_after_{};
   ServerProcess server_;
+  // Answers that the server has not made room for. While there are any, or much is under way, no request is
+  // read: what a server can make this process hold is bounded by what is under way at once.
+  std::deque<Answer> unsent_;
+  uint32_t interest_ = 0;  // of epoll, in the server's channel
   Clock::time_point server_started_{}, restart_at_{};
   Clock::duration restart_delay_;
   bool stopping_ = false;

@@ -6,6 +6,9 @@
 //
 // Not fields of a plan, because they always happen: fresh namespaces, the id range (the launcher chooses it),
 // the user namespace, no_new_privs, the seccomp program, the capability drop, closed descriptors.
+//
+// The order of steps is fixed (checks.cc): the overlay of /; further overlays, binds and scratch; the system
+// steps (system_steps.h), so that nothing comes to lie over them; then limits, host name and seals.
 
 #include <cstdint>
 #include <string>
@@ -22,7 +25,7 @@ struct Step {
     overlay,      // `target` <- `lowers` (topmost first) with a fresh upper named `name`
     bind,         // `target` <- `source`, read-only, ids mapped
     proc,         // a fresh procfs at `target`
-    sysfs,        // a fresh read-only sysfs at `target`
+    sysfs,        // at `target`, read-only, what of a sysfs programs use: processors, memory, its network
     devices,      // a small device directory at `target`: null zero full random urandom tty pts shm
     mask,         // `target` becomes empty and unreadable; skipped when it does not exist
     read_only,    // `target` becomes read-only; skipped when it does not exist
@@ -36,6 +39,8 @@ struct Step {
   std::string source;
   std::string name;
   std::vector<std::string> lowers;
+
+  bool operator==(const Step&) const = default;
 };
 
 struct Plan {

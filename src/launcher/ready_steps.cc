@@ -38,7 +38,8 @@ Result<ReadySteps> ReadySteps::make(const Plan& plan, const Layers& layers, cons
       Fd source = TRY(open_source(settings, step.source));
       TRY(ready.add_mount(source.get(), step.source));
     } else if (step.kind == Step::Kind::sysfs && ahead.sysfs >= 0) {
-      TRY(ready.add_mount(ahead.sysfs, "sysfs"));
+      // As it is: the new process copies the parts that it shows.
+      ready.sources_.back().push_back(ahead.sysfs);
       r.mounted = true;
     } else if (step.kind == Step::Kind::overlay && ahead.root) {
       TRY(ready.add_mount(ahead.root->overlays.at(overlay++).mount.get(), "the overlay for " + step.target));
@@ -46,8 +47,12 @@ Result<ReadySteps> ReadySteps::make(const Plan& plan, const Layers& layers, cons
     } else if (step.kind == Step::Kind::overlay) {
       for (const Fd& layer : layers.at(overlay++)) TRY(ready.add_mount(layer.get(), "a layer"));
       r.layers_at_once = !sys::overlay_takes_single_layers();
-      r.upper = ready.paths_.emplace_back(state.upper(plan.id, step.name)).c_str();
-      r.work = ready.paths_.emplace_back(state.work(plan.id, step.name)).c_str();
+      // On a disk of its own that is attached nowhere; else where the state directory has them.
+      bool on_disk = ahead.disk == Ahead::Disk::detached;
+      r.upper =
+          ready.paths_.emplace_back(on_disk ? step.name + ".upper" : state.upper(plan.id, step.name)).c_str();
+      r.work =
+          ready.paths_.emplace_back(on_disk ? step.name + ".work" : state.work(plan.id, step.name)).c_str();
     }
     r.sources = ready.sources_.back().data();
     ready.steps_.push_back(r);

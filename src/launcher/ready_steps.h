@@ -21,6 +21,8 @@ class ReadySteps {
   struct Ahead {
     const Root* root = nullptr;
     int sysfs = -1;
+    // Where a sandbox with a disk limit has its file system: nowhere, or over its directory (older kernels).
+    enum class Disk { attached, detached } disk = Disk::attached;
   };
   static Result<ReadySteps> make(const Plan& plan, const Layers& layers, const Ahead& ahead,
                                  const Settings& settings, const StateDir& state);

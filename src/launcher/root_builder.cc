@@ -20,33 +20,71 @@ namespace osb::launcher {
 namespace {
 
 constexpr uint64_t kQuiet = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+constexpr uint64_t kKernel = kQuiet | MOUNT_ATTR_NOEXEC;
+constexpr size_t kMostLayers = 256;
+
+// Of sysfs a sandbox sees what programs read to size themselves and to find their network. All the rest tells
+// of the host: disks with the files and serial numbers behind them, boards, buses, drivers and their
+// settings.
+constexpr const char* kShownOfSysfs[] = {"class/net", "devices/system", "devices/virtual/net", "kernel/mm"};
+// Where those go, and places that programs list and may find empty; parents first.
+constexpr const char* kSysfsDirectories[] = {"block",
+                                             "bus",
+                                             "class",
+                                             "class/net",
+                                             "dev",
+                                             "devices",
+                                             "devices/system",
+                                             "devices/virtual",
+                                             "devices/virtual/net",
+                                             "firmware",
+                                             "fs",
+                                             "fs/cgroup",
+                                             "kernel",
+                                             "kernel/mm",
+                                             "module",
+                                             "power"};
+
+// Opens the null device in a directory of ours. Verified: whatever is wrong with that directory, nothing else
+// ever becomes a descriptor of execd.
+int open_null(int dev) {
+  int null = check_call(::openat(dev, "null", O_RDWR | O_NOFOLLOW | O_CLOEXEC));
+  if (null < 0) return null;
+  struct stat info{};
+  int status = check_call(::fstat(null, &info));
+  if (status == 0 && S_ISCHR(info.st_mode) && info.st_rdev == makedev(1, 3)) return null;
+  ::close(null);
+  return status < 0 ? status : -ENODEV;
+}
 
 }  // namespace
 
-// A path of the new root, with the image's own symlinks resolved inside it, as if it were already "/".
-int RootBuilder::open_in_root(const char* path, int flags) const {
+// A path of the new root. Where the image's own symlinks are followed, they are resolved inside it, as if it
+// were already "/".
+int RootBuilder::open_in_root(const char* path, int flags, Links links) const {
   struct open_how how{};
   how.flags = static_cast<uint64_t>(flags) | O_CLOEXEC;
   how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+  if (links == Links::refused) how.resolve |= RESOLVE_NO_SYMLINKS;
   return check_call(::syscall(SYS_openat2, root_, path, &how, sizeof how));
 }
 
 // Every missing directory of `path` is made, owned by the sandbox's root.
-int RootBuilder::ensure_directory(const char* path) const {
+int RootBuilder::ensure_directory(const char* path, Links links) const {
   char part[4096];
   for (size_t i = 1;; ++i) {
     if (path[i] != '/' && path[i] != '\0') continue;
     if (i >= sizeof part) return -ENAMETOOLONG;
     for (size_t k = 0; k < i; ++k) part[k] = path[k];
     part[i] = '\0';
-    int there = open_in_root(part, O_PATH);
+    int there = open_in_root(part, O_PATH, links);
     if (there >= 0) {
       ::close(there);
     } else if (there == -ENOENT) {
       size_t slash = i;
       while (part[slash - 1] != '/') --slash;
       part[slash - 1] = '\0';
-      int parent = slash == 1 ? ::dup(root_) : open_in_root(part, O_PATH | O_DIRECTORY);
+      int parent = slash == 1 ? ::dup(root_) : open_in_root(part, O_PATH | O_DIRECTORY, links);
       if (parent < 0) return parent;
       int made = check_call(::mkdirat(parent, part + slash, 0755));
       if (made == 0)
@@ -61,16 +99,30 @@ int RootBuilder::ensure_directory(const char* path) const {
   }
 }
 
-// Attaches a detached mount at a directory of the new root, and closes it.
-int RootBuilder::place(int mount, const char* target) const {
-  if (mount < 0) return mount;
-  int at = open_in_root(target, O_PATH | O_DIRECTORY);
+bool RootBuilder::is_root(int directory) const {
+  struct stat root{}, found{};
+  return ::fstat(root_, &root) == 0 && ::fstat(directory, &found) == 0 && root.st_dev == found.st_dev &&
+         root.st_ino == found.st_ino;
+}
+
+// Attaches a detached mount at a directory of the new root.
+int RootBuilder::attach(int mount, const char* target, Links links) const {
+  int at = open_in_root(target, O_PATH | O_DIRECTORY, links);
   if (at == -ENOENT) {
-    int made = ensure_directory(target);
-    at = made < 0 ? made : open_in_root(target, O_PATH | O_DIRECTORY);
+    int made = ensure_directory(target, links);
+    at = made < 0 ? made : open_in_root(target, O_PATH | O_DIRECTORY, links);
   }
-  int status = at < 0 ? at : sys::attach_mount_to(mount, at);
-  if (at >= 0) ::close(at);
+  if (at < 0) return at;
+  // A link of the image may lead to "/" itself. What is mounted there is found by "/..", beside all checks.
+  int status = is_root(at) ? -ELOOP : sys::attach_mount_to(mount, at);
+  ::close(at);
+  return status;
+}
+
+// The same, and closes it.
+int RootBuilder::place(int mount, const char* target, Links links) const {
+  if (mount < 0) return mount;
+  int status = attach(mount, target, links);
   ::close(mount);
   return status;
 }
@@ -80,16 +132,13 @@ int RootBuilder::map_ids(int mount) const {
   return order_.rootless ? 0 : sys::idmap_mount(mount, order_.user_namespace);
 }
 
-int RootBuilder::overlay(const ReadyStep& ready) {
-  const Step& step = *ready.step;
-  if (ready.mounted) return add_root(ready.sources[0], step);
-  size_t count = step.lowers.size();
-  // The layers become visible below the lowers directory, in this mount namespace only, with the sandbox's
-  // ids.
-  char names[256][16];
-  sys::MountOption options[256 + 2 + std::size(sys::kUserOverlay)];
+// The layers become visible below the lowers directory, in this mount namespace only, with the sandbox's ids.
+int RootBuilder::mount_overlay(const ReadyStep& ready) {
+  size_t count = ready.step->lowers.size();
+  char names[kMostLayers][16];
+  sys::MountOption options[kMostLayers + 2 + std::size(sys::kUserOverlay)];
   int used = 0;
-  if (count > 256) return -E2BIG;
+  if (count > kMostLayers) return -E2BIG;
   for (size_t i = 0; i < count; ++i) {
     std::snprintf(names[i], sizeof names[i], "%s/%d", state::kLowers, lowers_used_++);
     int layer = ready.sources[i];
@@ -110,15 +159,41 @@ int RootBuilder::overlay(const ReadyStep& ready) {
   // The directory of the layers is free for this: their names have been looked up by the time it is
   // covered.
   bool at_once = ready.layers_at_once && count > 1;
-  int mount = at_once ? sys::mount_overlay_at_once(state::kLowers, options, used)
-                      : sys::mount_filesystem("overlay", options, used, kQuiet);
-  return add_root(mount, step);
+  return at_once ? sys::mount_overlay_at_once(state::kLowers, options, used)
+                 : sys::mount_filesystem("overlay", options, used, kQuiet);
+}
+
+// Nothing of it has a name: mount tables show paths within the layers and the disk, none of the host.
+int RootBuilder::mount_overlay_of_descriptors(const ReadyStep& ready) const {
+  size_t count = ready.step->lowers.size();
+  sys::MountOption options[kMostLayers + 2 + std::size(sys::kPlainOverlay)];
+  int used = 0;
+  if (count > kMostLayers) return -E2BIG;
+  for (size_t i = 0; i < count; ++i) {
+    if (int status = map_ids(ready.sources[i]); status < 0) return status;
+    options[used++] = {"lowerdir+", nullptr, ready.sources[i]};
+  }
+  int upper = check_call(::openat(disk_, ready.upper, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  int work = check_call(::openat(disk_, ready.work, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (upper < 0 || work < 0) return upper < 0 ? upper : work;
+  options[used++] = {"upperdir", nullptr, upper};
+  options[used++] = {"workdir", nullptr, work};
+  for (const sys::MountOption& option : sys::kPlainOverlay) options[used++] = option;
+  int mount = sys::mount_filesystem("overlay", options, used, kQuiet);
+  ::close(upper);
+  ::close(work);
+  return mount;
+}
+
+int RootBuilder::overlay(const ReadyStep& ready) {
+  if (ready.mounted) return add_root(ready.sources[0], *ready.step);
+  return add_root(disk_ >= 0 ? mount_overlay_of_descriptors(ready) : mount_overlay(ready), *ready.step);
 }
 
 // The first overlay is the new root, others lie in it.
 int RootBuilder::add_root(int mount, const Step& step) {
   if (mount < 0) return mount;
-  if (root_ >= 0) return place(mount, step.target.c_str());
+  if (root_ >= 0) return place(mount, step.target.c_str(), Links::inside);
   root_ = mount;
   return sys::attach_mount(mount, AT_FDCWD, order_.nothing >= 0 ? "/" : state::kMount);
 }
@@ -128,23 +203,45 @@ int RootBuilder::bind(const ReadyStep& ready) const {
   int status = map_ids(mount);
   if (status == 0) status = sys::restrict_mount(mount, kQuiet | MOUNT_ATTR_RDONLY);
   if (status < 0) return status;
-  return place(mount, ready.step->target.c_str());
+  return place(mount, ready.step->target.c_str(), Links::inside);
 }
 
-int RootBuilder::devices(const char* target) const {
-  char owner[16], tty[16];
-  std::snprintf(owner, sizeof owner, "%u", order_.first_id);
-  std::snprintf(tty, sizeof tty, "%u",
-                order_.first_id + (order_.rootless ? 0 : 5));  // by Debian's numbering and most others'
-  // With room for /dev/shm, which is a part of it: every file system more makes others slower to take
-  // apart.
-  const sys::MountOption options[] = {
-      {"mode", "0755"}, {"size", "67108864"}, {"nr_inodes", "16384"}, {"uid", owner}, {"gid", owner}};
-  int mount = sys::mount_filesystem("tmpfs", options, 5, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
-  int status = place(mount, target);
-  if (status < 0) return status;
-  int dev = open_in_root(target, O_RDONLY | O_DIRECTORY);
-  if (dev < 0) return dev;
+int RootBuilder::show_sysfs(int source, int shown) const {
+  for (const char* name : kShownOfSysfs) {
+    int part = sys::clone_mount(source, name);
+    if (part == -ENOENT) continue;
+    int status = part < 0 ? part : sys::attach_mount(part, shown, name);
+    if (part >= 0) ::close(part);
+    if (status < 0) return status;
+  }
+  return 0;
+}
+
+int RootBuilder::sysfs(const ReadyStep& ready) const {
+  int source = ready.mounted ? ready.sources[0]
+                             : sys::mount_filesystem("sysfs", nullptr, 0, kKernel | MOUNT_ATTR_RDONLY);
+  if (source < 0) return source;
+  const sys::MountOption options[] = {{"mode", "0755"}, {"size", "4096"}, {"nr_inodes", "32"}};
+  int shown = sys::mount_filesystem("tmpfs", options, 3, kKernel);
+  int status = shown < 0 ? shown : 0;
+  for (const char* name : kSysfsDirectories) {
+    if (status == 0) status = check_call(::mkdirat(shown, name, 0755));
+  }
+  if (status == 0) status = sys::restrict_mount(shown, MOUNT_ATTR_RDONLY);
+  if (status == 0) status = attach(shown, ready.step->target.c_str(), Links::refused);
+  if (status == 0) status = show_sysfs(source, shown);
+  if (status == -EINVAL && !ready.mounted) {
+    // Kernels before 6.15 copy only what is attached somewhere. The directory of the layers is free again.
+    status = sys::attach_mount(source, AT_FDCWD, state::kLowers);
+    if (status == 0) status = show_sysfs(source, shown);
+    if (status == 0) status = check_call(::umount2(state::kLowers, MNT_DETACH));
+  }
+  if (shown >= 0) ::close(shown);
+  if (!ready.mounted) ::close(source);
+  return status;
+}
+
+int RootBuilder::fill_devices(int dev) const {
   static constexpr struct {
     const char* name;
     unsigned major, minor;
@@ -161,27 +258,34 @@ int RootBuilder::devices(const char* target) const {
   // The umask is cleared by run_child. Nodes are made here, while this process may; the sandbox itself
   // never can.
   for (const auto& node : kNodes) {
+    int status = 0;
     if (order_.rootless) {
       status = bind_host_device(dev, node.name);
-      if (status < 0) return status;
-      continue;
+    } else {
+      status = check_call(::mknodat(dev, node.name, S_IFCHR | 0666, makedev(node.major, node.minor)));
+      if (status == 0) status = check_call(::fchownat(dev, node.name, id, id, AT_SYMLINK_NOFOLLOW));
     }
-    status = check_call(::mknodat(dev, node.name, S_IFCHR | 0666, makedev(node.major, node.minor)));
-    if (status == 0) status = check_call(::fchownat(dev, node.name, id, id, AT_SYMLINK_NOFOLLOW));
     if (status < 0) return status;
   }
   for (const auto& link : kLinks) {
-    status = check_call(::symlinkat(link.to, dev, link.name));
-    if (status < 0) return status;
+    if (::symlinkat(link.to, dev, link.name) < 0) return -errno;
   }
+  return 0;
+}
+
+int RootBuilder::add_terminals_and_memory(int dev) const {
+  uint32_t id = order_.first_id;
+  char tty[16];
+  std::snprintf(tty, sizeof tty, "%u",
+                id + (order_.rootless ? 0 : 5));  // by Debian's numbering and most others'
   if (::mkdirat(dev, "pts", 0755) < 0 || ::mkdirat(dev, "shm", 01777) < 0 ||
       ::fchownat(dev, "shm", id, id, AT_SYMLINK_NOFOLLOW) < 0)
     return -errno;
   const sys::MountOption pts[] = {
       {"newinstance", nullptr}, {"ptmxmode", "0666"}, {"mode", "0620"}, {"gid", tty}};
-  mount = sys::mount_filesystem("devpts", pts, 4, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+  int mount = sys::mount_filesystem("devpts", pts, 4, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
   if (mount < 0) return mount;
-  status = sys::attach_mount(mount, dev, "pts");
+  int status = sys::attach_mount(mount, dev, "pts");
   ::close(mount);
   if (status < 0) return status;
   mount = sys::clone_mount(dev, "shm");
@@ -189,15 +293,29 @@ int RootBuilder::devices(const char* target) const {
   status = sys::restrict_mount(mount, kQuiet | MOUNT_ATTR_NOEXEC);
   if (status == 0) status = sys::attach_mount(mount, dev, "shm");
   ::close(mount);
-  ::close(dev);
   return status;
 }
 
+// Everything through the descriptor of the new file system: no path of the image leads to what is opened.
+int RootBuilder::devices(const char* target) {
+  char owner[16];
+  std::snprintf(owner, sizeof owner, "%u", order_.first_id);
+  // With room for /dev/shm, which is a part of it: every file system more makes others slower to take
+  // apart.
+  const sys::MountOption options[] = {
+      {"mode", "0755"}, {"size", "67108864"}, {"nr_inodes", "16384"}, {"uid", owner}, {"gid", owner}};
+  int dev = sys::mount_filesystem("tmpfs", options, 5, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+  if (dev < 0) return dev;
+  int status = attach(dev, target, Links::refused);
+  if (status == 0) status = fill_devices(dev);
+  if (status == 0) status = add_terminals_and_memory(dev);
+  if (status == 0) null_ = open_null(dev);
+  ::close(dev);
+  return status < 0 ? status : null_ < 0 ? null_ : 0;
+}
+
 int RootBuilder::cover_of(bool directory) {
-  if (!directory) {
-    if (empty_file_ < 0) empty_file_ = open_in_root("/dev/null", O_PATH);
-    return empty_file_ < 0 ? empty_file_ : sys::clone_mount(empty_file_, "");
-  }
+  if (!directory) return null_ < 0 ? null_ : sys::clone_mount(null_, "");
   if (empty_directory_ >= 0) return sys::clone_mount(empty_directory_, "");
   const sys::MountOption options[] = {{"mode", "0555"}, {"size", "4096"}, {"nr_inodes", "2"}};
   return sys::mount_filesystem("tmpfs", options, 3, kQuiet | MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC);
@@ -205,7 +323,7 @@ int RootBuilder::cover_of(bool directory) {
 
 // Covers by descriptor: what is looked at and what is covered are the same object.
 int RootBuilder::mask(const char* target) {
-  int at = open_in_root(target, O_PATH);
+  int at = open_in_root(target, O_PATH, Links::refused);
   if (at == -ENOENT) return 0;
   if (at < 0) return at;
   struct stat info{};
@@ -223,7 +341,7 @@ int RootBuilder::mask(const char* target) {
 }
 
 int RootBuilder::read_only(const char* target) const {
-  int at = open_in_root(target, O_PATH);
+  int at = open_in_root(target, O_PATH, Links::refused);
   if (at == -ENOENT) return 0;
   if (at < 0) return at;
   int copy = sys::clone_mount(at, "");
@@ -238,11 +356,11 @@ int RootBuilder::scratch(const char* target) const {
   char owner[16];
   std::snprintf(owner, sizeof owner, "%u", order_.first_id);
   const sys::MountOption options[] = {{"mode", "1777"}, {"size", "67108864"}, {"uid", owner}, {"gid", owner}};
-  return place(sys::mount_filesystem("tmpfs", options, 4, kQuiet), target);
+  return place(sys::mount_filesystem("tmpfs", options, 4, kQuiet), target, Links::inside);
 }
 
 int RootBuilder::seal(const char* target) const {
-  int at = open_in_root(target, O_PATH | O_DIRECTORY);
+  int at = open_in_root(target, O_PATH | O_DIRECTORY, Links::inside);
   if (at < 0) return at;
   int status = sys::seal_mount(at);
   ::close(at);
@@ -250,7 +368,7 @@ int RootBuilder::seal(const char* target) const {
 }
 
 int RootBuilder::show(const LimitView& view) const {
-  int at = open_in_root(view.target, O_PATH);
+  int at = open_in_root(view.target, O_PATH, Links::refused);
   if (at == -ENOENT) return 0;
   if (at < 0) return at;
   int status = sys::restrict_mount(view.source, kQuiet | MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC);
@@ -273,7 +391,7 @@ int RootBuilder::cgroup_directory() const {
     ::close(mount);
     return status;
   }
-  return place(mount, kTarget);
+  return place(mount, kTarget, Links::refused);
 }
 
 int RootBuilder::show_limits() const {
@@ -285,17 +403,15 @@ int RootBuilder::show_limits() const {
 int RootBuilder::run(const ReadyStep& ready) {
   const Step& step = *ready.step;
   const char* target = step.target.c_str();
-  constexpr uint64_t kKernel = kQuiet | MOUNT_ATTR_NOEXEC;
   switch (step.kind) {
     case Step::Kind::overlay:
       return overlay(ready);
     case Step::Kind::bind:
       return bind(ready);
     case Step::Kind::proc:
-      return place(sys::mount_filesystem("proc", nullptr, 0, kKernel), target);
+      return place(sys::mount_filesystem("proc", nullptr, 0, kKernel), target, Links::refused);
     case Step::Kind::sysfs:
-      if (ready.mounted) return place(ready.sources[0], target);
-      return place(sys::mount_filesystem("sysfs", nullptr, 0, kKernel | MOUNT_ATTR_RDONLY), target);
+      return sysfs(ready);
     case Step::Kind::devices:
       return devices(target);
     case Step::Kind::mask:

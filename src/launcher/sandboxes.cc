@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -261,7 +262,13 @@ Result<Sandboxes::Starting> Sandboxes::start(const Plan& plan) {
   if (!plan.record.empty()) TRY(keep_record(plan.id, plan.record));
   Network network = TRY(networks_.take());
   ReadySteps::Ahead ahead;
-  if (place.root) ahead = {&*place.root, network.sysfs.get()};
+  // Where overlays can be made of descriptors the process starts from nothing, also one that makes its own.
+  bool from_nothing = place.root || (plan.disk_bytes && roots_.available() && nothing_.valid());
+  if (from_nothing) ahead.sysfs = network.sysfs.get();
+  if (place.root)
+    ahead.root = &*place.root;
+  else if (from_nothing)
+    ahead.disk = ReadySteps::Ahead::Disk::detached;
   ReadySteps ready = TRY(ReadySteps::make(plan, place.layers, ahead, *settings_, *state_));
   undo.push([&] { cpus_.release(plan.id); });
   LimitOrder limited = TRY(LimitOrder::make(plan, range, overlay_names(plan), *state_, views_, cpus_));
@@ -282,7 +289,7 @@ Result<Sandboxes::Starting> Sandboxes::start(const Plan& plan) {
   ChildOrder order;
   order.steps = ready.data();
   order.step_count = ready.size();
-  if (place.root) order.nothing = nothing_.get();
+  if (from_nothing) order.nothing = nothing_.get();
   order.state_dir = settings_->state_dir.c_str();
   limited.fill(order);
   order.first_id = range;
@@ -317,6 +324,11 @@ Result<Sandboxes::Starting> Sandboxes::start(const Plan& plan) {
   if (pid == 0) run_child(order);
   if (pid < 0) return fail_errno("clone the sandbox");
   Fd init(pidfd);
+  // Runs before everything else that is undone: a group with a process in it cannot be removed.
+  undo.push([pid] {
+    ::kill(static_cast<pid_t>(pid), SIGKILL);  // ours and not waited for: the number is still its own
+    ::waitpid(static_cast<pid_t>(pid), nullptr, __WALL);
+  });
   if (settings_->rootless)
     TRY(gate.pass(record_process(settings_->state_dir, plan.id, static_cast<pid_t>(pid))));
   undo.release();

@@ -4,8 +4,10 @@ import os
 import random
 import shutil
 import signal
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 
@@ -408,6 +410,36 @@ class TestDelegatedGroup:
         assert api.call("POST", f"/sandboxes/{made}/pause").status == 202
         assert api.delete(made).status == 204
         assert not list(group.glob(f"*/{made}"))
+
+    def test_a_create_whose_note_cannot_be_written_leaves_no_group(self, delegated):
+        """Something is in the way of the note of the first process, which then waits in the sandbox's group."""
+        service, group = delegated
+        api = Api(service)
+        groups = {path for path in group.rglob("*") if path.is_dir()}
+        sandboxes = service.state_dir / "sandboxes"
+        stop = threading.Event()
+
+        def stand_in_the_way():
+            while not stop.is_set():
+                for directory in sandboxes.iterdir():
+                    with suppress(OSError):
+                        (directory / "process").mkdir()
+
+        thread = threading.Thread(target=stand_in_the_way)
+        thread.start()
+        try:
+            replies = []
+            for _ in range(50):  # the launcher may be quicker
+                replies.append(api.post_create())
+                if replies[-1].status >= 500:
+                    break
+                api.delete(replies[-1].json["id"])
+        finally:
+            stop.set()
+            thread.join()
+        assert "first process" in replies[-1].json["message"], replies[-1]
+        wait_for(lambda: {path for path in group.rglob("*") if path.is_dir()} == groups, 5, "the group goes with the create that failed")
+        assert api.delete(api.create()["id"]).status == 204
 
     def test_the_next_service_may_be_in_another_group(self, delegated):
         """Every login, every systemd-run gives another one."""

@@ -1,24 +1,11 @@
 #include "runtime/native/plan.h"
 
+#include "launcher/system_steps.h"
+
 namespace osb::runtime {
 namespace {
 
 using launcher::Step;
-
-// Information about the host, or switches of it, that no program in a sandbox needs.
-constexpr const char* kMasked[] = {"/proc/acpi",
-                                   "/proc/asound",
-                                   "/proc/interrupts",
-                                   "/proc/kcore",
-                                   "/proc/keys",
-                                   "/proc/latency_stats",
-                                   "/proc/sched_debug",
-                                   "/proc/scsi",
-                                   "/proc/timer_list",
-                                   "/sys/firmware",
-                                   "/sys/devices/virtual/powercap"};
-constexpr const char* kReadOnly[] = {"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys",
-                                     "/proc/sysrq-trigger"};
 
 Step step(Step::Kind kind, std::string target) {
   Step s;
@@ -54,18 +41,16 @@ launcher::Plan make_plan(const SandboxSpec& spec, const ImageRoot& image, const 
     view.source = source;
     plan.steps.push_back(std::move(view));
   }
-  plan.steps.push_back(step(Step::Kind::proc, "/proc"));
-  plan.steps.push_back(step(Step::Kind::sysfs, "/sys"));
-  plan.steps.push_back(
-      step(Step::Kind::devices, "/dev"));  // before the masks: they cover files with /dev/null
-  for (const char* path : kReadOnly) plan.steps.push_back(step(Step::Kind::read_only, path));
-  for (const char* path : kMasked) plan.steps.push_back(step(Step::Kind::mask, path));
+  if (spec.read_only_root) {
+    for (const char* path : {"/tmp", "/run"}) plan.steps.push_back(step(Step::Kind::scratch, path));
+  }
+  const auto& system = launcher::system_steps();
+  plan.steps.insert(plan.steps.end(), system.begin(), system.end());
   if (limits.cpu_millis || limits.memory_bytes) plan.steps.push_back(step(Step::Kind::show_limits, ""));
   Step hostname = step(Step::Kind::hostname, "");
   hostname.name = "sandbox";
   plan.steps.push_back(std::move(hostname));
   if (spec.read_only_root) {
-    for (const char* path : {"/tmp", "/run"}) plan.steps.push_back(step(Step::Kind::scratch, path));
     for (const auto& [target, lower] : image.trees) plan.steps.push_back(step(Step::Kind::seal, target));
     plan.steps.push_back(step(Step::Kind::seal, "/"));
   }

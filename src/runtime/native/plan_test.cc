@@ -28,22 +28,26 @@ TEST(MakePlan, HostImage) {
             "proc /proc\n"
             "sysfs /sys\n"
             "devices /dev\n"
-            "read-only /proc/bus\n"
-            "read-only /proc/fs\n"
-            "read-only /proc/irq\n"
             "read-only /proc/sys\n"
             "read-only /proc/sysrq-trigger\n"
             "mask /proc/acpi\n"
             "mask /proc/asound\n"
+            "mask /proc/bootconfig\n"
+            "mask /proc/bus\n"
+            "mask /proc/cmdline\n"
+            "mask /proc/diskstats\n"
+            "mask /proc/fs\n"
             "mask /proc/interrupts\n"
+            "mask /proc/irq\n"
             "mask /proc/kcore\n"
             "mask /proc/keys\n"
             "mask /proc/latency_stats\n"
+            "mask /proc/mdstat\n"
+            "mask /proc/partitions\n"
             "mask /proc/sched_debug\n"
             "mask /proc/scsi\n"
+            "mask /proc/swaps\n"
             "mask /proc/timer_list\n"
-            "mask /sys/firmware\n"
-            "mask /sys/devices/virtual/powercap\n"
             "show-limits\n"
             "hostname sandbox\n");
 }
@@ -69,7 +73,9 @@ TEST(MakePlan, AReadOnlyRootIsSealedLast) {
   image.lowers = {"/state/images/host-1/common"};
   image.trees = {{"/usr", "/usr"}};
   std::string text = launcher::to_text(make_plan(spec, image, Limits{}));
-  EXPECT_TRUE(text.ends_with("hostname sandbox\nscratch /tmp\nscratch /run\nseal /usr\nseal /\n")) << text;
+  EXPECT_NE(text.find("overlay /usr usr <- /usr\nscratch /tmp\nscratch /run\nproc /proc\n"), text.npos)
+      << text;
+  EXPECT_TRUE(text.ends_with("hostname sandbox\nseal /usr\nseal /\n")) << text;
 }
 
 TEST(Images, UnknownNamesListTheKnownOnes) {

@@ -29,8 +29,8 @@ std::vector<Line> lines_of(const char* path) {
 }
 
 // The numbers of a map are those of the namespace above, which need not be the host's. When they claim to map
-// the host's root, what belongs to it (/sys does) has to look like that; if it does not, they are not the
-// host's.
+// the host's root, what belongs to it (what sysfs shows does) has to look like that; if it does not, they are
+// not the host's.
 bool counts_from_host(const std::vector<Line>& lines, unsigned long owner_of_sys) {
   for (const Line& line : lines) {
     if (line.outside == 0 && line.count > 0) return line.inside == owner_of_sys;
@@ -69,7 +69,7 @@ void become_unmapped(Attempts& a) {
 
 void run(Attempts& a, Args) {
   struct stat sys{};
-  if (::stat("/sys", &sys) < 0) sys = {};
+  if (::stat("/sys/devices/system", &sys) < 0) sys = {};
   read_map(a, "/proc/self/uid_map", sys.st_uid);
   read_map(a, "/proc/self/gid_map", sys.st_gid);
   for (const char* path : {"/proc/self/uid_map", "/proc/1/uid_map", "/proc/self/gid_map"})
