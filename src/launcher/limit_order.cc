@@ -80,9 +80,11 @@ Result<void> LimitOrder::add_views(const Plan& plan, LimitViews& views, const Cp
 // Once the sandbox has groups.
 Result<void> LimitOrder::add_groups(const Plan& plan, const sys::CgroupTree& cgroups) {
   if (!has_views_) return {};
-  for (auto& [name, directory] : cgroups.views(plan.id)) {
-    TRY(show(directory, name.empty() ? "/sys/fs/cgroup" : "/sys/fs/cgroup/" + name));
-    if (!name.empty()) cgroup_names_.push_back(name);
+  auto views = cgroups.views(plan.id);
+  bool has_directories = !views.empty() && !views.front().first.empty();
+  for (auto& [name, source] : views) {
+    TRY(show(source, name.empty() ? "/sys/fs/cgroup" : "/sys/fs/cgroup/" + name));
+    if (has_directories) cgroup_names_.push_back(name);
   }
   return {};
 }
