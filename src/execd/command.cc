@@ -9,6 +9,7 @@
 
 #include "base/ids.h"
 #include "execd/events.h"
+#include "execd/process_tree.h"
 #include "io/socket.h"
 
 namespace osb::execd {
@@ -80,7 +81,8 @@ void Command::attach_process(milliseconds timeout) {
   // The command's time does not run while the sandbox is paused.
   timeout_.start(timeout, [weak = weak_from_this()] {
     auto command = weak.lock();
-    if (command && command->pid_ > 0) ::kill(-command->pid_, SIGKILL);
+    if (!command || command->pid_ <= 0) return;
+    command->core_.tasks.spawn(end_tree([command] { return command->pid_; }));
   });
 }
 
@@ -120,7 +122,8 @@ std::expected<void, SpawnError> Command::launch(CommandSpec& spec) {
   request.out = out->get();
   request.err = err.valid() ? err.get() : out->get();
   request.credentials = std::move(spec.credentials);
-  auto pid = spawn(request);
+  request.gathers_orphans = spec.timeout.count() > 0;
+  auto pid = spawn(std::move(request));
   if (!pid) return std::unexpected(pid.error());
   pid_ = *pid;
   return {};

@@ -34,7 +34,8 @@ struct CommandSpec {
   std::vector<std::string> argv;
   Environment env;
   std::string cwd;
-  milliseconds timeout{0};  // 0: none
+  // 0: none. When it is over, everything that the command has started ends with it.
+  milliseconds timeout{0};
   std::optional<Credentials> credentials;
 };
 

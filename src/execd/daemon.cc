@@ -19,6 +19,7 @@
 #include "execd/process_setup.h"
 #include "execd/pty_routes.h"
 #include "execd/session_routes.h"
+#include "execd/spawn.h"
 #include "execd/sysinfo_answers.h"
 #include "execd/watch_routes.h"
 #include "io/socket.h"
@@ -177,6 +178,7 @@ int run_daemon(const Options& options, Environment env, const Extend& extend) {
     if (::getcwd(cwd, sizeof cwd)) core.cwd = cwd;
     core.ready.set();
   }
+  place_children(options.work_group, options.work_nice);
   if (options.sysinfo_requests >= 0) answer_sysinfo(Fd(options.sysinfo_requests));
   if (extend) extend(daemon.parts());
   int code = 1;

@@ -125,7 +125,7 @@ Result<void> Entry::start(EntryRequest request) {
   spawn_request.err = output ? output->get() : STDERR_FILENO;
   spawn_request.group = Group::session;
   spawn_request.credentials = core_.identity;
-  auto pid = spawn(spawn_request);
+  auto pid = spawn(std::move(spawn_request));
   if (!pid) {
     std::string more = ",\"path\":";
     json::append_string(more, pid.error().path);

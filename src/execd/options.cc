@@ -16,6 +16,8 @@ const char kUsage[] =
     "  --log-level N         0 to 2 fatal, 3 error, 4 warning, 5 and 6 information, 7 debug (6)\n"
     "  --native              PID 1 of a native sandbox; listeners are descriptors 3 (API) and 4 (control)\n"
     "  --sysinfo-requests N  descriptor on which sysinfo(2) of this sandbox is asked for\n"
+    "  --work-group N        descriptor of the control group for what execd starts\n"
+    "  --work-nice N         nice value of what execd starts\n"
     "  --version, --help\n"
     "\n"
     "Accepted and without effect: --graceful-shutdown-timeout, --jupyter-idle-poll-interval.\n"
@@ -56,6 +58,15 @@ Result<Options> parse_options(const std::vector<std::string>& words, const Envir
       auto fd = parse_number<int>(value);
       if (!fd || *fd < 3) return fail(Code::invalid_argument, "'" + value + "' is no descriptor");
       options.sysinfo_requests = *fd;
+    } else if (name == "work-group") {
+      auto fd = parse_number<int>(value);
+      if (!fd || *fd < 3) return fail(Code::invalid_argument, "'" + value + "' is no descriptor");
+      options.work_group = *fd;
+    } else if (name == "work-nice") {
+      auto nice = parse_number<int>(value);
+      if (!nice || *nice < -20 || *nice > 19)
+        return fail(Code::invalid_argument, "'" + value + "' is no nice value");
+      options.work_nice = *nice;
     } else if (name == "access-token") {
       options.access_token = value;
     } else if (name == "jupyter-host") {

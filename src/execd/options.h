@@ -2,6 +2,7 @@
 
 // The command line, with the environment for what it leaves out.
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,8 +12,10 @@
 namespace osb::execd {
 
 struct Options {
-  bool native = false;        // PID 1 of a native sandbox: descriptors 3 and 4 are the listeners
-  int sysinfo_requests = -1;  // where the kernel asks what sysinfo(2) is to answer
+  bool native = false;           // PID 1 of a native sandbox: descriptors 3 and 4 are the listeners
+  int sysinfo_requests = -1;     // where the kernel asks what sysinfo(2) is to answer
+  int work_group = -1;           // what execd starts joins it by writing "0"
+  std::optional<int> work_nice;  // what execd starts has this one
   bool version = false;
   bool help = false;
   uint16_t port = 44772;

@@ -100,7 +100,7 @@ std::expected<std::shared_ptr<PtySession::Process>, SpawnError> PtySession::laun
     request.out = theirs[1].get();
     request.err = theirs[2].get();
   }
-  auto pid = spawn(request);
+  auto pid = spawn(std::move(request));
   if (!pid) return std::unexpected(pid.error());
   process->pid = *pid;
   return process;

@@ -13,6 +13,8 @@
 namespace osb::execd {
 namespace {
 
+constexpr int kMostAtOnce = 64;
+
 ProcessUse process_use(const rusage& usage) {
   auto time = [](const timeval& t) {
     return std::chrono::seconds(t.tv_sec) + std::chrono::microseconds(t.tv_usec);
@@ -48,22 +50,25 @@ io::Task<> Reaper::run() {
     signalfd_siginfo info[8];
     while (::read(fd_.native_handle(), info, sizeof info) > 0) {
     }
-    reap_all();
+    // The processes of a sandbox may end faster than they can be counted; others wait for their turn, too.
+    while (!reap_some()) co_await io::yield();
   }
 }
 
-void Reaper::reap_all() {
+bool Reaper::reap_some() {
   int status = 0;
   rusage usage{};
-  while (pid_t pid = ::wait4(-1, &status, WNOHANG | __WALL, &usage)) {
+  for (int i = 0; i < kMostAtOnce; ++i) {
+    pid_t pid = ::wait4(-1, &status, WNOHANG | __WALL, &usage);
     if (pid < 0 && errno == EINTR) continue;
-    if (pid < 0) return;
+    if (pid <= 0) return true;
     auto it = watched_.find(pid);
     if (it == watched_.end()) continue;
     Ended ended = std::move(it->second);
     watched_.erase(it);
     ended(ExitStatus(status, process_use(usage)));
   }
+  return false;
 }
 
 }  // namespace osb::execd

@@ -32,7 +32,7 @@ class Reaper {
 
  private:
   explicit Reaper(io::asio::posix::stream_descriptor fd) : fd_(std::move(fd)) {}
-  void reap_all();
+  bool reap_some();  // false: there may be more
 
   io::asio::posix::stream_descriptor fd_;
   std::unordered_map<pid_t, Ended> watched_;

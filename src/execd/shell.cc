@@ -106,7 +106,7 @@ std::expected<std::shared_ptr<Shell>, SpawnError> Shell::start(Core& core, const
                   {start.output, shell::kOutputFd},
                   {wake.get(), shell::kWakeFd}};
   request.credentials = start.credentials;
-  auto pid = spawn(request);
+  auto pid = spawn(std::move(request));
   if (!pid) return std::unexpected(pid.error());
   self->pid_ = *pid;
   core.reaper.watch(*pid, [self](ExitStatus status) { self->on_exit(status); });

@@ -2,22 +2,27 @@
 
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <memory>
 #include <string_view>
 
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/strings.h"
+#include "execd/raw_call.h"
 
 namespace osb::execd {
 namespace {
@@ -27,13 +32,17 @@ constexpr int kOomScoreRaise = 500;
 constexpr useconds_t kFirstPause = 20, kLongestPause = 2'000;
 constexpr int kScratchBase =
     512;  // where `more` descriptors are parked, above every number the child asks for
+constexpr size_t kMostDescriptors = 16, kStackBytes = 32 * 1024;
+constexpr auto kLongestWait = std::chrono::milliseconds(100);
 
 rlimit g_open_files{};
 bool g_open_files_known = false;
+int g_work_group = -1;
+std::optional<int> g_work_nice;
 
-enum class Stage { none, group, descriptors, credentials, cwd, exec };
+enum class Stage { none, work, group, descriptors, credentials, cwd, exec };
 
-// Read and written by parent and child, who share memory and never run at the same time.
+// Written by the child, read by the parent once the child has left this memory.
 struct Plan {
   char* const* argv;
   char* const* env;
@@ -45,36 +54,67 @@ struct Plan {
   int max_target;
   const Credentials* credentials;
   Group group;
+  bool gathers_orphans;
 
   Stage failed_at = Stage::none;
   int error = 0;
   const char* failed_path = nullptr;
 };
 
-// ---- In the child. No allocation, no library state, raw calls where the library would act on all threads.
-// ----
+// Everything that a child stands on until it is a program of its own.
+struct Start {
+  SpawnRequest request;
+  std::vector<std::string> candidates;
+  std::vector<char*> argv, env, tried;
+  int stdio[3];
+  Plan plan{};
+  std::unique_ptr<char[]> stack;
+  // The kernel makes it 0 and wakes us when the child leaves this memory, by exec or by its end.
+  std::atomic<uint32_t> in_our_memory{1};
+};
+
+// ---- In the child. No allocation and no library calls: raw_call.h says why. ----
+
+// False when it failed; then the error is noted.
+bool did(Plan& plan, long result) {
+  if (result >= 0) return true;
+  plan.error = static_cast<int>(-result);
+  return false;
+}
+
+// From here on it is one of the sandbox's processes and no part of the daemon: where their cpu is limited,
+// they have a group of their own.
+bool join_work(Plan& plan) {
+  if (g_work_group >= 0 && !did(plan, raw_call(SYS_write, g_work_group, raw_pointer("0"), 1))) return false;
+  if (plan.gathers_orphans) raw_call(SYS_prctl, PR_SET_CHILD_SUBREAPER, 1);
+  return true;
+}
 
 bool set_up_group(Plan& plan) {
-  if (plan.group == Group::own) return ::setpgid(0, 0) == 0;
-  if (::setsid() < 0) return false;
-  return plan.group != Group::terminal || ::ioctl(plan.stdio[0], TIOCSCTTY, 0) == 0;
+  if (plan.group == Group::own) return did(plan, raw_call(SYS_setpgid, 0, 0));
+  if (!did(plan, raw_call(SYS_setsid))) return false;
+  return plan.group != Group::terminal || did(plan, raw_call(SYS_ioctl, plan.stdio[0], TIOCSCTTY, 0));
+}
+
+bool copy_descriptor(Plan& plan, int from, int to) {
+  return from == to || did(plan, raw_call(SYS_dup3, from, to, 0));
 }
 
 bool set_up_descriptors(Plan& plan) {
   for (int target = 0; target < 3; ++target) {
-    if (::dup2(plan.stdio[target], target) < 0) return false;
+    if (!copy_descriptor(plan, plan.stdio[target], target)) return false;
   }
   // A source may have the number of another's target: park all of them first.
   int base = std::max(kScratchBase, plan.max_target + 1);
-  int parked[16];
+  int parked[kMostDescriptors];
   for (size_t i = 0; i < plan.more_count; ++i) {
-    parked[i] = ::fcntl(plan.more[i].first, F_DUPFD_CLOEXEC, base);
-    if (parked[i] < 0) return false;
+    parked[i] = static_cast<int>(raw_call(SYS_fcntl, plan.more[i].first, F_DUPFD_CLOEXEC, base));
+    if (!did(plan, parked[i])) return false;
   }
   // Everything of ours is close-on-exec already; this is for what some library of ours may open without it.
-  ::syscall(SYS_close_range, 3u, ~0u, CLOSE_RANGE_CLOEXEC);
+  raw_call(SYS_close_range, 3, ~0U, CLOSE_RANGE_CLOEXEC);
   for (size_t i = 0; i < plan.more_count; ++i) {
-    if (::dup2(parked[i], plan.more[i].second) < 0) return false;
+    if (!copy_descriptor(plan, parked[i], plan.more[i].second)) return false;
   }
   return true;
 }
@@ -82,9 +122,10 @@ bool set_up_descriptors(Plan& plan) {
 bool set_up_credentials(Plan& plan) {
   const Credentials* c = plan.credentials;
   if (!c) return true;
-  return ::syscall(SYS_setgroups, c->groups.size(), c->groups.data()) == 0 &&
-         ::syscall(SYS_setresgid, c->gid, c->gid, c->gid) == 0 &&
-         ::syscall(SYS_setresuid, c->uid, c->uid, c->uid) == 0;
+  return did(plan,
+             raw_call(SYS_setgroups, static_cast<long>(c->groups.size()), raw_pointer(c->groups.data()))) &&
+         did(plan, raw_call(SYS_setresgid, c->gid, c->gid, c->gid)) &&
+         did(plan, raw_call(SYS_setresuid, c->uid, c->uid, c->uid));
 }
 
 // Like a shell: a candidate that is missing or may not be executed does not end the search.
@@ -92,42 +133,48 @@ void execute(Plan& plan) {
   plan.error = ENOENT;
   plan.failed_path = plan.candidates[0];
   for (const char* const* candidate = plan.candidates; *candidate; ++candidate) {
-    ::execve(*candidate, plan.argv, plan.env);
-    if (errno == ENOENT || errno == ENOTDIR) {
+    long error =
+        -raw_call(SYS_execve, raw_pointer(*candidate), raw_pointer(plan.argv), raw_pointer(plan.env));
+    if (error == ENOENT || error == ENOTDIR) {
       // The file may be there and its interpreter may be what is missing; that is the better answer.
-      if (errno == ENOENT && plan.error == ENOENT && ::access(*candidate, F_OK) == 0) {
+      bool exists = raw_call(SYS_faccessat, AT_FDCWD, raw_pointer(*candidate), F_OK) == 0;
+      if (error == ENOENT && plan.error == ENOENT && exists) {
         plan.failed_path = *candidate;
         return;
       }
       continue;
     }
-    plan.error = errno;
+    plan.error = static_cast<int>(error);
     plan.failed_path = *candidate;
-    if (errno != EACCES) return;
+    if (error != EACCES) return;
   }
+}
+
+void reset_signals() {
+  constexpr size_t kMaskBytes = 8;
+  // The kernel's own form: handler, flags, restorer and mask, all of which are 0 for what is by default.
+  const uint64_t by_default[4] = {}, none = 0;
+  raw_call(SYS_rt_sigaction, SIGPIPE, raw_pointer(by_default), 0, kMaskBytes);  // the only one execd changes
+  raw_call(SYS_rt_sigprocmask, SIG_SETMASK, raw_pointer(&none), 0, kMaskBytes);
 }
 
 int child_main(void* argument) {
   Plan& plan = *static_cast<Plan*>(argument);
-  auto fail_at = [&](Stage stage) {
+  auto end_at = [&](Stage stage) {
     plan.failed_at = stage;
-    plan.error = errno;
-    ::_exit(127);
+    raw_call(SYS_exit_group, 127);
   };
-  struct sigaction by_default{};
-  by_default.sa_handler = SIG_DFL;
-  ::sigaction(SIGPIPE, &by_default, nullptr);  // the only one execd changes
-  if (!set_up_group(plan)) fail_at(Stage::group);
-  if (!set_up_descriptors(plan)) fail_at(Stage::descriptors);
-  if (!set_up_credentials(plan)) fail_at(Stage::credentials);
-  if (plan.cwd && ::chdir(plan.cwd) < 0) fail_at(Stage::cwd);
-  if (g_open_files_known) ::syscall(SYS_prlimit64, 0, RLIMIT_NOFILE, &g_open_files, nullptr);
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  if (!join_work(plan)) end_at(Stage::work);
+  if (!set_up_group(plan)) end_at(Stage::group);
+  if (!set_up_descriptors(plan)) end_at(Stage::descriptors);
+  if (!set_up_credentials(plan)) end_at(Stage::credentials);
+  if (plan.cwd && !did(plan, raw_call(SYS_chdir, raw_pointer(plan.cwd)))) end_at(Stage::cwd);
+  if (g_open_files_known) raw_call(SYS_prlimit64, 0, RLIMIT_NOFILE, raw_pointer(&g_open_files), 0);
+  if (g_work_nice) raw_call(SYS_setpriority, PRIO_PROCESS, 0, *g_work_nice);
+  reset_signals();
   execute(plan);
-  plan.failed_at = Stage::exec;
-  ::_exit(127);
+  end_at(Stage::exec);
+  return 127;
 }
 
 // ---- In the parent. ----
@@ -144,6 +191,9 @@ SpawnError describe(const Plan& plan, const SpawnRequest& request) {
   SpawnError error{plan.error, request.argv.empty() ? "" : request.argv[0], {}};
   switch (plan.failed_at) {
     case Stage::none:
+    case Stage::work:
+      error.message = "join the group of the sandbox's processes";
+      break;
     case Stage::group:
       error.message = "create a process group";
       break;
@@ -195,7 +245,79 @@ void raise_oom_score(pid_t pid) {
   }
 }
 
+std::unique_ptr<char[]>& spare_stack() {
+  static std::unique_ptr<char[]> stack;
+  return stack;
+}
+
+std::unique_ptr<Start> prepare(SpawnRequest request) {
+  static const int null_fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  auto start = std::make_unique<Start>();
+  start->request = std::move(request);
+  const SpawnRequest& wanted = start->request;
+  start->candidates = wanted.program.empty() ? executable_candidates(wanted.argv[0], wanted.env)
+                                             : std::vector<std::string>{wanted.program};
+  start->argv = pointers(wanted.argv);
+  start->env = pointers(wanted.env);
+  start->tried = pointers(start->candidates);
+  start->stack = std::move(spare_stack());
+  if (!start->stack) start->stack.reset(new char[kStackBytes]);
+  int given[3] = {wanted.in, wanted.out, wanted.err};
+  for (int i = 0; i < 3; ++i) start->stdio[i] = given[i] >= 0 ? given[i] : null_fd;
+
+  Plan& plan = start->plan;
+  plan.argv = start->argv.data();
+  plan.env = start->env.data();
+  plan.candidates = start->tried.data();
+  plan.cwd = wanted.cwd.empty() ? nullptr : wanted.cwd.c_str();
+  plan.stdio = start->stdio;
+  plan.more = wanted.more.data();
+  plan.more_count = std::min<size_t>(wanted.more.size(), kMostDescriptors);
+  plan.credentials = wanted.credentials ? &*wanted.credentials : nullptr;
+  plan.group = wanted.group;
+  plan.gathers_orphans = wanted.gathers_orphans;
+  for (auto [source, target] : wanted.more) plan.max_target = std::max(plan.max_target, target);
+  return start;
+}
+
+// Like the end of a vfork, but only for a while: a child that gets no processor, or that some process of the
+// sandbox has stopped, must not stop the daemon.
+bool wait_until_gone(std::atomic<uint32_t>& in_our_memory) {
+  auto deadline = std::chrono::steady_clock::now() + kLongestWait;
+  while (in_our_memory.load(std::memory_order_acquire) != 0) {
+    auto left = deadline - std::chrono::steady_clock::now();
+    if (left <= left.zero()) return false;
+    timespec limit{0, std::chrono::nanoseconds(left).count()};
+    // Not a private one: the kernel wakes it from the child's exit or exec.
+    ::syscall(SYS_futex, &in_our_memory, FUTEX_WAIT, 1, &limit, nullptr, 0);
+  }
+  return true;
+}
+
+struct LateOne {
+  pid_t pid;
+  std::unique_ptr<Start> start;
+};
+std::vector<LateOne>& late_ones() {
+  static std::vector<LateOne> list;
+  return list;
+}
+
+void look_after_late_ones() {
+  std::erase_if(late_ones(), [](LateOne& late) {
+    if (late.start->in_our_memory.load(std::memory_order_acquire) != 0) return false;
+    raise_oom_score(late.pid);
+    return true;
+  });
+}
+
 }  // namespace
+
+void place_children(int work_group, std::optional<int> nice) {
+  g_work_group = work_group;
+  if (work_group >= 0) ::fcntl(work_group, F_SETFD, FD_CLOEXEC);
+  g_work_nice = nice;
+}
 
 void remember_open_files_limit() { g_open_files_known = ::getrlimit(RLIMIT_NOFILE, &g_open_files) == 0; }
 
@@ -212,49 +334,35 @@ std::vector<std::string> executable_candidates(const std::string& name, const st
   return out;
 }
 
-std::expected<pid_t, SpawnError> spawn(const SpawnRequest& request) {
+std::expected<pid_t, SpawnError> spawn(SpawnRequest request) {
   if (request.argv.empty() || request.argv[0].empty()) {
     return std::unexpected(SpawnError{EINVAL, "", "there is no program to execute"});
   }
-  static const int null_fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  std::vector<std::string> candidates = request.program.empty()
-                                            ? executable_candidates(request.argv[0], request.env)
-                                            : std::vector<std::string>{request.program};
-  std::vector<char*> argv = pointers(request.argv), env = pointers(request.env), tried = pointers(candidates);
-  auto or_null = [](int fd) { return fd >= 0 ? fd : null_fd; };
-  const int stdio[3] = {or_null(request.in), or_null(request.out), or_null(request.err)};
-
-  Plan plan{};
-  plan.argv = argv.data();
-  plan.env = env.data();
-  plan.candidates = tried.data();
-  plan.cwd = request.cwd.empty() ? nullptr : request.cwd.c_str();
-  plan.stdio = stdio;
-  plan.more = request.more.data();
-  plan.more_count = std::min<size_t>(request.more.size(), 16);
-  plan.credentials = request.credentials ? &*request.credentials : nullptr;
-  plan.group = request.group;
-  for (auto [source, target] : request.more) plan.max_target = std::max(plan.max_target, target);
+  look_after_late_ones();
+  auto start = prepare(std::move(request));
 
   // No signal may be handled in the child while it stands on our memory.
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  alignas(64) static char stack[32 * 1024];
-  pid_t pid = ::clone(child_main, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &plan);
+  constexpr int kFlags = CLONE_VM | CLONE_CHILD_CLEARTID | SIGCHLD;
+  pid_t pid = ::clone(child_main, start->stack.get() + kStackBytes, kFlags, &start->plan, nullptr, nullptr,
+                      &start->in_our_memory);
   int clone_error = errno;
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 
   if (pid < 0) {
     return std::unexpected(
-        SpawnError{clone_error, request.argv[0], "start a process: " + errno_text(clone_error)});
+        SpawnError{clone_error, start->request.argv[0], "start a process: " + errno_text(clone_error)});
   }
-  if (plan.failed_at != Stage::none) {
-    while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
-    }
-    return std::unexpected(describe(plan, request));
+  if (!wait_until_gone(start->in_our_memory)) {
+    late_ones().push_back({pid, std::move(start)});
+    return pid;
   }
+  // One that failed is reaped like every orphan: its end may take as long as its beginning.
+  if (start->plan.failed_at != Stage::none) return std::unexpected(describe(start->plan, start->request));
   raise_oom_score(pid);
+  spare_stack() = std::move(start->stack);
   return pid;
 }
 

@@ -1,9 +1,12 @@
 #pragma once
 
-// Starting a process, fast: the child borrows this process's memory until it executes (clone with CLONE_VM
-// and CLONE_VFORK), so nothing is copied, and what goes wrong before or at exec comes back in a shared
-// variable. Everything the child needs is prepared beforehand; between clone and exec there are only plain
-// system calls.
+// Starting a process, fast: the child borrows this process's memory until it executes (clone with CLONE_VM),
+// so nothing is copied, and what goes wrong before or at exec comes back in a shared variable. Everything the
+// child needs is prepared beforehand; between clone and exec there are only plain system calls.
+//
+// The caller waits for that, but for a tenth of a second at most: between its birth and its program a child
+// is one process of the sandbox among others, which may keep the processor from it or stop it. One that is
+// late counts as started; when it cannot execute its program after all it ends with code 127.
 //
 // The child gets default signal dispositions, an empty signal mask, the open-files limit that execd was
 // started with, and no descriptor that is not named here. Callers belong to one thread.
@@ -40,6 +43,9 @@ struct SpawnRequest {
   std::vector<std::pair<int, int>> more;  // further descriptors: ours, the child's (3 or more)
   Group group = Group::own;
   std::optional<Credentials> credentials;
+  // Descendants whose own parents end become its children, not ours, as long as it lives: so they can be
+  // found.
+  bool gathers_orphans = false;
 };
 
 struct SpawnError {
@@ -48,7 +54,11 @@ struct SpawnError {
   std::string message;  // a sentence for people
 };
 
-std::expected<pid_t, SpawnError> spawn(const SpawnRequest& request);
+std::expected<pid_t, SpawnError> spawn(SpawnRequest request);
+
+// Called once at start: where children go before they are programs. `work_group` takes the thread that writes
+// "0" to it, -1: they stay in the group of this process.
+void place_children(int work_group, std::optional<int> nice);
 
 // Called once at start, before the limit of open files is raised; children get this one back.
 void remember_open_files_limit();

@@ -129,6 +129,54 @@ TEST(Spawn, scripts_that_cannot_run_say_why) {
   ::rmdir(dir);
 }
 
+TEST(Spawn, a_late_child_stops_nobody) {
+  // Its first act is a write to the group; here that is a full pipe.
+  int pipe_fds[2];
+  ASSERT_EQ(::pipe2(pipe_fds, O_CLOEXEC), 0);
+  Fd read_end(pipe_fds[0]), write_end(pipe_fds[1]);
+  std::string full(::fcntl(write_end.get(), F_SETPIPE_SZ, 4096), 'x');
+  ASSERT_TRUE(write_all(write_end.get(), full));
+  place_children(write_end.get(), std::nullopt);
+  SpawnRequest request = shell("exit 7");
+  auto pid = spawn(request);
+  place_children(-1, std::nullopt);
+  ASSERT_TRUE(pid) << pid.error().message;
+  ASSERT_EQ(::waitpid(*pid, nullptr, WNOHANG), 0) << "it waits for room in the pipe";
+  // Others start while it stands on our memory.
+  EXPECT_EQ(run(shell("echo other")).out, "other\n");
+  EXPECT_EQ(::read(read_end.get(), full.data(), full.size()), static_cast<ssize_t>(full.size()));
+  int status = 0;
+  ::waitpid(*pid, &status, 0);
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+}
+
+TEST(Spawn, joins_the_group_or_does_not_start) {
+  int pipe_fds[2];
+  ASSERT_EQ(::pipe2(pipe_fds, O_CLOEXEC), 0);
+  Fd read_end(pipe_fds[0]), write_end(pipe_fds[1]);
+  place_children(write_end.get(), std::nullopt);
+  EXPECT_EQ(run(shell("echo in")).out, "in\n");
+  char byte = 0;
+  EXPECT_EQ(::read(read_end.get(), &byte, 1), 1);
+  EXPECT_EQ(byte, '0');
+  place_children(read_end.get(), std::nullopt);  // cannot be written to
+  SpawnRequest request = shell("echo never");
+  auto result = spawn(request);
+  place_children(-1, std::nullopt);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, EBADF);
+  EXPECT_THAT(result.error().message, HasSubstr("join the group"));
+}
+
+TEST(Spawn, gathers_orphans_when_asked) {
+  // Those in between end at once; the substitution waits for the orphan.
+  SpawnRequest request = shell(
+      "export LEADER=$$; echo $( (sh -c 'for i in $(seq 5000); do [ $(cut -d\" \" -f4 /proc/$$/stat) = "
+      "$LEADER ] && echo gathered && exit; done' &) )");
+  request.gathers_orphans = true;
+  EXPECT_EQ(run(request).out, "gathered\n");
+}
+
 TEST(Candidates, path_rules) {
   EXPECT_THAT(executable_candidates("ls", {"PATH=/a::/b"}), ElementsAre("/a/ls", "./ls", "/b/ls"));
   EXPECT_THAT(executable_candidates("./ls", {"PATH=/a"}), ElementsAre("./ls"));

@@ -87,7 +87,7 @@ void ProcessKernel::launch(const KernelStart& start, const KernelEnds& theirs) {
   request.err = theirs.err.get();
   request.more = {{theirs.socket.get(), 3}, {*source, 4}};
   request.credentials = core_.identity;
-  auto pid = execd::spawn(request);
+  auto pid = execd::spawn(std::move(request));
   if (!pid) return end("the kernel could not start: " + pid.error().message);
   pid_ = *pid;
   auto self = shared_from_this();

@@ -28,7 +28,7 @@ Result<std::shared_ptr<PythonParent>> PythonParent::start(execd::Core& core, con
   request.argv.push_back("parent");
   request.more = {{theirs.get(), 3}, {source, 4}};
   request.credentials = core.identity;
-  auto pid = execd::spawn(request);
+  auto pid = execd::spawn(std::move(request));
   if (!pid) return fail(code_from_errno(pid.error().code), pid.error().message);
   auto socket = TRY(io::adopt(core.executor, std::move(ours)));
   std::shared_ptr<PythonParent> self(new PythonParent(core, start, std::move(socket), std::move(changed)));

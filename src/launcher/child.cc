@@ -28,6 +28,9 @@
 namespace osb::launcher {
 namespace {
 
+// Enough that it comes next however many processes of the sandbox wait.
+constexpr int kExecdNice = -15;
+
 [[noreturn]] void give_up(const ChildOrder& order, uint32_t step, int negative_errno) {
   ChildFailure failure{step, -negative_errno};
   (void)!::write(order.report, &failure, sizeof failure);
@@ -43,6 +46,17 @@ int join_v1_groups(const ChildOrder& order) {
     if (::write(order.v1_procs[i], "0", 1) < 0) return -errno;
   }
   return 0;
+}
+
+int move_to(int group) { return ::write(group, "0", 1) < 0 ? -errno : 0; }
+
+// The namespace of control groups begins at those in which a process is when it makes one: it is to be that
+// of everything that execd will start.
+int look_from_work(const ChildOrder& order) {
+  int status = order.work_group >= 0 ? move_to(order.work_group) : 0;
+  if (status == 0) status = check_call(::unshare(CLONE_NEWCGROUP));
+  if (status == 0 && order.work_group >= 0) status = move_to(order.daemon_group);
+  return status;
 }
 
 int start_from_nothing(const ChildOrder& order) {
@@ -84,6 +98,7 @@ int set_limits(const ChildOrder& order) {
     const struct rlimit files{most, most};
     if (::setrlimit(RLIMIT_NOFILE, &files) < 0) return -errno;
   }
+  if (order.first_in_group && ::setpriority(PRIO_PROCESS, 0, kExecdNice) < 0) return -errno;
   if (order.processes > 0) {
     auto most = static_cast<rlim_t>(order.processes);
     const struct rlimit processes{most, most};
@@ -98,15 +113,22 @@ int set_limits(const ChildOrder& order) {
 // Nothing is opened here: this process still has root's rights, and the root around it is the image's.
 int arrange_descriptors(const ChildOrder& order, int null) {
   if (null < 0) return null;
+// Descriptors of execd: 0-2 the sandbox's null device, 3 and 4 its listeners, 5 the group for what it starts,
+// if there is one. All others close at exec.
+int arrange_descriptors(const ChildOrder& order) {
+  int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (null < 0) return -errno;
   // First out of the way of 0-4, then into place; dup2 clears close-on-exec.
   int api = ::fcntl(order.api_listener, F_DUPFD_CLOEXEC, 16),
       control = ::fcntl(order.control_listener, F_DUPFD_CLOEXEC, 16);
-  if (api < 0 || control < 0) return -errno;
+  int work = order.work_group < 0 ? -1 : ::fcntl(order.work_group, F_DUPFD_CLOEXEC, 16);
+  if (api < 0 || control < 0 || (work < 0 && order.work_group >= 0)) return -errno;
   for (int fd = 0; fd < 3; ++fd) {
     if (::dup2(null, fd) < 0) return -errno;
   }
   if (::dup2(api, 3) < 0 || ::dup2(control, 4) < 0) return -errno;
-  return check_call(::syscall(SYS_close_range, 5, ~0U, CLOSE_RANGE_CLOEXEC));
+  if (work >= 0 && ::dup2(work, 5) < 0) return -errno;
+  return check_call(::syscall(SYS_close_range, work >= 0 ? 6 : 5, ~0U, CLOSE_RANGE_CLOEXEC));
 }
 
 // Writes the argument that tells execd of it. Without it programs learn the host's size from this one call,
@@ -127,7 +149,7 @@ const char* to_string(Stage stage) {
     case Stage::cgroup_v1:
       return "join the v1 cgroups";
     case Stage::cgroup_namespace:
-      return "make a cgroup namespace";
+      return "make a cgroup namespace of the group for what execd starts";
     case Stage::mounts:
       return "make a mount namespace";
     case Stage::network:
@@ -175,6 +197,7 @@ void run_child(const ChildOrder& order) {
     disk = make_disk(order.disk);
     must(order, Stage::disk, disk);
   }
+  must(order, Stage::cgroup_namespace, look_from_work(order));
   must(order, Stage::mounts, order.nothing >= 0 ? start_from_nothing(order) : start_from_the_host(order));
   if (disk >= 0 && order.nothing < 0) {
     must(order, Stage::disk, sys::attach_mount(disk, AT_FDCWD, order.disk.directory));
@@ -194,6 +217,10 @@ void run_child(const ChildOrder& order) {
   }
   must(order, Stage::root, enter(order, builder.root()));
   must(order, Stage::descriptors, arrange_descriptors(order, builder.null()));
+  must(order, Stage::descriptors, arrange_descriptors(order));
+  // What execd starts is as the launcher is.
+  char work_nice[24];
+  std::snprintf(work_nice, sizeof work_nice, "--work-nice=%d", ::getpriority(PRIO_PROCESS, 0));
   must(order, Stage::limits, set_limits(order));
   int keyring = check_call(::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr));
   must(order, Stage::session_keyring,
@@ -211,8 +238,11 @@ void run_child(const ChildOrder& order) {
   must(order, Stage::no_new_privs, check_call(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)));
   must(order, Stage::seccomp, sys::install_seccomp(order.seccomp, order.seccomp_bytes));
   char sysinfo[32];
-  const char* arguments[] = {"execd", "--native", nullptr, nullptr};
-  if (order.sized && keep_sysinfo_listener(sysinfo, sizeof sysinfo)) arguments[2] = sysinfo;
+  const char* arguments[] = {"execd", "--native", nullptr, nullptr, nullptr, nullptr};
+  size_t count = 2;
+  if (order.sized && keep_sysinfo_listener(sysinfo, sizeof sysinfo)) arguments[count++] = sysinfo;
+  if (order.work_group >= 0) arguments[count++] = "--work-group=5";
+  if (order.first_in_group) arguments[count++] = work_nice;
   static const char* const kEnvironment[] = {nullptr};
   must(order, Stage::exec,
        check_call(::syscall(SYS_execveat, order.execd, "", arguments, kEnvironment, AT_EMPTY_PATH)));

@@ -51,6 +51,10 @@ struct ChildOrder {
   int network_namespace = -1;
   const int* v1_procs = nullptr;  // cgroup.procs files of v1 groups
   size_t v1_count = 0;
+  int daemon_group = -1, work_group = -1;  // as in sys::CgroupHandles
+  // Rather than wait behind its sandbox's processes, execd goes before them. Only where the sandbox has a
+  // group that keeps its share of the cpu apart from everybody else's.
+  bool first_in_group = false;
   const void* seccomp = nullptr;
   size_t seccomp_bytes = 0;
   bool sized = false;  // its memory is limited: execd answers sysinfo(2), which would tell the host's

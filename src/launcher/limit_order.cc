@@ -81,6 +81,11 @@ Result<void> LimitOrder::add_groups(const Plan& plan, const sys::CgroupTree& cgr
     if (mount < 0) return fail_errno("copy the mount of " + directory, -mount);
     show(Fd(mount), name.empty() ? "/sys/fs/cgroup" : "/sys/fs/cgroup/" + name);
     if (!name.empty()) cgroup_names_.push_back(name);
+  auto views = cgroups.views(plan.id);
+  bool has_directories = !views.empty() && !views.front().first.empty();
+  for (auto& [name, source] : views) {
+    TRY(show(source, name.empty() ? "/sys/fs/cgroup" : "/sys/fs/cgroup/" + name));
+    if (has_directories) cgroup_names_.push_back(name);
   }
   return {};
 }

@@ -297,6 +297,10 @@ Result<Sandboxes::Starting> Sandboxes::start(const Plan& plan) {
   order.network_namespace = network.space.get();
   order.v1_procs = v1_procs.data();
   order.v1_count = v1_procs.size();
+  order.daemon_group = cgroup.daemon.get();
+  order.work_group = cgroup.work.get();
+  order.first_in_group =
+      !settings_->rootless && cgroups_.layout().cpu.version != sys::Controller::Version::none;
   order.seccomp = osb_seccomp_program;
   order.seccomp_bytes = static_cast<size_t>(osb_seccomp_program_end - osb_seccomp_program);
   order.sized = plan.limits.memory_bytes.has_value();

@@ -18,6 +18,8 @@ namespace osb::sys {
 namespace {
 
 constexpr int64_t kCpuPeriodMicros = 100'000;
+// What the daemon has for itself in each period: two of the slices in which the kernel gives out quota.
+constexpr int64_t kDaemonMicros = 10'000;
 
 Result<void> make_group(const std::string& path) {
   if (::mkdir(path.c_str(), 0755) < 0 && errno != EEXIST) return fail_errno("make cgroup " + path);
@@ -69,6 +71,13 @@ Result<void> open_cpuset(const std::string& mount, const std::string& group) {
 
 Result<void> apply(const std::string& group, const std::string& file, int64_t value) {
   return in_context("limit", write_file(group + "/" + file, std::to_string(value)));
+}
+
+Result<void> set_quota(const std::string& group, Controller::Version version, int64_t micros) {
+  if (version == Controller::Version::v2)
+    return write_file(group + "/cpu.max", std::to_string(micros) + " " + std::to_string(kCpuPeriodMicros));
+  TRY(apply(group, "cpu.cfs_period_us", kCpuPeriodMicros));
+  return apply(group, "cpu.cfs_quota_us", micros);
 }
 
 }  // namespace
@@ -282,12 +291,21 @@ std::vector<std::pair<std::string, std::string>> CgroupTree::views(const std::st
   if (!exists()) return {};
   using Version = Controller::Version;
   bool v1 = layout_.memory.version == Version::v1 || layout_.cpu.version == Version::v1;
-  if (!v1) return {{"", path(layout_.v2, id)}};
   std::vector<std::pair<std::string, std::string>> views;
+  if (!v1) {
+    views.emplace_back("", path(layout_.v2, id));
+    std::string quota = path(layout_.v2, id) + "/" + kWork + "/cpu.max";
+    if (::access(quota.c_str(), F_OK) == 0) views.emplace_back("cpu.max", quota);
+    return views;
+  }
+  auto of_cpu = [&](const std::string& mount) {
+    std::string work = path(mount, id) + "/" + kWork;
+    return mount == layout_.cpu.mount && ::access(work.c_str(), F_OK) == 0 ? work : path(mount, id);
+  };
   if (layout_.memory.version == Version::v1) views.emplace_back("memory", path(layout_.memory.mount, id));
-  if (layout_.cpu.version == Version::v1) views.emplace_back("cpu", path(layout_.cpu.mount, id));
+  if (layout_.cpu.version == Version::v1) views.emplace_back("cpu", of_cpu(layout_.cpu.mount));
   // Runtimes look for all four before they believe any.
-  if (!layout_.cpuacct.empty()) views.emplace_back("cpuacct", path(layout_.cpuacct, id));
+  if (!layout_.cpuacct.empty()) views.emplace_back("cpuacct", of_cpu(layout_.cpuacct));
   if (!layout_.cpuset.empty()) views.emplace_back("cpuset", path(layout_.cpuset, id));
   return views;
 }
@@ -334,6 +352,8 @@ Result<CgroupHandles> CgroupTree::create_once(const std::string& id, const Cgrou
   bool used = plain && spent_.give_to(id);
   for (const std::string& mount : v1_mounts()) {
     if (!used) TRY(make_group(path(mount, id)));
+    // There it goes by way of `work`.
+    if (limits.cpu_millis && layout_.cpu.version == Version::v1 && mount == layout_.cpu.mount) continue;
     handles.v1_procs.push_back(TRY(open_at(AT_FDCWD, path(mount, id) + "/cgroup.procs", O_WRONLY)));
   }
   if (used && !limits.pids && layout_.pids.version == Version::v1)
@@ -367,16 +387,7 @@ Result<CgroupHandles> CgroupTree::create_once(const std::string& id, const Cgrou
                              "a kernel that does not count them; memory itself is limited"}));
     }
   }
-  if (limits.cpu_millis) {
-    int64_t quota = *limits.cpu_millis * kCpuPeriodMicros / 1000;
-    std::string group = path(layout_.cpu.mount, id);
-    if (layout_.cpu.version == Version::v1) {
-      TRY(apply(group, "cpu.cfs_period_us", kCpuPeriodMicros));
-      TRY(apply(group, "cpu.cfs_quota_us", quota));
-    } else {
-      TRY(write_file(group + "/cpu.max", std::to_string(quota) + " " + std::to_string(kCpuPeriodMicros)));
-    }
-  }
+  if (limits.cpu_millis) TRY(limit_cpu(id, *limits.cpu_millis, handles));
   if (limits.pids) TRY(apply(path(layout_.pids.mount, id), "pids.max", *limits.pids));
   if (io) {
     std::string group = path(layout_.io.mount, id);
@@ -397,6 +408,25 @@ Result<CgroupHandles> CgroupTree::create_once(const std::string& id, const Cgrou
   undo.release();
   if (plain) plain_.insert(id);
   return handles;
+}
+
+Result<void> CgroupTree::limit_cpu(const std::string& id, int64_t millis, CgroupHandles& handles) const {
+  bool v2 = layout_.cpu.version == Controller::Version::v2;
+  std::string whole = path(layout_.cpu.mount, id), work = whole + "/" + kWork;
+  TRY(make_group(work));
+  if (v2) {
+    // Before there are children of another type: only then may the group above keep processes.
+    TRY(write_file(work + "/cgroup.type", "threaded"));
+    TRY(write_file(whole + "/cgroup.subtree_control", "+cpu"));
+  }
+  int64_t quota = millis * kCpuPeriodMicros / 1000;
+  // From above: in version 1 no group may have more than the one it is in.
+  TRY(set_quota(whole, layout_.cpu.version, quota + kDaemonMicros));
+  TRY(set_quota(work, layout_.cpu.version, quota));
+  const char* file = v2 ? "/cgroup.threads" : "/tasks";
+  handles.daemon = TRY(open_at(AT_FDCWD, whole + file, O_WRONLY));
+  handles.work = TRY(open_at(AT_FDCWD, work + file, O_WRONLY));
+  return {};
 }
 
 // Whether the groups of an ended sandbox are as good as new ones. What the kernel holds of its files and
@@ -488,6 +518,8 @@ Result<int64_t> CgroupTree::kernel_memory(const std::string& id) const {
 Result<void> CgroupTree::remove(const std::string& id) {
   if (!exists()) return {};
   std::string group = path(layout_.v2, id);
+  // Fails only for what makes the next one fail, too.
+  if (layout_.cpu.version == Controller::Version::v2) ::rmdir((group + "/" + kWork).c_str());
   if (::rmdir(group.c_str()) < 0 && errno != ENOENT) {
     if (errno == EBUSY) return fail(Code::exhausted, "cgroup " + group + " still has processes");
     return fail_errno("remove cgroup " + group);

@@ -74,9 +74,16 @@ Result<std::string> disk_of(dev_t device);
 
 // What a process must be placed into: the v2 directory (for CLONE_INTO_CGROUP) and the cgroup.procs files of
 // v1 groups.
+//
+// A sandbox whose cpu is limited has a second group for that, `work`, below its own: there the limit holds,
+// and the group above has a little more, so that the daemon, which stays in it, runs while the work has used
+// up its share. Both files take the thread that writes "0" (a single thread moves without the lock that
+// stops every fork of the host); it is to look at its groups from `work`. In version 2 `work` is a threaded
+// group: memory, the number of processes, killing and freezing remain matters of the whole.
 struct CgroupHandles {
   Fd v2_directory;
   std::vector<Fd> v1_procs;
+  Fd daemon, work;  // none: cpu is not limited
 };
 
 // Not thread-safe; belongs to the launcher.
@@ -116,7 +123,7 @@ class CgroupTree {
   void drop_spent() { spent_.drop(); }
   Result<std::vector<std::string>> list() const;
   // What the sandbox may see of its own groups, read-only: name below /sys/fs/cgroup -> directory of the
-  // host. An empty name is that place itself.
+  // host. When the first name is empty, that is the place itself, and the others are single files in it.
   std::vector<std::pair<std::string, std::string>> views(const std::string& id) const;
   // Takes our parent groups away when they are empty.
   void leave();
@@ -129,6 +136,7 @@ class CgroupTree {
   Result<CgroupHandles> create_once(const std::string& id, const CgroupLimits& limits);
   std::vector<std::string> v1_mounts() const;     // each mount that holds a v1 controller, once
   std::vector<std::string> v1_sometimes() const;  // more of them, with groups of some sandboxes only
+  Result<void> limit_cpu(const std::string& id, int64_t millis, CgroupHandles& handles) const;
   bool is_usable(const std::string& id) const;
 
   CgroupLayout layout_;

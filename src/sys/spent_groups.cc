@@ -14,6 +14,11 @@ namespace {
 
 constexpr size_t kMost = 64;
 
+int remove_group(const std::string& group) {
+  ::rmdir((group + "/" + kWork).c_str());
+  return ::rmdir(group.c_str());
+}
+
 }  // namespace
 
 void SpentGroups::sweep(const std::set<std::string>& alive) {
@@ -27,7 +32,7 @@ void SpentGroups::sweep(const std::set<std::string>& alive) {
           left.emplace_back(entry->d_name);
       }
       ::closedir(dir);
-      for (const std::string& name : left) ::rmdir((parent + "/" + name).c_str());
+      for (const std::string& name : left) remove_group(parent + "/" + name);
     }
   }
 }
@@ -69,8 +74,7 @@ void SpentGroups::drop() {
 bool SpentGroups::remove(const std::string& id) const {
   bool gone = true;
   for (const auto* parents : {&always_, &sometimes_}) {
-    for (const std::string& parent : *parents)
-      gone &= ::rmdir((parent + "/" + id).c_str()) == 0 || errno != EBUSY;
+    for (const std::string& parent : *parents) gone &= remove_group(parent + "/" + id) == 0 || errno != EBUSY;
   }
   return gone;
 }

@@ -16,6 +16,9 @@
 
 namespace osb::sys {
 
+// The group below that of a sandbox in which its processes are when their cpu is limited; see CgroupHandles.
+inline constexpr const char* kWork = "work";
+
 class SpentGroups {
  public:
   // Directories that hold the groups of sandboxes. Every sandbox has one in each of `always`.
@@ -25,8 +28,8 @@ class SpentGroups {
   // Removes what is left of sandboxes not named in `alive`.
   void sweep(const std::set<std::string>& alive);
 
-  // No process is in it any more. `usable`: it has no group in `sometimes`, and none of the next sandbox's
-  // business is in it.
+  // No process is in it any more. `usable`: it has no group in `sometimes` and none below it, and none of
+  // the next sandbox's business is in it.
   void add(std::string id, bool usable);
 
   // Gives the groups of an earlier sandbox to this one. False when there are none; then there is nothing of

@@ -106,6 +106,8 @@ Isolation rootless_isolation(const RootlessFacts& facts) {
         unlimited +
         " not limited, whatever resourceLimits say: no cgroup controller is delegated to the service's user; "
         "programs that count processors or read /proc/meminfo see the sizes asked for");
+  if (!facts.limits_cpu)
+    lose("execd shares the processors with what its sandbox runs: a fork bomb there delays its answers");
   if (!facts.limits_pids) lose("processes are limited by RLIMIT_NPROC, which counts per user of the sandbox");
   if (!facts.freezes)
     lose("pause and resume: no cgroup is delegated to the service's user (systemd: Delegate=yes)");
