@@ -6,6 +6,7 @@
 #include "runtime/runtime.h"
 #include "server/config.h"
 #include "server/connection_pool.h"
+#include "server/endpoint_token.h"
 #include "server/lifecycle.h"
 #include "server/list_cache.h"
 #include "store/store.h"
@@ -14,6 +15,7 @@ namespace osb::server {
 
 struct Service {
   const Config& config;
+  const EndpointTokens& tokens;
   store::Store& store;
   runtime::Runtime& runtime;
   Lifecycle& lifecycle;
