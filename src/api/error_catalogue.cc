@@ -115,6 +115,15 @@ ApiError missing_api_key() {
           .remedy = "send it in the OPEN-SANDBOX-API-KEY header"};
 }
 
+ApiError missing_endpoint_token() {
+  return {.status = 401,
+          .code = "MISSING_API_KEY",
+          .message = "This server needs an API key, or the token of an endpoint.",
+          .remedy =
+              "use the endpoint as GET /sandboxes/{id}/endpoints/{port} answers it, or send the key in "
+              "the OPEN-SANDBOX-API-KEY header"};
+}
+
 ApiError invalid_api_key() {
   return {.status = 401,
           .code = "INVALID_API_KEY",

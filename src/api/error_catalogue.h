@@ -20,6 +20,7 @@ ApiError malformed_http(std::string_view why);
 
 // Requests that are refused.
 ApiError missing_api_key();
+ApiError missing_endpoint_token();  // the same, for a path to a port of a sandbox
 ApiError invalid_api_key();
 ApiError host_not_allowed(std::string_view host);
 ApiError origin_not_allowed(std::string_view origin);

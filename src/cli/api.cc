@@ -91,10 +91,9 @@ http::RequestHead Api::head(std::string method, std::string target) const {
   head.method = std::move(method);
   head.target = to_.server.prefix + target;
   head.headers = {{"Host", to_.server.authority()}, {"User-Agent", "osb/" OSB_VERSION}, {"Accept", "*/*"}};
-  // What goes through to a sandbox must not carry the key to all of them.
-  if (!to_.api_key.empty() && target.find("/proxy/") == std::string::npos) {
-    head.headers.add("OPEN-SANDBOX-API-KEY", to_.api_key);
-  }
+  // Also to a sandbox's ports: the key opens them without asking for an endpoint first, and the server keeps
+  // it from the sandbox.
+  if (!to_.api_key.empty()) head.headers.add("OPEN-SANDBOX-API-KEY", to_.api_key);
   return head;
 }
 

@@ -70,6 +70,8 @@ io::Task<Result<void>> serve(server::Config config, ServerRoleOptions role) {
   if (!role.rootless) cgroups = CO_TRY(sys::CgroupLayout::detect());
   auto executor = co_await io::asio::this_coro::executor;
 
+  auto tokens = CO_TRY(
+      server::EndpointTokens::open(fmt::format("{}/{}", config.native.state_dir, launcher::state::kSecret)));
   io::Event stop(executor);
   bool launcher_lost = false;
   runtime::NativeRuntime runtime(executor, native_settings(config.native, role, std::move(cgroups)),
@@ -86,6 +88,7 @@ io::Task<Result<void>> serve(server::Config config, ServerRoleOptions role) {
   io::TaskGroup waiting(executor);
   waiting.spawn(set_on_signal(stop));
   auto served = co_await server::run({.config = std::move(config),
+                                      .tokens = std::move(tokens),
                                       .listener = std::move(listener),
                                       .runtime = &runtime,
                                       .stop = &stop,

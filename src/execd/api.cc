@@ -50,6 +50,10 @@ io::Task<> Api::handle(http::Request& request, http::ResponseWriter& response) {
                                      bad_request("the path must be /proxy/{port}/..., port 1 to 65535"));
     }
     request.head.target = std::move(target->rest);
+    if (*port == options_.kept_port) {
+      co_return co_await reply_error(
+          response, {502, codes::kBadGateway, "port " + target->port + " belongs to the egress process"});
+    }
     if (*port != options_.own_port) {
       request.head.headers.remove(kTokenHeader);  // not for the programs of the sandbox
       co_return co_await proxy_.relay(request, response, *port);

@@ -9,9 +9,14 @@
 
 namespace osb::execd {
 
+inline constexpr uint16_t kEgressPort = 18080;
+
 struct ApiOptions {
   std::string access_token;  // "" lets everybody in
   uint16_t own_port = 44772;
+  // The port of the egress process where this daemon stands behind a server that keeps that port for it: 0
+  // means that it is nobody's and can be reached as any other.
+  uint16_t kept_port = 0;
 };
 
 class Api {

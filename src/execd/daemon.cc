@@ -60,7 +60,7 @@ class Daemon {
       : core_(context.get_executor(), reaper),
         options_(options),
         entry_(core_),
-        api_(core_, {options.access_token, options.port}),
+        api_(core_, {options.access_token, options.port, options.native ? kEgressPort : uint16_t{0}}),
         commands_(core_),
         command_routes_(core_, commands_),
         workers_(core_.executor),

@@ -53,6 +53,7 @@ inline constexpr char kLowers[] = "lowers";    // likewise for its layers: direc
 inline constexpr char kDatabase[] = "db";      // the server's own
 inline constexpr char kViews[] = "views";      // files that show a sandbox its own size; see LimitViews
 inline constexpr char kDisks[] = "disks";      // empty file systems, one per size; see disk.h; root only
+inline constexpr char kSecret[] = "secret";    // see secret.h; only the service's user reads it
 inline constexpr char kCatalog[] = "catalog";  // which images there are; root writes, the service group reads
 }  // namespace state
 

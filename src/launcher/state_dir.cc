@@ -21,6 +21,7 @@
 
 #include "base/ids.h"
 #include "sys/file_lock.h"
+#include "launcher/secret.h"
 #include "sys/process.h"
 #include "sys/remove_tree.h"
 
@@ -175,6 +176,8 @@ Result<StateDir> StateDir::open(const Settings& settings) {
   TRY(make_run_dir(dir.path(state::kRun), dir.identity_.group, settings));
   TRY(make_dir(dir.path(state::kDatabase), 0700, uid, gid));
   TRY(make_dir(dir.path(state::kCatalog), 0750, 0, gid));
+  Fd top = TRY(open_at(AT_FDCWD, settings.state_dir, O_RDONLY | O_DIRECTORY));
+  TRY(ensure_secret(top.get(), state::kSecret, uid, gid));
   TRY(check_reachable(dir.path(state::kDatabase), uid, gid));
   dir.sandboxes_ = TRY(open_at(AT_FDCWD, dir.path(state::kSandboxes), O_RDONLY | O_DIRECTORY));
   dir.spares_ = TRY(open_at(AT_FDCWD, dir.path(state::kSpares), O_RDONLY | O_DIRECTORY));

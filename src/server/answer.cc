@@ -3,6 +3,7 @@
 #include "api/body.h"
 #include "api/error_catalogue.h"
 #include "base/log.h"
+#include "server/endpoint_token.h"
 
 namespace osb::server {
 
@@ -31,11 +32,12 @@ Task<> answer_error(const Request& request, ResponseWriter& response, api::ApiEr
   if (error.retry_after_seconds) headers.add("Retry-After", std::to_string(*error.retry_after_seconds));
   if (!error.allow.empty()) headers.add("Allow", error.allow);
   if (error.status >= 500) {
-    log::warn("answered an error", {{"status", error.status},
-                                    {"code", error.code},
-                                    {"message", error.message},
-                                    {"request", request.head.method + " " + std::string(request.head.path())},
-                                    {"request_id", request.request_id}});
+    log::warn("answered an error",
+              {{"status", error.status},
+               {"code", error.code},
+               {"message", error.message},
+               {"request", request.head.method + " " + without_token(request.head.path())},
+               {"request_id", request.request_id}});
   }
   std::string body = api::to_json(error, request.request_id);
   co_await answer(response, error.status, std::move(headers), std::move(body));

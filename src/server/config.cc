@@ -51,6 +51,16 @@ class Section {
     }
   }
 
+  void boolean(std::string_view key, bool& out) {
+    if (const toml::node* node = find(key)) {
+      if (auto value = node->value_exact<bool>()) {
+        out = *value;
+      } else {
+        wrong(path(key), "must be true or false", fmt::format("write {} = true, or remove it", key));
+      }
+    }
+  }
+
   void texts(std::string_view key, std::vector<std::string>& out) {
     const toml::node* node = find(key);
     if (node == nullptr) return;
@@ -245,6 +255,7 @@ Result<Config> parse_config(std::string_view text, const std::string& source,
   Section(root, "log", error).text("level", config.log_level);
   read_runtime({root, "runtime", error}, config.runtime);
   read_native({root, "native", error}, config.native);
+  Section(root, "proxy", error).boolean("open", config.proxy.open);
   read_store({root, "store", error}, config.store_path, environment);
   if (error) return std::unexpected(std::move(*error).in(where));
   read_environment(config, environment);

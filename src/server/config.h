@@ -49,16 +49,24 @@ struct NativeSection {
   std::map<std::string, std::string> image_aliases;  // a name, or a pattern with '*' -> a local name
 };
 
+// Which requests to sandboxes' ports need more than the id of the sandbox; see server/endpoint_token.h.
+struct ProxySection {
+  bool open = false;  // none, on a server with a key too
+};
+
 struct Config {
   ServerSection server;
   RuntimeSection runtime;
   NativeSection native;
+  ProxySection proxy;
   std::string log_level = "INFO";
   std::string store_path;              // "": below the state directory
   std::string source;                  // the file it came from; "" for the defaults
   bool insecure_acknowledged = false;  // OPENSANDBOX_INSECURE_SERVER=YES
 
   bool has_key() const { return !server.api_key.empty(); }
+  // Whether a sandbox's ports need a token or the key.
+  bool guards_ports() const { return has_key() && !proxy.open; }
   RuntimeType effective_runtime() const {
     return runtime.fallback_native ? RuntimeType::native : runtime.type;
   }

@@ -246,6 +246,11 @@ constexpr std::string_view kSkeleton =
 # Image names and their unpacked root directories.
 # python = "/srv/images/python"
 
+[proxy]
+# true: the id of a sandbox opens its ports and runs commands in it, on a server with a key too. Otherwise such a server
+# demands the token of the endpoint that it handed out, or the key.
+# open = false
+
 [store]
 # type = "sqlite"
 # The state database. Not set: below native.state_dir.

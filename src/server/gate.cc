@@ -31,24 +31,10 @@ std::string allowed_methods(std::vector<std::string> methods) {
 
 }  // namespace
 
-bool is_open_proxy_path(std::string_view raw_path) {
-  std::string_view path = raw_path;
-  if (path.starts_with("/v1/")) path.remove_prefix(3);
-  if (!path.starts_with("/sandboxes/")) return false;
-  path.remove_prefix(11);
-  size_t id_end = path.find('/');
-  if (id_end == 0 || id_end == path.npos || !path.substr(id_end).starts_with("/proxy/")) return false;
-  path.remove_prefix(id_end + 7);
-  std::string_view port = path.substr(0, path.find('/'));
-  if (port.empty() || port.find_first_not_of("0123456789") != port.npos) return false;
-  auto decoded = percent_decode(raw_path, Plus::literal);
-  return decoded && decoded->find("..") == std::string::npos;
-}
-
 Task<> Gate::handle(Request& request, ResponseWriter& response) {
   request.request_id = request_id_of(request);
   response.always("X-Request-ID", request.request_id);
-  Target target = is_open_proxy_path(request.head.path()) ? Target::proxied : Target::api;
+  Target target = parse_proxy_path(request.head.path()) ? Target::proxied : Target::api;
   if (auto allowed = check_origin(config_, request.head, target); !allowed) {
     co_return co_await answer_error(request, response, std::move(allowed.error()));
   }
@@ -66,12 +52,21 @@ Task<> Gate::handle(Request& request, ResponseWriter& response) {
   co_await dispatch(request, response);
 }
 
+// Without a look at what exists: who has neither token nor key gets one answer for every id.
+bool Gate::opens_by_itself(const ProxyPath& path) const {
+  if (config_.proxy.open && path.token.empty()) return true;
+  auto port = parse_number<uint16_t>(path.port);
+  return port && tokens_.opens(path.token, path.id, *port);
+}
+
 api::ApiResult<> Gate::authorise(const Request& request) const {
   if (!config_.has_key()) return {};
   std::string_view path = request.head.path();
-  if (is_open_path(path) || is_open_proxy_path(path)) return {};
+  if (is_open_path(path)) return {};
+  auto proxied = parse_proxy_path(path);
+  if (proxied && opens_by_itself(*proxied)) return {};
   std::string_view key = request.head.headers.get("OPEN-SANDBOX-API-KEY");
-  if (key.empty()) return api::refuse(api::missing_api_key());
+  if (key.empty()) return api::refuse(proxied ? api::missing_endpoint_token() : api::missing_api_key());
   if (!constant_time_equals(key, config_.server.api_key)) return api::refuse(api::invalid_api_key());
   return {};
 }
@@ -87,7 +82,7 @@ Task<> Gate::dispatch(Request& request, ResponseWriter& response) {
   }
   if (match.handler == nullptr) {
     api::ApiError error = match.allowed.empty()
-                              ? api::no_such_route(path)
+                              ? api::no_such_route(without_token(path))
                               : api::method_not_allowed(method, allowed_methods(match.allowed));
     co_return co_await answer_error(request, response, std::move(error));
   }
@@ -95,7 +90,7 @@ Task<> Gate::dispatch(Request& request, ResponseWriter& response) {
   request.rest = std::move(match.rest);
 
   // Streams through the proxy last as long as their sandbox; the limit on connections bounds those.
-  bool counted = !is_open_path(path) && !is_open_proxy_path(path);
+  bool counted = !is_open_path(path) && !parse_proxy_path(path);
   if (counted && config_.server.limit_concurrency > 0 && in_flight_ >= config_.server.limit_concurrency) {
     co_return co_await answer_error(request, response, api::overloaded("Too many requests are in progress."));
   }

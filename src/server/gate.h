@@ -6,23 +6,23 @@
 #include "http/router.h"
 #include "server/answer.h"
 #include "server/config.h"
+#include "server/endpoint_token.h"
 
 namespace osb::server {
 
-// Proxy requests need no key: SDKs do not send it there, and the id is the capability. Looser paths do need
-// it.
-bool is_open_proxy_path(std::string_view raw_path);
-
 class Gate {
  public:
-  Gate(const Config& config, const http::Router& router) : config_(config), router_(router) {}
+  Gate(const Config& config, const EndpointTokens& tokens, const http::Router& router)
+      : config_(config), tokens_(tokens), router_(router) {}
   Task<> handle(Request& request, ResponseWriter& response);
 
  private:
   api::ApiResult<> authorise(const Request& request) const;
+  bool opens_by_itself(const ProxyPath& path) const;
   Task<> dispatch(Request& request, ResponseWriter& response);
 
   const Config& config_;
+  const EndpointTokens& tokens_;
   const http::Router& router_;
   int64_t in_flight_ = 0;
 };

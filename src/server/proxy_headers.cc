@@ -31,27 +31,71 @@ bool is_forwarded(std::string_view name) {
   return std::ranges::none_of(kNeverForwarded, [&](std::string_view other) { return iequals(name, other); });
 }
 
+bool is_word_byte(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+// Alone, or as a word of its own: "Bearer <key>", "token=<key>", a path of the original request.
+bool holds(std::string_view value, std::string_view secret) {
+  if (secret.empty()) return false;
+  for (size_t at = value.find(secret); at != value.npos; at = value.find(secret, at + 1)) {
+    size_t end = at + secret.size();
+    bool begins = at == 0 || !is_word_byte(value[at - 1]);
+    if (begins && (end == value.size() || !is_word_byte(value[end]))) return true;
+  }
+  return false;
+}
+
+bool holds_secret(std::string_view value, const Secrets& secrets) {
+  return holds(value, secrets.key) || holds(value, secrets.token);
+}
+
+// "https://host/t/<token>/..." -> "https://host/"; nothing when it is no such thing.
+std::string origin_of(std::string_view referer) {
+  size_t scheme = referer.find("://");
+  if (scheme == referer.npos) return "";
+  return std::string(referer.substr(0, referer.find_first_of("/?#", scheme + 3))) + "/";
+}
+
+// "?a=1&b=2" without the parameters that hold a secret, escaped or not; the rest as it came.
+std::string query_without(std::string_view query, const Secrets& secrets) {
+  bool plain = query.find_first_of("%+") == query.npos;
+  if (plain && !holds_secret(query, secrets)) return std::string(query);
+  std::string kept;
+  for (std::string_view parameter : split(query.substr(1), '&')) {
+    auto decoded = percent_decode(parameter, Plus::space);
+    if (holds_secret(parameter, secrets) || (decoded && holds_secret(*decoded, secrets))) continue;
+    kept.append(kept.empty() ? "?" : "&").append(parameter);
+  }
+  return kept;
+}
+
 }  // namespace
 
-http::RequestHead upstream_head(const http::Request& request, const ProxyTarget& target) {
+http::RequestHead upstream_head(const http::Request& request, const ProxyTarget& target,
+                                const Secrets& secrets) {
   http::RequestHead head;
   head.method = request.head.method;
   std::string_view path = request.rest;
   while (path.starts_with("//")) path.remove_prefix(1);
   head.target = path.empty() ? "/" : path;
   if (size_t mark = request.head.target.find('?'); mark != std::string::npos) {
-    head.target.append(request.head.target, mark);
+    head.target.append(query_without(std::string_view(request.head.target).substr(mark), secrets));
   }
   head.headers.add("Host", "127.0.0.1:" + std::to_string(target.port));
   http::Headers received = request.head.headers;
   http::strip_hop_by_hop(
       received);  // first: a client's Connection must not name the fields that are added here
   for (const auto& [name, value] : received) {
-    if (is_forwarded(name)) head.headers.add(name, value);
+    if (!is_forwarded(name)) continue;
+    bool cut = !secrets.key.empty() && iequals(name, "Referer");
+    std::string shown = cut ? origin_of(value) : value;
+    if ((cut && shown.empty()) || holds_secret(shown, secrets)) continue;
+    head.headers.add(name, std::move(shown));
   }
   head.headers.add("X-Forwarded-Proto", "http");
-  if (const std::string* host = request.head.headers.find("Host"))
-    head.headers.add("X-Forwarded-Host", *host);
+  const std::string* host = request.head.headers.find("Host");
+  if (host && !holds_secret(*host, secrets)) head.headers.add("X-Forwarded-Host", *host);
   if (!request.peer.empty()) head.headers.add("X-Forwarded-For", request.peer);
   return head;
 }
@@ -59,6 +103,9 @@ http::RequestHead upstream_head(const http::Request& request, const ProxyTarget&
 void edit_upstream_response(http::ResponseHead& head, std::string_view visible_prefix) {
   head.headers.remove("Server");
   head.headers.remove("X-Request-ID");  // ours is the one of this request
+  // The address of the page may hold a token; what the page links to must not get it.
+  if (!iequals(trim(head.headers.get("Referrer-Policy")), "no-referrer"))
+    head.headers.set("Referrer-Policy", "origin");
   std::string_view location = head.headers.get("Location");
   if (location.starts_with('/') && !location.starts_with("//")) {
     head.headers.set("Location", std::string(visible_prefix) + std::string(location));
@@ -69,8 +116,8 @@ std::string visible_prefix(const Config& config, const ProxyTarget& target) {
   size_t slash = config.server.eip.find('/');
   if (config.server.eip.empty()) return target.prefix;
   std::string path = slash == std::string::npos ? "" : config.server.eip.substr(slash);
-  size_t sandboxes = target.prefix.find("/sandboxes/");
-  return path + target.prefix.substr(std::min(sandboxes, target.prefix.size()));
+  // Endpoints with an eip have no mount of ours in them (routes_endpoint.cc).
+  return path + target.prefix.substr(target.prefix.starts_with("/v1/") ? 3 : 0);
 }
 
 }  // namespace osb::server

@@ -15,12 +15,21 @@ struct ProxyTarget {
   uint16_t port = 0;
 };
 
-// What the program in the sandbox sees: the raw path behind the prefix, the query as it came, no credentials
-// of the API, and X-Forwarded-* as this connection has them, whatever the caller claimed.
-http::RequestHead upstream_head(const http::Request& request, const ProxyTarget& target);
+// What must not reach a sandbox, under whatever name it was sent. Borrowed; empty ones are none.
+struct Secrets {
+  std::string_view key;    // of the API
+  std::string_view token;  // by which this request came in
+};
+
+// What the program in the sandbox sees: the raw path behind the prefix, the query, no credentials of the API,
+// and X-Forwarded-* as this connection has them, whatever the caller claimed. Fields and parameters that hold
+// a secret are left out; on a server with a key Referer, which may hold anybody's token, is cut to its
+// origin.
+http::RequestHead upstream_head(const http::Request& request, const ProxyTarget& target,
+                                const Secrets& secrets);
 
 // Repeated fields stay repeated. A Location that starts with one slash gets the prefix under which the client
-// sees the program.
+// sees the program, token included. What the page links to learns the origin at most.
 void edit_upstream_response(http::ResponseHead& head, std::string_view visible_prefix);
 
 // The prefix in the eyes of the client: behind server.eip it is the path part of that plus the proxy path.

@@ -13,19 +13,29 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
+const http::Headers kKey{{"OPEN-SANDBOX-API-KEY", "s3cret"}};
+
+// The path of a port of a new sandbox, as a client is told it.
+std::string new_endpoint(TestServer& server, int port) {
+  std::string asked = "/v1/sandboxes/" + server.create("", kKey) + "/endpoints/" + std::to_string(port);
+  std::string endpoint = server.call("GET", asked, "", kKey).text("endpoint");
+  return endpoint.substr(endpoint.find('/'));
+}
+
 TEST(Proxy, RelaysARequestAndItsAnswer) {
   TestServer server("[server]\napi_key = \"s3cret\"");
-  Reply created =
-      server.call("POST", "/v1/sandboxes", R"({"image":{"uri":"h"},"entrypoint":["a"],"resourceLimits":{}})",
-                  {{"OPEN-SANDBOX-API-KEY", "s3cret"}});
-  std::string base = "/v1/sandboxes/" + created.text("id") + "/proxy/44772";
-  Reply reply =
-      server.call("POST", base + "/a%2Fb?x=1&x", "payload",
-                  {{"OPEN-SANDBOX-API-KEY", "s3cret"}, {"Authorization", "Bearer s3cret"}, {"X-Mine", "1"}});
+  std::string base = new_endpoint(server, 44772);
+  Reply reply = server.call("POST", base + "/a%2Fb?x=1&x", "payload",
+                            {{"OPEN-SANDBOX-API-KEY", "s3cret"},
+                             {"Authorization", "Bearer s3cret"},
+                             {"X-Any", "s3cret"},
+                             {"X-Original-Uri", base},
+                             {"X-Mine", "1"}});
   EXPECT_EQ(reply.status, 200);
-  EXPECT_THAT(reply.body, AllOf(StartsWith("POST /a%2Fb?x=1&x\n"), HasSubstr("X-Mine: 1\n"),
-                                HasSubstr("\n\npayload"), HasSubstr("X-Forwarded-For: 127.0.0.1\n"),
-                                Not(HasSubstr("X-Forwarded-Prefix")), Not(HasSubstr("s3cret"))));
+  EXPECT_THAT(reply.body,
+              AllOf(StartsWith("POST /a%2Fb?x=1&x\n"), HasSubstr("X-Mine: 1\n"), HasSubstr("\n\npayload"),
+                    HasSubstr("X-Forwarded-For: 127.0.0.1\n"), Not(HasSubstr("X-Forwarded-Prefix")),
+                    Not(HasSubstr("s3cret")), Not(HasSubstr("/t/"))));
   EXPECT_FALSE(reply.headers.contains("Server"));
   EXPECT_NE(reply.headers.get("X-Request-ID"), "theirs");
   EXPECT_EQ(server.call("GET", base + "/teapot").status, 418);
@@ -55,7 +65,17 @@ TEST(Proxy, Refusals) {
   EXPECT_EQ(server.call("GET", "/sandboxes/" + id + "/proxy/abc/").status, 422);
   Reply egress = server.call("POST", "/sandboxes/" + id + "/proxy/18080/credentials", "secret");
   EXPECT_EQ(egress.code(), "BACKEND_CONNECTION_FAILED") << "nothing inside may pose as the egress process";
+  for (const char* way : {"/proxy/18080", "/proxy/18080/x", "//proxy/018080/x", "/proxy/44772/proxy/18080/x",
+                          "/proxy/44772//proxy/44772/proxy/18080?x", "/%70roxy/18080", "/proxy%2F18080/x",
+                          "/proxy/18080/%zz", "/./proxy//18080"}) {
+    EXPECT_EQ(server.call("POST", "/sandboxes/" + id + "/proxy/44772" + way, "secret").code(),
+              "BACKEND_CONNECTION_FAILED")
+        << way;
+  }
   EXPECT_EQ(server.runtime.connects, 0);
+  for (const char* way :
+       {"/proxy/1808", "/proxy/8080/proxy/18080", "/x/proxy/18080", "/proxy", "/proxy/", "/proxys/18080"})
+    EXPECT_EQ(server.call("GET", "/sandboxes/" + id + "/proxy/44772" + way).status, 200) << way;
   Reply closed = server.call("GET", "/sandboxes/" + id + "/proxy/9/");
   EXPECT_EQ(closed.status, 502);
   EXPECT_EQ(closed.code(), "BACKEND_CONNECTION_FAILED");
@@ -86,12 +106,8 @@ io::Task<Result<std::string>> talk(uint16_t port,
 
 TEST(Proxy, TunnelsUpgrades) {
   TestServer server("[server]\napi_key = \"s3cret\"");
-  Reply created =
-      server.call("POST", "/v1/sandboxes", R"({"image":{"uri":"h"},"entrypoint":["a"],"resourceLimits":{}})",
-                  {{"OPEN-SANDBOX-API-KEY", "s3cret"}});
-  std::string head =
-      "GET /v1/sandboxes/" + created.text("id") +
-      "/proxy/8000/ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
+  std::string head = "GET " + new_endpoint(server, 8000) +
+                     "/ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
   auto all =
       server.loop.await(talk(server.port, {{head, "\r\n\r\n"}, {"one", "echo:one"}, {"two", "echo:two"}}));
   ASSERT_TRUE(all) << all.error().message;

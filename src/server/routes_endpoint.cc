@@ -19,7 +19,7 @@ std::string endpoint_base(const Service& service, const Request& request) {
 }
 
 // Every form of endpoint is the proxy's address: the server is the only way into a sandbox, and the string is
-// valid from the moment the sandbox exists, whatever listens.
+// valid from the moment the sandbox exists, whatever listens. Where ports are guarded it carries their token.
 ApiResult<Answer> get_endpoint(Service& service, Request& request) {
   uint16_t port = TRY(port_parameter(request));
   http::Query query(request.head.query());
@@ -37,8 +37,9 @@ ApiResult<Answer> get_endpoint(Service& service, Request& request) {
   store::SandboxPtr row = TRY(service.lifecycle.get(request.params.find("id")->second));
   Answer answer;
   answer.body = "{\"endpoint\":";
-  json::append_string(answer.body, endpoint_base(service, request) + "/sandboxes/" + row->id + "/proxy/" +
-                                       std::to_string(port));
+  std::string endpoint = endpoint_base(service, request);
+  if (service.config.guards_ports()) endpoint += "/t/" + service.tokens.token(row->id, port);
+  json::append_string(answer.body, endpoint + "/sandboxes/" + row->id + "/proxy/" + std::to_string(port));
   answer.body.push_back('}');
   return answer;
 }

@@ -64,6 +64,23 @@ bool may_repeat(const Request& request, const http::RelayResult& result) {
           method == "OPTIONS");
 }
 
+// execd is a proxy too: /proxy/44772/proxy/18080/x is another way to port 18080. Read more broadly than any
+// execd reads it (escapes, repeated slashes), so that no spelling is a way round.
+bool leads_to_egress(uint16_t port, std::string_view rest) {
+  if (port != runtime::kExecdPort) return port == runtime::kEgressPort;
+  // An execd does not decode: a broken escape behind the ports does not keep it from reading them.
+  std::string path = percent_decode(rest, Plus::literal).value_or(std::string(rest));
+  std::vector<std::string_view> words;
+  for (std::string_view word : split(path, '/')) {
+    if (!word.empty() && word != ".") words.push_back(word);
+  }
+  for (size_t at = 0; port == runtime::kExecdPort; at += 2) {
+    if (at + 1 >= words.size() || words[at] != "proxy") return false;
+    port = parse_number<uint16_t>(words[at + 1]).value_or(0);
+  }
+  return port == runtime::kEgressPort;
+}
+
 Task<> proxy(Service& service, Request& request, ResponseWriter& response) {
   auto port = port_parameter(request);
   std::string id = request.params.find("id")->second;
@@ -71,7 +88,7 @@ Task<> proxy(Service& service, Request& request, ResponseWriter& response) {
   std::optional<ApiError> refusal;
   if (!port) {
     refusal = std::move(port.error());
-  } else if (*port == runtime::kEgressPort) {
+  } else if (leads_to_egress(*port, request.rest)) {
     // It belongs to the egress process. Whatever listens on it inside must not be taken for that and be sent
     // secrets.
     refusal = api::no_egress();
@@ -86,12 +103,15 @@ Task<> proxy(Service& service, Request& request, ResponseWriter& response) {
   std::string_view path = request.head.path();
   ProxyTarget target{std::string(path.substr(0, path.size() - request.rest.size())), *port};
   std::string visible = visible_prefix(service.config, target);
+  auto token = request.params.find("token");
+  Secrets secrets{.key = service.config.server.api_key,
+                  .token = token == request.params.end() ? "" : std::string_view(token->second)};
   http::RelayResult result;
   for (bool fresh : {false, true}) {
     auto upstream = co_await connect(service, id, handle, *port, fresh);
     if (!upstream) co_return co_await answer_error(request, response, std::move(upstream.error()));
     http::Forward what{
-        .head = upstream_head(request, target),
+        .head = upstream_head(request, target, secrets),
         .edit_response = [&visible](http::ResponseHead& head) { edit_upstream_response(head, visible); },
         .stopped = [&service, &id] { return service.lifecycle.stopped_time(id); }};
     result = co_await http::forward(request, response, upstream->connection, std::move(what));
@@ -110,7 +130,7 @@ Task<> proxy(Service& service, Request& request, ResponseWriter& response) {
 }  // namespace
 
 void add_proxy_routes(http::Router& router, Service& service) {
-  for (std::string prefix : {"/v1", ""}) {
+  for (std::string prefix : {"/v1/t/{token}", "/t/{token}", "/v1", ""}) {
     router.add(
         "*", prefix + "/sandboxes/{id}/proxy/{port}{rest...}",
         [&service](Request& request, ResponseWriter& response) { return proxy(service, request, response); });

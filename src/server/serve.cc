@@ -63,6 +63,7 @@ io::Task<Result<void>> run(Serve options) {
   }
   lifecycle.start();
   Service service{.config = config,
+                  .tokens = options.tokens,
                   .store = *store,
                   .runtime = *options.runtime,
                   .lifecycle = lifecycle,
@@ -73,10 +74,14 @@ io::Task<Result<void>> run(Serve options) {
                       .ask = [runtime = options.runtime] { return runtime->health(); },
                       .remedy = "see the log of the service; osb doctor says what this host lacks"});
   http::Router router = make_router(service);
-  Gate gate(config, router);
+  Gate gate(config, options.tokens, router);
   if (config.runtime.fallback_native) {
     log::warn("the configured runtime is not built, falling back to native",
               {{"configured", to_string(config.runtime.type)}});
+  }
+  if (config.has_key() && config.proxy.open) {
+    log::warn("proxy.open: whoever knows the id of a sandbox runs commands in it, without the key",
+              {{"remedy", "remove [proxy] open, so that ports need the token of their endpoint"}});
   }
   io::TaskGroup sweeping(executor);
   sweeping.spawn(sweep_connections(connections));

@@ -10,11 +10,13 @@
 #include "io/task.h"
 #include "runtime/runtime.h"
 #include "server/config.h"
+#include "server/endpoint_token.h"
 
 namespace osb::server {
 
 struct Serve {
   Config config;
+  EndpointTokens tokens;
   Fd listener;  // listening stream socket of any family
   runtime::Runtime* runtime = nullptr;
   io::Event* stop = nullptr;            // set() ends the service gracefully

@@ -7,6 +7,7 @@
 #include "server/config.h"
 #include "server/connection_pool.h"
 #include "server/health.h"
+#include "server/endpoint_token.h"
 #include "server/lifecycle.h"
 #include "server/list_cache.h"
 #include "store/store.h"
@@ -15,6 +16,7 @@ namespace osb::server {
 
 struct Service {
   const Config& config;
+  const EndpointTokens& tokens;
   store::Store& store;
   runtime::Runtime& runtime;
   Lifecycle& lifecycle;

@@ -102,6 +102,7 @@ class TestServer {
     port = ntohs(address.sin_port);
     stop_.reset();
     running_ = loop.begin(run({.config = std::move(*config),
+                               .tokens = EndpointTokens(std::string(kSecretBytes, 's')),
                                .listener = std::move(*listener),
                                .runtime = &runtime,
                                .stop = &stop_,
@@ -139,10 +140,11 @@ class TestServer {
     return {response->head.status, std::move(response->head.headers), std::move(response->body)};
   }
 
-  std::string create(std::string_view extra = "") {
+  std::string create(std::string_view extra = "", http::Headers headers = {}) {
     Reply reply = call("POST", "/v1/sandboxes",
                        R"({"image":{"uri":"host"},"entrypoint":["sleep","9"],"resourceLimits":{})" +
-                           std::string(extra) + "}");
+                           std::string(extra) + "}",
+                       std::move(headers));
     EXPECT_EQ(reply.status, 202) << reply.body;
     return reply.text("id");
   }

@@ -25,10 +25,21 @@ collect_ignore = ["execd", "javascript", "java"]
 SLEEPER = ["tail", "-f", "/dev/null"]
 
 
+@pytest.fixture(scope="session")
+def service(keyed_service):
+    """Published clients have to work with a key; test_keys.py shows that they work without one, too."""
+    return keyed_service
+
+
+@pytest.fixture(scope="session")
+def keyless_service(bin_dir, request):
+    return shared_service(request, bin_dir)  # noqa: F405
+
+
 class Sdk:
     """One flavour of the installed client. go() makes synchronous and asynchronous calls look alike."""
 
-    def __init__(self, flavour, domain, key=None):
+    def __init__(self, flavour, service, domain=None, key=...):
         from opensandbox import Sandbox, SandboxManager, SandboxManagerSync, SandboxSync
         from opensandbox.config import ConnectionConfig, ConnectionConfigSync
 
@@ -37,8 +48,8 @@ class Sdk:
         self.Sandbox = Sandbox if flavour == "async" else SandboxSync
         self.Manager = SandboxManager if flavour == "async" else SandboxManagerSync
         self.Config = ConnectionConfig if flavour == "async" else ConnectionConfigSync
-        self.domain = domain
-        self.key = key
+        self.domain = domain or f"{service.address[0]}:{service.address[1]}"
+        self.key = service.api_key or None if key is ... else key
         self.loop = asyncio.new_event_loop()
         self.made = []
 
@@ -85,7 +96,7 @@ class Sdk:
 
 @pytest.fixture(params=["sync", "async"])
 def sdk(request, service):
-    made = Sdk(request.param, f"{service.address[0]}:{service.address[1]}")
+    made = Sdk(request.param, service)
     yield made
     made.finish()
 
@@ -93,7 +104,7 @@ def sdk(request, service):
 @pytest.fixture(params=["sync", "async"], scope="module")
 def shared(request, service):
     """A client and one sandbox for the tests of a module that do not harm it."""
-    made = Sdk(request.param, f"{service.address[0]}:{service.address[1]}")
+    made = Sdk(request.param, service)
     made.sandbox = made.create(env={"COLOUR": "blue"})
     yield made
     made.finish()
@@ -117,7 +128,7 @@ def needs_route(api):
 def recorded(request, service):
     """A client whose every request goes through a recorder."""
     with Recorder(service.address) as recorder:
-        made = Sdk(request.param, recorder.domain)
+        made = Sdk(request.param, service, recorder.domain)
         made.recorder = recorder
         yield made
         made.finish()
@@ -125,6 +136,6 @@ def recorded(request, service):
 
 @pytest.fixture(params=["sync", "async"])
 def interpreter_sdk(request, interpreter_service):
-    made = Sdk(request.param, f"{interpreter_service.address[0]}:{interpreter_service.address[1]}")
+    made = Sdk(request.param, interpreter_service)
     yield made
     made.finish()

@@ -32,7 +32,7 @@ def api(place):
 @pytest.fixture(params=["sync", "async"], scope="module")
 def shared(request, place):
     service, image = place
-    made = Sdk(request.param, f"{service.address[0]}:{service.address[1]}")
+    made = Sdk(request.param, service)
     made.sandbox = made.create(image, env={"COLOUR": "blue"})
     yield made
     made.finish()

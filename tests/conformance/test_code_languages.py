@@ -26,7 +26,7 @@ def pytest_generate_tests(metafunc):
 
 @pytest.fixture(scope="module")
 def client(request, interpreter_service):
-    made = Sdk(request.param, f"{interpreter_service.address[0]}:{interpreter_service.address[1]}")
+    made = Sdk(request.param, interpreter_service)
     made.sandbox = made.create(NAME, entrypoint=ENTRYPOINT, env={"COLOUR": "blue"})
     made.standing = {}
     yield made

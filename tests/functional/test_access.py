@@ -1,4 +1,4 @@
-"""Who may talk to the server: API keys, and what a keyless server refuses from web pages."""
+"""Who may talk to the server: API keys, and what a keyless server refuses from web pages. Sandboxes' ports: test_tokens.py."""
 
 import pytest
 from lib import rawhttp
@@ -8,13 +8,6 @@ from lib.api import Api, assert_envelope
 @pytest.fixture(scope="module")
 def keyed(keyed_service):
     return Api(keyed_service)
-
-
-@pytest.fixture(scope="module")
-def keyed_sandbox(keyed):
-    made = keyed.create()
-    yield made["id"]
-    keyed.delete(made["id"])
 
 
 class TestKey:
@@ -43,10 +36,6 @@ class TestKey:
     @pytest.mark.parametrize("path", ["/health", "/version"])
     def test_exempt(self, keyed, path):
         assert rawhttp.request(keyed.address, "GET", path).status == 200
-
-    @pytest.mark.parametrize("prefix", ["", "/v1"])
-    def test_proxy_needs_no_key(self, keyed, keyed_sandbox, prefix):
-        assert rawhttp.request(keyed.address, "GET", f"{prefix}/sandboxes/{keyed_sandbox}/proxy/44772/ping").status == 200
 
     def test_nothing_is_made_without_a_key(self, keyed):
         before = {item["id"] for item in keyed.list_all()}

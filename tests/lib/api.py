@@ -68,7 +68,13 @@ class Api:
         assert reply.status == 200, f"renew: {reply}"
         return due
 
-    # Execution, through the server's proxy
+    def endpoint(self, sandbox_id, port=EXECD_PORT):
+        """The path of a port of a sandbox as the server hands it out: with its token, where there is a key."""
+        reply = self.call("GET", f"/sandboxes/{sandbox_id}/endpoints/{port}")
+        assert reply.status == 200, f"endpoint: {reply}"
+        return "/" + reply.json["endpoint"].partition("/")[2]
+
+    # Execution, through the server's proxy; the key opens it without a token
 
     def execd(self, sandbox_id, method, path, **more):
         return self.call(method, f"/sandboxes/{sandbox_id}/proxy/{EXECD_PORT}{path}", **more)

@@ -41,6 +41,8 @@ def run_program(arguments, service, cwd, timeout=120):
     """Runs a Python program of ours with the SDK under test against a service, as a user would."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("OPEN_SANDBOX_")}
     environment["OPEN_SANDBOX_DOMAIN"] = f"{service.address[0]}:{service.address[1]}"
+    if service.api_key:
+        environment["OPEN_SANDBOX_API_KEY"] = service.api_key
     done = subprocess.run([sys.executable, *arguments], env=environment, cwd=cwd, capture_output=True, text=True, timeout=timeout)
     assert done.returncode == 0, f"exit {done.returncode}\n{done.stdout}\n{done.stderr}"
     return done.stdout.splitlines()

@@ -17,6 +17,7 @@ from .rootless import RootlessService, require_user_namespaces
 from .service import ALIVE, Service
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+KEY = "a-key-for-tests-0123456789"
 
 
 def pytest_addoption(parser):
@@ -93,13 +94,13 @@ def api(service):
 
 @pytest.fixture(scope="session")
 def keyed_service(bin_dir, request):
-    return shared_service(request, bin_dir, api_key="a-key-for-tests-0123456789")
+    return shared_service(request, bin_dir, api_key=KEY)
 
 
 @pytest.fixture(scope="session")
 def interpreter_service(bin_dir, request):
-    """A service that has the code interpreter image; skips when nobody built that."""
-    return shared_service(request, bin_dir, images={INTERPRETER: str(image_root())})
+    """A service with a key that has the code interpreter image; skips when nobody built that."""
+    return shared_service(request, bin_dir, api_key=KEY, images={INTERPRETER: str(image_root())})
 
 
 @pytest.fixture(scope="session")

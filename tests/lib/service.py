@@ -25,7 +25,7 @@ ALIVE = []
 
 
 class Service:
-    def __init__(self, bin_dir, *, api_key="", server=None, native=None, images=None, aliases=None, env=None, directory=None):
+    def __init__(self, bin_dir, *, api_key="", server=None, native=None, images=None, aliases=None, proxy=None, env=None, directory=None):
         self.bin_dir = Path(bin_dir).resolve()
         # One that exists already has the state of an earlier service, perhaps from before the host was booted.
         self.directory = Path(directory or tempfile.mkdtemp(prefix="osb-test-", dir=STATE_PARENT))
@@ -44,6 +44,7 @@ class Service:
             "native": {"state_dir": str(self.state_dir), **(native or {})},
             "native.images": images or {},
             "native.image_aliases": aliases or {},
+            "proxy": proxy or {},
         }
         self.config_path.write_text(to_toml(sections), encoding="utf-8")
         ALIVE.append(self)

@@ -15,7 +15,7 @@ from lib.plugin import *  # noqa: E402,F401,F403
 def execd(request, bin_dir):
     """Every test runs against each of these."""
     if request.param == "server":
-        made = InSandbox(request.getfixturevalue("service"))
+        made = InSandbox(request.getfixturevalue("keyed_service"))
     else:
         made = {"direct": Standalone, "token": WithToken}[request.param](bin_dir / "execd")
     yield made

@@ -253,7 +253,7 @@ class InSandbox(Daemon):
         self.service = service
         self.address = service.address
         self.sandbox_id = self.api.create(env={"KEPT": "from outside", "JUPYTER_TOKEN": "secret-jupyter"}, timeout=3600)["id"]
-        self.prefix = f"/v1/sandboxes/{self.sandbox_id}/proxy/{EXECD_PORT}"
+        self.prefix = self.api.endpoint(self.sandbox_id)
 
     def log(self):
         return self.service.log_path.read_text(errors="replace")

@@ -33,7 +33,7 @@ public class Driver {
 
   public static void main(String[] args) throws Exception {
     ConnectionConfig config =
-        ConnectionConfig.builder().domain(args[0]).protocol("http").requestTimeout(Duration.ofSeconds(20)).build();
+        ConnectionConfig.builder().domain(args[0]).apiKey(args[1]).protocol("http").requestTimeout(Duration.ofSeconds(20)).build();
     Sandbox sandbox =
         Sandbox.builder()
             .connectionConfig(config)

