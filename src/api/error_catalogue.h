@@ -17,12 +17,14 @@ ApiError body_too_large(size_t limit);
 ApiError no_such_route(std::string_view path);
 ApiError method_not_allowed(std::string_view method, std::string allow);
 ApiError malformed_http(std::string_view why);
+ApiError body_too_slow();  // 408
 
 // Requests that are refused.
 ApiError missing_api_key();
 ApiError invalid_api_key();
 ApiError host_not_allowed(std::string_view host);
 ApiError origin_not_allowed(std::string_view origin);
+ApiError service_worker_refused();
 ApiError invalid_parameter(std::string_view field, std::string why);  // 400
 ApiError unsupported(std::string_view field, std::string why);        // 400, a part this server does not have
 ApiError not_implemented(std::string_view code, std::string what);    // 501
@@ -38,6 +40,8 @@ ApiError invalid_entrypoint(const Error& error);
 ApiError bad_limit(const Error& error);
 ApiError start_failed(const Error& error);
 ApiError overloaded(std::string why);
+ApiError too_many_creates(std::string why);  // 429: of the statuses for "later", what clients know on create
+ApiError caller_gone();                      // for the log, and for clients of HTTP/1.0 that ended their side
 ApiError expiration_in_the_past();
 ApiError no_expiration(std::string_view id);
 ApiError invalid_port(std::string_view port);

@@ -6,6 +6,7 @@
 #include "base/ids.h"
 #include "base/strings.h"
 #include "server/origin_guard.h"
+#include "server/request_load.h"
 
 namespace osb::server {
 namespace {
@@ -95,9 +96,12 @@ Task<> Gate::dispatch(Request& request, ResponseWriter& response) {
   request.rest = std::move(match.rest);
 
   // Streams through the proxy last as long as their sandbox; the limit on connections bounds those.
-  bool counted = !is_open_path(path) && !is_open_proxy_path(path);
+  Load load = is_open_proxy_path(path) ? Load::light : load_of(method, path);
+  bool counted = load != Load::light;
   if (counted && config_.server.limit_concurrency > 0 && in_flight_ >= config_.server.limit_concurrency) {
-    co_return co_await answer_error(request, response, api::overloaded("Too many requests are in progress."));
+    constexpr auto kWhy = "Too many requests are in progress.";
+    co_return co_await answer_error(
+        request, response, load == Load::create ? api::too_many_creates(kWhy) : api::overloaded(kWhy));
   }
   struct InFlight {
     int64_t& count;

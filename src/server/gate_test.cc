@@ -194,11 +194,18 @@ TEST(Gate, TheCapOnRequestsInFlight) {
   auto slow = server.begin("POST", "/v1/sandboxes",
                            R"({"image":{"uri":"host"},"entrypoint":["a"],"resourceLimits":{}})");
   while (server.runtime.creates == 0) server.loop.settle();
-  Reply refused = server.call("GET", "/v1/sandboxes");
+  Reply refused = server.call("PATCH", "/v1/sandboxes/x/metadata", "{}");
   EXPECT_EQ(refused.status, 503);
   EXPECT_EQ(refused.code(), "SANDBOX::OVERLOADED");
   EXPECT_EQ(refused.headers.get("Retry-After"), "1");
+  Reply create = server.call("POST", "/sandboxes", "{}");
+  EXPECT_EQ(create.status, 429);
+  EXPECT_EQ(create.code(), "SANDBOX::TOO_MANY_REQUESTS");
+  EXPECT_EQ(create.headers.get("Retry-After"), "1");
   EXPECT_EQ(server.call("GET", "/health").status, 200) << "health is always answered";
+  EXPECT_EQ(server.call("GET", "/v1/sandboxes").status, 200);
+  EXPECT_EQ(server.call("DELETE", "/v1/sandboxes/x").status, 404) << "deletes are what makes room";
+  EXPECT_EQ(server.call("POST", "/v1/sandboxes/x/pause").status, 404);
   server.runtime.hold.set();
   EXPECT_EQ(TestServer::to_reply(server.loop.finish(slow)).status, 202);
   EXPECT_EQ(server.call("GET", "/v1/sandboxes").status, 200);

@@ -6,6 +6,7 @@
 #include "runtime/runtime.h"
 #include "server/config.h"
 #include "server/connection_pool.h"
+#include "server/create_queue.h"
 #include "server/lifecycle.h"
 #include "server/list_cache.h"
 #include "store/store.h"
@@ -18,6 +19,7 @@ struct Service {
   runtime::Runtime& runtime;
   Lifecycle& lifecycle;
   ConnectionPool& connections;
+  CreateQueue& creates;
   const Clock& clock;
   ListCache lists = {};
   std::string isolation = {};  // the runtime's isolation tier, for /health; may be empty
