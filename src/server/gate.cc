@@ -6,6 +6,7 @@
 #include "base/ids.h"
 #include "base/strings.h"
 #include "server/origin_guard.h"
+#include "server/page_headers.h"
 #include "server/request_load.h"
 
 namespace osb::server {
@@ -50,6 +51,7 @@ Task<> Gate::handle(Request& request, ResponseWriter& response) {
   request.request_id = request_id_of(request);
   response.always("X-Request-ID", request.request_id);
   Target target = is_open_proxy_path(request.head.path()) ? Target::proxied : Target::api;
+  if (target == Target::api) protect_api_answer(response);
   if (auto allowed = check_origin(config_, request.head, target); !allowed) {
     co_return co_await answer_error(request, response, std::move(allowed.error()));
   }

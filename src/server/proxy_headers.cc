@@ -5,6 +5,7 @@
 
 #include "base/strings.h"
 #include "http/reverse_proxy.h"
+#include "server/page_headers.h"
 
 namespace osb::server {
 namespace {
@@ -59,6 +60,7 @@ http::RequestHead upstream_head(const http::Request& request, const ProxyTarget&
 void edit_upstream_response(http::ResponseHead& head, std::string_view visible_prefix) {
   head.headers.remove("Server");
   head.headers.remove("X-Request-ID");  // ours is the one of this request
+  confine_proxied_answer(head.headers, visible_prefix);
   std::string_view location = head.headers.get("Location");
   if (location.starts_with('/') && !location.starts_with("//")) {
     head.headers.set("Location", std::string(visible_prefix) + std::string(location));

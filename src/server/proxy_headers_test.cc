@@ -127,6 +127,7 @@ TEST(ProxyHeaders, AnswersAreEdited) {
   http::ResponseHead plain{200, {{"Set-Cookie", "a"}, {"Set-Cookie", "b"}}};
   edit_upstream_response(plain, "/p");
   EXPECT_EQ(plain.headers.size(), 2u);
+  EXPECT_EQ(plain.headers.get("Set-Cookie"), "a; Path=/p/");
 }
 
 TEST(ProxyHeaders, ThePrefixThatClientsSee) {
