@@ -108,6 +108,12 @@ ApiError malformed_http(std::string_view why) {
       .status = 400, .code = "GENERAL::BAD_REQUEST", .message = fmt::format("Malformed request: {}", why)};
 }
 
+ApiError body_too_slow() {
+  return {.status = 408,
+          .code = "GENERAL::REQUEST_TIMEOUT",
+          .message = "The body of the request did not arrive in time."};
+}
+
 ApiError missing_api_key() {
   return {.status = 401,
           .code = "MISSING_API_KEY",
@@ -147,6 +153,13 @@ ApiError origin_not_allowed(std::string_view origin) {
           .message = fmt::format("Requests from pages of '{}' are refused.", shown(origin)),
           .cause = "a server without an API key does not serve web pages of other origins",
           .remedy = "set server.api_key, or list the origin in server.cors_origins"};
+}
+
+ApiError service_worker_refused() {
+  return {.status = 403,
+          .code = "SANDBOX::SERVICE_WORKER_REFUSED",
+          .message = "Service workers are not served.",
+          .cause = "pages of all sandboxes share this server's origin, and a worker outlives the page"};
 }
 
 ApiError invalid_parameter(std::string_view field, std::string why) {
@@ -231,6 +244,21 @@ ApiError unreachable(std::string_view id, const Error& error) {
           .cause = error.message,
           .remedy = "try again; if it stays so, restart the service or delete the sandbox",
           .retry_after_seconds = 1};
+}
+
+ApiError too_many_creates(std::string why) {
+  return {.status = 429,
+          .code = "SANDBOX::TOO_MANY_REQUESTS",
+          .message = std::move(why),
+          .remedy = "try again after the time in Retry-After",
+          .retry_after_seconds = 1};
+}
+
+ApiError caller_gone() {
+  return {.status = 400,
+          .code = "GENERAL::BAD_REQUEST",
+          .message = "The connection was closed before the sandbox was made; nothing was made.",
+          .remedy = "keep the connection open until the answer has come"};
 }
 
 ApiError expiration_in_the_past() {

@@ -17,6 +17,7 @@ ApiError body_too_large(size_t limit);
 ApiError no_such_route(std::string_view path);
 ApiError method_not_allowed(std::string_view method, std::string allow);
 ApiError malformed_http(std::string_view why);
+ApiError body_too_slow();  // 408
 
 // Requests that are refused.
 ApiError missing_api_key();
@@ -24,6 +25,7 @@ ApiError missing_endpoint_token();  // the same, for a path to a port of a sandb
 ApiError invalid_api_key();
 ApiError host_not_allowed(std::string_view host);
 ApiError origin_not_allowed(std::string_view origin);
+ApiError service_worker_refused();
 ApiError invalid_parameter(std::string_view field, std::string why);  // 400
 ApiError unsupported(std::string_view field, std::string why);        // 400, a part this server does not have
 ApiError not_implemented(std::string_view code, std::string what);    // 501
@@ -41,6 +43,8 @@ ApiError start_failed(const Error& error);
 ApiError overloaded(std::string why);
 // It may well run: what is missing is the way to it.
 ApiError unreachable(std::string_view id, const Error& error);
+ApiError too_many_creates(std::string why);  // 429: of the statuses for "later", what clients know on create
+ApiError caller_gone();                      // for the log, and for clients of HTTP/1.0 that ended their side
 ApiError expiration_in_the_past();
 ApiError no_expiration(std::string_view id);
 ApiError invalid_port(std::string_view port);

@@ -13,7 +13,7 @@
 namespace osb::http {
 
 struct ClientConnection::Impl {
-  explicit Impl(io::Socket socket) : wire(std::move(socket), nullptr), body(wire, {}) {}
+  explicit Impl(io::Socket socket) : wire(std::move(socket), nullptr), body(wire, BodyPace()) {}
 
   Task<Result<void>> put(io::Pieces pieces, bool last);
   BodyDecoder decoder_for(const ResponseHead& head, const Framing& framing) const;

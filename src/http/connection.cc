@@ -5,6 +5,7 @@
 #include <exception>
 
 #include "base/log.h"
+#include "http/client_presence.h"
 #include "http/head_check.h"
 
 namespace osb::http {
@@ -22,9 +23,16 @@ BodyDecoder decoder_for(const Framing& framing) {
   return BodyDecoder::with_length(framing.length.value_or(0));
 }
 
+// Enough for what is on its way when a client that sends a large body is refused.
+constexpr size_t kMaxLingerBytes = 4 << 20;
+
 Task<Result<void>> discard(io::Socket& socket) {
   auto scratch = std::make_unique_for_overwrite<char[]>(Wire::kBodyBuffer);
-  while (CO_TRY(co_await io::read_some(socket, {scratch.get(), Wire::kBodyBuffer})) > 0);
+  for (size_t total = 0; total < kMaxLingerBytes;) {
+    size_t got = CO_TRY(co_await io::read_some(socket, {scratch.get(), Wire::kBodyBuffer}));
+    if (got == 0) break;
+    total += got;
+  }
   co_return Result<void>{};
 }
 
@@ -36,10 +44,10 @@ Connection::Connection(io::Socket socket, const Handler& handler, const ServerLi
       limits_(limits),
       ticks_(ticks),
       wire_(std::move(socket), &ticks),
-      body_(wire_, limits.body_timeout),
+      body_(wire_, {limits.body_timeout, limits.body_credit, limits.body_rate}),
       writer_(wire_, body_),
       peer_(io::peer_address(wire_.socket())),
-      idle_since_(ticks.now) {
+      since_(ticks.now) {
   wire_.set_write_limit(limits.write_timeout);
 }
 
@@ -51,8 +59,21 @@ void Connection::sweep(TimePoint now) {
 void Connection::stop() {
   stopping_ = true;
   writer_.close_after();
-  if (idle_) wire_.stop_reading();
+  if (use_ == Use::idle) wire_.stop_reading();
 }
+
+void Connection::evict() {
+  stopping_ = true;
+  wire_.stop_reading();
+  wire_.break_off();  // nothing that it could be waited for
+}
+
+void Connection::set_use(Use use) {
+  use_ = use;
+  since_ = ticks_.now;
+}
+
+Task<bool> Connection::gone() { return client_gone(wire_, request_.head.http_1_1); }
 
 Task<> Connection::run() {
   while (!stopping_) {
@@ -76,10 +97,11 @@ Task<Connection::Next> Connection::read_request() {
       co_return Next::end;
     }
     if (scan.state == HeadScan::State::complete && scan.size <= kMaxHeadBytes) {
-      idle_ = false;
+      set_use(Use::busy);
       Framing framing;
       request_ = {};
       request_.body = &body_;
+      request_.sender = this;
       request_.peer = peer_;
       auto rejected = parse_request_head(in.view().substr(0, scan.size), request_.head, framing);
       if (rejected) {
@@ -99,12 +121,11 @@ Task<Connection::Next> Connection::read_request() {
     }
     if (in.empty()) {
       in.shrink(Wire::kHeadBuffer);
-      idle_ = true;
-      idle_since_ = ticks_.now;
+      set_use(Use::idle);
       deadline = wire_.deadline_after(limits_.idle_timeout);
     } else if (!head_begun) {
       head_begun = true;
-      idle_ = false;
+      set_use(Use::head);
       deadline = wire_.deadline_after(limits_.head_timeout);
     }
     if (stopping_) co_return Next::end;
@@ -155,20 +176,25 @@ Task<bool> Connection::settle() {
 
 Task<bool> Connection::drain_body() {
   if (body_.done()) co_return true;
+  set_use(Use::answered);
+  auto drained = co_await io::with_deadline(limits_.linger, "drain", discard_body());
+  clean_ = drained && *drained;
+  co_return clean_;
+}
+
+// False when there is more than is worth a connection.
+Task<Result<bool>> Connection::discard_body() {
   auto scratch = std::make_unique_for_overwrite<char[]>(Wire::kBodyBuffer);
-  uint64_t drained = 0;
-  while (drained <= StreamWriter::kMaxDrainBytes) {
-    auto got = co_await body_.read_some({scratch.get(), Wire::kBodyBuffer});
-    if (!got) co_return false;
-    if (*got == 0) co_return true;
-    drained += *got;
+  for (uint64_t drained = 0; drained <= StreamWriter::kMaxDrainBytes;) {
+    size_t got = CO_TRY(co_await body_.read_some({scratch.get(), Wire::kBodyBuffer}));
+    if (got == 0) co_return true;
+    drained += got;
   }
-  clean_ = false;
   co_return false;
 }
 
 Task<> Connection::refuse(int status, std::string_view reason) {
-  idle_ = false;
+  set_use(Use::busy);
   clean_ = false;
   body_.begin({}, false);
   writer_.begin({.close = true});
@@ -182,8 +208,9 @@ Task<> Connection::refuse(int status, std::string_view reason) {
 Task<> Connection::linger() {
   boost::system::error_code error;
   wire_.socket().shutdown(io::Socket::shutdown_send, error);
-  if (error) co_return;
-  std::ignore = co_await io::with_deadline(std::chrono::seconds(2), "linger", discard(wire_.socket()));
+  if (error || wire_.ended()) co_return;
+  set_use(Use::answered);
+  std::ignore = co_await io::with_deadline(limits_.linger, "linger", discard(wire_.socket()));
 }
 
 }  // namespace osb::http

@@ -12,7 +12,7 @@
 
 namespace osb::http {
 
-class Connection {
+class Connection final : private Sender {
  public:
   Connection(io::Socket socket, const Handler& handler, const ServerLimits& limits, const Ticks& ticks);
 
@@ -20,9 +20,12 @@ class Connection {
 
   // What has waited for too long is given up, and a handler that asked is told that its client has gone.
   void sweep(TimePoint now);
-  bool idle() const { return idle_ && !stopping_; }
-  TimePoint idle_since() const { return idle_since_; }
-  void stop();  // ends now when idle, else after the answer that is under way
+  // Who makes room for new ones: see Server. Busy connections never do.
+  enum class Use { answered, idle, head, busy };
+  Use use() const { return stopping_ ? Use::busy : use_; }
+  TimePoint since() const { return since_; }  // about when the use began
+  void stop();                                // ends now when idle, else after the answer that is under way
+  void evict();                               // ends now; not while busy
 
  private:
   enum class Next { request, end };
@@ -32,6 +35,9 @@ class Connection {
   Task<bool> settle();  // after the handler: true when another request may follow
   Task<> refuse(int status, std::string_view reason);
   Task<bool> drain_body();
+  Task<Result<bool>> discard_body();
+  Task<bool> gone() override;
+  void set_use(Use use);
   Task<> linger();
 
   const Handler& handler_;
@@ -42,10 +48,10 @@ class Connection {
   StreamWriter writer_;
   Request request_;
   std::string peer_;
-  bool idle_ = true;
+  Use use_ = Use::idle;
   bool stopping_ = false;
   bool clean_ = true;  // nothing unread is under way from the client
-  TimePoint idle_since_{};
+  TimePoint since_{};
 };
 
 }  // namespace osb::http

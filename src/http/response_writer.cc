@@ -74,7 +74,10 @@ Task<Result<void>> StreamWriter::finish_write(io::Pieces pieces, size_t sent) {
 Task<Result<void>> StreamWriter::send(int status, Headers headers, std::string body) {
   // A body that will not be drained ends the connection, and the client should know before it sends more. A
   // streamed answer does not decide that: its handler may go on reading.
-  if (!body_.done() && body_.remaining().value_or(0) > kMaxDrainBytes) request_.close = true;
+  // Nor is a refused client waited for: its body is here already, or the connection ends.
+  bool refusal = status >= 400;
+  if (refusal && !body_.held_back()) body_.skip_received();
+  if (!body_.done() && (refusal || body_.remaining().value_or(0) > kMaxDrainBytes)) request_.close = true;
   CO_TRY(open(status, headers, body.size()));
   std::array<std::string_view, 2> pieces{head_, mute_ ? std::string_view() : std::string_view(body)};
   head_pending_ = false;

@@ -100,6 +100,7 @@ class Exchange {
 
  private:
   Task<Result<void>> relay();
+  bool give_back();
   Task<Result<void>> send_small_body();
   Task<> pump_body();
   Task<> run_answer() { answer_ = co_await relay_answer(); }
@@ -117,6 +118,8 @@ class Exchange {
   bool client_gone_ = false;
   HeadTimer head_timer_;
   std::optional<Error> body_error_;  // of the client's body
+  std::string small_body_;
+  bool body_used_ = false;
   std::optional<ResponseHead> switching_;
   Result<void> answer_ = fail(Code::cancelled, "the relay was cancelled");
 };
@@ -137,12 +140,21 @@ Error Exchange::explain(Error error) const {
 Task<RelayResult> Exchange::run() {
   auto relayed = co_await relay();
   if (relayed) co_return RelayResult{};
-  RelayResult result{Relay::not_answered, explain(std::move(relayed.error())), upstream_.touched()};
+  RelayResult result{Relay::not_answered, explain(std::move(relayed.error()))};
+  result.request_sent = upstream_.touched() || !give_back();
+  result.client_slow = body_error_ && body_error_->code == Code::timeout;
   if (response_.started()) {
     response_.abort();
     result.outcome = Relay::cut;
   }
   co_return result;
+}
+
+// A connection that broke before the first byte went out took nothing, but a small body has been read by
+// then.
+bool Exchange::give_back() {
+  if (body_error_ || body_used_) return false;
+  return small_body_.empty() || request_.body->put_back(std::move(small_body_));
 }
 
 Task<Result<void>> Exchange::relay() {
@@ -172,20 +184,24 @@ Task<Result<void>> Exchange::send_small_body() {
     body_error_ = std::move(body.error());
     co_return std::unexpected(*body_error_);
   }
+  small_body_ = std::move(*body);
   // A failed write is not the end: an upstream that died early may have answered before.
-  auto written = co_await upstream_.write(*body);
+  auto written = co_await upstream_.write(small_body_);
   if (written) std::ignore = co_await upstream_.finish();
   co_return Result<void>{};
 }
 
 // Runs beside relay_answer(), and ends the exchange by returning when the client's body is no good.
 Task<> Exchange::pump_body() {
+  // What has a length is an upload. What has none may be a conversation.
+  if (!request_.body->length()) request_.body->allow_slow();
   size_t size = std::max(buffer_size(request_.body->length()), kBuffer);
   auto buffer = std::make_unique_for_overwrite<char[]>(size);
   bool open =
       (co_await upstream_.write("")).has_value();  // the head, before the client has sent any of its body
   while (open) {
     auto got = co_await request_.body->read_some({buffer.get(), size});
+    body_used_ = true;
     if (!got) {
       body_error_ = std::move(got.error());
       co_return;

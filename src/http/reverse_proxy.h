@@ -35,8 +35,10 @@ struct RelayResult {
   // HTTP/1.1; Code::timeout: no head in time; Code::unavailable: the upstream closed, or the client is gone;
   // Code::cancelled.
   Error error{};
-  bool request_sent =
-      false;  // when not_answered: whether any byte of the request may have reached the upstream
+  // When not_answered: whether any byte of the request may have reached the upstream, or its body is used up.
+  // Else the same request can be relayed again: what was read of its body was put back.
+  bool request_sent = false;
+  bool client_slow = false;  // when not_answered: the client's body did not come in time
 };
 // The upstream must be idle. Host and X-Forwarded-* are the caller's to set in `what.head`.
 Task<RelayResult> forward(Request& request, ResponseWriter& response, ClientConnection& upstream,

@@ -34,7 +34,10 @@ struct Proxy {
     what.head_timeout = head_timeout;
     if (stopped) what.stopped = [this] { return *stopped; };
     what.edit_response = [](ResponseHead& head) { head.headers.set("X-Edited", "yes"); };
+    Forward again = what;
     last = co_await forward(request, response, *connection, std::move(what));
+    if (spare && last.outcome == Relay::not_answered && !last.request_sent)
+      last = co_await forward(request, response, *spare, std::move(again));
     reusable = connection->reusable();
     ++answered;
     if (drop) connection.reset();
@@ -50,6 +53,7 @@ struct Proxy {
   io::Executor executor;
   Server server;
   std::optional<ClientConnection> connection;
+  std::optional<ClientConnection> spare;  // for a repeat
   std::optional<RawPeer> upstream;
   io::Duration head_timeout = 10s;
   std::optional<io::Duration> stopped;
@@ -297,6 +301,49 @@ Task<> dead_before(Proxy& proxy, RawPeer client) {
   EXPECT_FALSE(proxy.last.request_sent);  // a retry is safe
 }
 TEST(ReverseProxy, UpstreamIsGoneBeforeTheRequest) { with_proxy(dead_before); }
+
+Task<> repeated(Proxy& proxy, RawPeer client) {
+  proxy.upstream->close();
+  auto [ours, theirs] = socket_pair(proxy.executor);
+  proxy.spare.emplace(std::move(ours));
+  RawPeer second(std::move(theirs));
+  co_await client.send(post("Content-Length: 5\r\n") + "hello");
+  EXPECT_THAT(co_await second.read_until("hello"), StartsWith("POST / HTTP/1.1\r\n"));
+  co_await second.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+  EXPECT_EQ((co_await client.read_answer()).second, "ok");
+  // What comes next on the client's connection is not mixed up with what was put back.
+  co_await proxy.wait_answered(1);
+  proxy.connection = std::move(proxy.spare);
+  proxy.spare.reset();
+  co_await client.send(post("Content-Length: 3\r\n") + "abc");
+  EXPECT_THAT(co_await second.read_until("abc"), StartsWith("POST / HTTP/1.1\r\n"));
+  co_await second.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+  EXPECT_THAT((co_await client.read_answer()).first, StartsWith("HTTP/1.1 200 "));
+}
+TEST(ReverseProxy, ARepeatHasTheWholeBody) { with_proxy(repeated); }
+
+Task<> slow_client(Proxy& proxy, RawPeer client) {
+  co_await client.send(post("Content-Length: 5\r\n") + "he");
+  EXPECT_THAT((co_await client.read_answer()).first, StartsWith("HTTP/1.1 502 "));
+  EXPECT_TRUE(proxy.last.client_slow);
+  EXPECT_TRUE(proxy.last.request_sent);  // what was read of the body is gone
+}
+TEST(ReverseProxy, SlowBodyIsTheClientsFault) { with_proxy(slow_client, {.body_credit = 40ms}); }
+
+// A body without a length may be a conversation: only silence ends it.
+Task<> conversation(Proxy& proxy, RawPeer client) {
+  co_await client.send(post("Transfer-Encoding: chunked\r\n"));
+  for (int i = 0; i < 20; ++i) {
+    co_await client.send("1\r\nx\r\n");
+    std::ignore = co_await proxy.upstream->read_until("1\r\nx\r\n");
+    co_await io::sleep_for(5ms);
+  }
+  co_await client.send("0\r\n\r\n");
+  std::ignore = co_await proxy.upstream->read_until("0\r\n\r\n");
+  co_await proxy.upstream->send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+  EXPECT_THAT((co_await client.read_answer()).first, StartsWith("HTTP/1.1 200 "));
+}
+TEST(ReverseProxy, AStreamMayBeSlow) { with_proxy(conversation, {.body_credit = 40ms}); }
 
 Task<> garbage(Proxy& proxy, RawPeer client) {
   co_await client.send(get("/"));

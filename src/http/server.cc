@@ -44,14 +44,15 @@ struct Server::Impl {
   Impl(io::Executor e, Handler h, ServerLimits l)
       : executor(e), handler(std::move(h)), limits(l), tasks(e), changed(e) {
     // Often enough for the smallest limit, and no more than once a second for the usual ones.
-    auto smallest =
-        std::min({limits.head_timeout, limits.idle_timeout, limits.write_timeout, limits.body_timeout});
+    auto smallest = std::min({limits.head_timeout, limits.idle_timeout, limits.write_timeout,
+                              limits.body_timeout, limits.body_credit});
     ticks.interval =
         std::clamp<io::Duration>(smallest / 4, std::chrono::milliseconds(5), std::chrono::seconds(1));
   }
 
   static Task<> serve_connection(Impl* self, io::Socket socket);
   static Task<> sweep(Impl* self);
+  Connection* most_dispensable();
   Task<> wait_for_room();
   Task<> wait_until_empty();
   void notify();
@@ -131,15 +132,23 @@ void Server::adopt(io::Socket socket) {
   impl_->tasks.spawn(Impl::sweep(impl_.get()));
 }
 
-// At the limit the connection that has been idle for longest makes room; when all are busy, new ones wait in
-// the backlog.
+// The connection that can be missed most: one that was answered, else the one that has been waiting for a
+// request or the rest of its head for longest. One that was just accepted has not: it would be the wrong one
+// when strangers send halves of heads. None when all are busy.
+Connection* Server::Impl::most_dispensable() {
+  Connection* found = nullptr;
+  for (Connection* c : connections) {
+    if (c->use() == Connection::Use::answered) return c;  // the list is ordered by age, about
+    if (c->use() == Connection::Use::busy) continue;
+    if (!found || c->since() < found->since()) found = c;
+  }
+  return found;
+}
+
+// When all are busy, one waits here and the others in the backlog.
 Task<> Server::Impl::wait_for_room() {
   while (connections.size() >= limits.max_connections) {
-    Connection* oldest = nullptr;
-    for (Connection* c : connections) {
-      if (c->idle() && (!oldest || c->idle_since() < oldest->idle_since())) oldest = c;
-    }
-    if (oldest) oldest->stop();
+    if (Connection* leaves = most_dispensable()) leaves->evict();
     co_await changed.wait();
   }
 }
@@ -149,9 +158,9 @@ Task<> Server::serve(Fd listener) {
   io::Acceptor acceptor(impl.executor, std::move(listener));
   Listed listed(impl.acceptors, acceptor);
   while (!impl.closing) {
-    co_await impl.wait_for_room();
     auto socket = co_await acceptor.accept();
     if (socket) {
+      co_await impl.wait_for_room();
       adopt(std::move(*socket));
       continue;
     }

@@ -4,8 +4,9 @@
 //
 // A handler gets a Request whose body it may read piece by piece, and a ResponseWriter which it uses either
 // once (send) or as a stream (start, write..., finish). A handler that returns without answering answers 500.
-// An unread request body is drained up to a bound, else the connection closes after the answer. "Expect:
-// 100-continue" is answered at the first read.
+// An unread request body is drained for a moment and up to a bound, else the connection closes after the
+// answer; after a refusal it closes unless the body is here already. "Expect: 100-continue" is answered at
+// the first read.
 
 #include <functional>
 #include <map>
@@ -26,12 +27,27 @@ class BodyReader {
   virtual ~BodyReader() = default;
   virtual Task<Result<size_t>> read_some(std::span<char> into) = 0;
   virtual std::optional<uint64_t> length() const = 0;  // when it was declared; 0 when there is no body
+  // The body is a stream whose pace is its sender's business: only silence ends it, not slowness.
+  virtual void allow_slow() {}
+  // Gives back what was read and not used, for whoever reads next; false when this reader cannot.
+  virtual bool put_back(std::string) { return false; }
 };
 Task<Result<std::string>> read_all(BodyReader& body, size_t limit);  // Code::too_large beyond limit
+
+// Whoever sent a request.
+class Sender {
+ public:
+  virtual ~Sender() = default;
+  // Whether nobody is left to read the answer, for handlers that are about to do something which only makes
+  // sense if somebody does. One system call unless the client has closed something (client_presence.h). Only
+  // after the body was read and before the answer starts.
+  virtual Task<bool> gone() = 0;
+};
 
 struct Request {
   RequestHead head;
   BodyReader* body = nullptr;
+  Sender* sender = nullptr;                   // null where there is no connection
   std::string peer;                           // the client's address without its port, "" on unix sockets
   std::map<std::string, std::string> params;  // {name} of the route, percent-decoded
   std::string rest;                           // what {rest...} matched, raw, with its leading slash or empty
@@ -80,6 +96,13 @@ struct ServerLimits {
       std::chrono::seconds(150);  // keep-alive; clients pool for 30 s and must never win that race
   io::Duration write_timeout = std::chrono::seconds(300);  // one write call that does not end
   io::Duration body_timeout = std::chrono::seconds(300);   // no byte of a request body for so long
+  // A body that keeps its reader waiting pays with this credit, and every second's worth of bytes earns a
+  // second of it back, up to all of it. Time in which nobody reads costs nothing.
+  io::Duration body_credit = std::chrono::seconds(20);
+  uint64_t body_rate = 1024;  // bytes per second
+  // What is left of a body after the answer is thrown away for so long, to keep the connection or to let the
+  // client read its answer before the connection ends.
+  io::Duration linger = std::chrono::seconds(1);
   size_t max_connections = 4096;
 };
 

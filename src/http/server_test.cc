@@ -29,7 +29,8 @@ size_t count_of(std::string_view text, std::string_view word) {
   return count;
 }
 
-std::string g_log;  // what handlers note down
+std::string g_log;    // what handlers note down
+bool g_hold = false;  // they wait for
 
 Task<> handle(Request& request, ResponseWriter& response) {
   std::string_view path = request.head.path();
@@ -115,6 +116,17 @@ Task<> handle(Request& request, ResponseWriter& response) {
     std::ignore = co_await response.send(200, {}, "first");
     auto again = co_await response.send(200, {}, "second");
     g_log += again ? "sent\n" : "refused\n";
+  } else if (path == "/refuse") {
+    std::ignore = co_await response.send(401, {}, "refused");
+  } else if (path == "/gone") {
+    std::ignore = co_await read_all(*request.body, 1 << 10);
+    while (g_hold) co_await io::sleep_for(1ms);
+    g_log += co_await request.sender->gone() ? "gone\n" : "there\n";
+    std::ignore = co_await response.send(200, {}, "made");
+  } else if (path == "/late-reader") {
+    co_await io::sleep_for(600ms);
+    auto body = co_await read_all(*request.body, 64 << 20);
+    std::ignore = co_await response.send(body ? 200 : 408, {}, body ? "" : body.error().message);
   } else if (path == "/ignore-body") {
     std::ignore = co_await response.send(200, {}, "ignored");
   } else if (path == "/endless") {
@@ -450,6 +462,70 @@ Task<> unread_bodies(Server& server, io::Executor executor) {
 }
 TEST(Server, UnreadBodies) { with_server(unread_bodies); }
 
+Task<> refused_bodies(Server& server, io::Executor executor) {
+  RawPeer peer = dial(server, executor);
+  // It is here: nothing is lost by keeping the connection.
+  co_await peer.send(post("/refuse", "Content-Length: 3\r\n") + "abc" + get("/hello"));
+  EXPECT_THAT((co_await peer.read_answer()).first, Not(HasSubstr("Connection: close")));
+  EXPECT_EQ((co_await peer.read_answer()).second, "hello");
+  co_await peer.send(post("/refuse", "Transfer-Encoding: chunked\r\n") + chunk("abc", 2) + get("/hello"));
+  EXPECT_THAT((co_await peer.read_answer()).first, StartsWith("HTTP/1.1 401 "));
+  EXPECT_EQ((co_await peer.read_answer()).second, "hello");
+  // It is not: the answer comes, and the connection ends although the client goes on as slowly as it can.
+  co_await peer.send(post("/refuse", "Content-Length: 100\r\n") + "abc");
+  EXPECT_THAT((co_await peer.read_answer()).first, HasSubstr("Connection: close\r\n"));
+  auto start = std::chrono::steady_clock::now();
+  while (server.connections() > 0 && std::chrono::steady_clock::now() - start < 10s) {
+    auto ignored = io::try_write(peer.socket(), std::array<std::string_view, 1>{"x"});
+    co_await io::sleep_for(2ms);
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 5s);
+}
+TEST(Server, RefusedBodiesAreNotWaitedFor) { with_server(refused_bodies, {.linger = 50ms}); }
+
+Task<> unfinished_bodies(Server& server, io::Executor executor) {
+  RawPeer peer = dial(server, executor);
+  co_await peer.send(post("/ignore-body", "Content-Length: 100\r\n") + "abc");
+  EXPECT_EQ((co_await peer.read_answer()).second, "ignored");
+  EXPECT_EQ(co_await peer.read_to_end(), "");
+}
+TEST(Server, UnreadBodiesAreDrainedForAMomentOnly) { with_server(unfinished_bodies, {.linger = 20ms}); }
+
+Task<> dribbling_body(Server& server, io::Executor executor) {
+  RawPeer peer = dial(server, executor);
+  co_await peer.send(post("/echo", "Content-Length: 100000\r\n"));
+  auto start = std::chrono::steady_clock::now();
+  while (g_log.empty() && std::chrono::steady_clock::now() - start < 10s) {
+    auto ignored = io::try_write(peer.socket(), std::array<std::string_view, 1>{"x"});
+    co_await io::sleep_for(2ms);
+  }
+  EXPECT_LT(std::chrono::steady_clock::now() - start, 5s);
+  EXPECT_THAT(g_log, HasSubstr("too slowly"));
+  EXPECT_THAT((co_await peer.read_answer()).first, HasSubstr("Connection: close\r\n"));
+}
+TEST(Server, SlowBodiesAreCut) { with_server(dribbling_body, {.body_credit = 80ms, .body_rate = 100}); }
+
+Task<> steady_body(Server& server, io::Executor executor) {
+  RawPeer peer = dial(server, executor);
+  co_await peer.send(post("/echo", "Content-Length: 20000\r\n"));
+  for (int i = 0; i < 100; ++i) {  // takes longer than the credit, but earns it back
+    co_await peer.send(std::string(200, 'x'));
+    co_await io::sleep_for(2ms);
+  }
+  EXPECT_THAT((co_await peer.read_answer()).first, StartsWith("HTTP/1.1 200 "));
+}
+TEST(Server, SteadyBodiesAreNot) { with_server(steady_body, {.body_credit = 150ms, .body_rate = 1000}); }
+
+// Nobody reads for longer than the credit lasts: that is not the client's time.
+Task<> unread_for_long(Server& server, io::Executor executor) {
+  RawPeer peer = dial(server, executor);
+  co_await peer.send(post("/late-reader", "Content-Length: 4\r\n") + "ab");
+  co_await io::sleep_for(610ms);
+  co_await peer.send("cd");
+  EXPECT_THAT((co_await peer.read_answer()).first, StartsWith("HTTP/1.1 200 "));
+}
+TEST(Server, TimeInWhichNobodyReadsIsFree) { with_server(unread_for_long, {.body_credit = 500ms}); }
+
 Task<> truncated(Server& server, io::Executor executor) {
   RawPeer peer = dial(server, executor);
   co_await peer.send(post("/echo", "Content-Length: 10\r\n") + "abc");
@@ -589,6 +665,84 @@ Task<> crowded(Server& server, io::Executor executor) {
   co_await group.close();
 }
 TEST(Server, IdleConnectionsMakeRoom) { with_server(crowded, {.max_connections = 3}); }
+
+// Connections that were answered make room first, then those that have waited for longest for a request or
+// the rest of one; never one that waits for its answer.
+Task<> crowded_by_strangers(Server& server, io::Executor executor) {
+  auto listener = io::listen_tcp("127.0.0.1", 0, 8);
+  sockaddr_in address{};
+  socklen_t size = sizeof address;
+  ::getsockname(listener->get(), reinterpret_cast<sockaddr*>(&address), &size);
+  io::TaskGroup group(executor);
+  group.spawn(server.serve(std::move(*listener)));
+  std::vector<RawPeer> peers;
+  for (std::string first :
+       {get("/gone"), std::string("GET / HTT"), get("/hello"), post("/refuse", "Content-Length: 9\r\n"),
+        get("/hello"), get("/hello"), get("/hello"), std::string("GET / HTT"), std::string("GET / HTT"),
+        std::string("GET / HTT"), get("/hello")}) {
+    auto socket = co_await io::connect_tcp("127.0.0.1", ntohs(address.sin_port));
+    peers.emplace_back(std::move(*socket));
+    bool answered = !first.starts_with("GET / HTT") && !first.starts_with("GET /gone");
+    co_await peers.back().send(std::move(first));
+    if (answered) EXPECT_THAT((co_await peers.back().read_answer()).first, StartsWith("HTTP/1.1 "));
+    co_await io::sleep_for(5ms);
+    EXPECT_LE(server.connections(), 4u);
+    // The refused one left before the half head, and that before the idle one, which is younger.
+    if (peers.size() == 5) {
+      EXPECT_EQ(co_await peers[3].read_to_end(), "");
+      EXPECT_FALSE(io::peer_closed(peers[1].socket()));
+    }
+    if (peers.size() == 6) {
+      EXPECT_EQ(co_await peers[1].read_to_end(), "");
+      EXPECT_FALSE(io::peer_closed(peers[2].socket()));
+    }
+  }
+  EXPECT_EQ(co_await peers[2].read_to_end(), "");
+  g_hold = false;
+  EXPECT_EQ((co_await peers[0].read_answer()).second, "made");
+  co_await server.close(1s);
+  co_await group.close();
+}
+TEST(Server, WhoIsMissedLeastMakesRoom) {
+  g_hold = true;
+  with_server(crowded_by_strangers, {.linger = 10s, .max_connections = 4});
+}
+
+// TCP: there a closed connection and a half-closed one look the same.
+Task<> absent(Server& server, io::Executor executor) {
+  auto listener = io::listen_tcp("127.0.0.1", 0, 8);
+  sockaddr_in address{};
+  socklen_t size = sizeof address;
+  ::getsockname(listener->get(), reinterpret_cast<sockaddr*>(&address), &size);
+  io::TaskGroup group(executor);
+  group.spawn(server.serve(std::move(*listener)));
+  const std::string modern = post("/gone", "Content-Length: 0\r\n");
+  const std::string old = "POST /gone HTTP/1.0\r\nContent-Length: 0\r\n\r\n";
+  enum class End { stays, half, closes };
+  struct {
+    std::string request;
+    End end;
+    std::string log;
+  } cases[] = {{modern, End::stays, "there\n"}, {modern, End::half, "there\n"},
+               {modern, End::closes, "gone\n"}, {old, End::stays, "there\n"},
+               {old, End::closes, "gone\n"},    {old, End::half, "gone\n"}};
+  for (auto& c : cases) {
+    g_log.clear();
+    g_hold = true;
+    auto socket = co_await io::connect_tcp("127.0.0.1", ntohs(address.sin_port));
+    RawPeer peer(std::move(*socket));
+    co_await peer.send(c.request);
+    if (c.end == End::half) peer.shut_write();
+    if (c.end == End::closes) peer.close();
+    g_hold = false;
+    while (g_log.empty()) co_await io::sleep_for(1ms);
+    EXPECT_EQ(g_log, c.log) << c.request;
+    if (c.end != End::closes) EXPECT_THAT(co_await peer.read_until("made"), HasSubstr(" 200 OK"));
+  }
+  co_await server.close(1s);
+  co_await group.close();
+}
+TEST(Server, WhetherTheClientIsGone) { with_server(absent); }
 
 Task<> closing(Server& server, io::Executor executor) {
   RawPeer idle = dial(server, executor), busy = dial(server, executor), stuck = dial(server, executor);

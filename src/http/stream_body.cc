@@ -1,5 +1,8 @@
 #include "http/stream_body.h"
 
+#include <array>
+#include <cstring>
+
 namespace osb::http {
 
 void StreamBody::begin(BodyDecoder decoder, bool expects_continue) {
@@ -7,6 +10,39 @@ void StreamBody::begin(BodyDecoder decoder, bool expects_continue) {
   // Bytes of the body that are here already show that the client does not wait.
   expects_continue_ = expects_continue && !decoder_.done() && wire_.in().empty();
   answer_started_ = false;
+  credit_ = pace_.credit;
+  slow_ = pace_.credit == io::Duration::zero();
+  returned_.clear();
+}
+
+bool StreamBody::put_back(std::string bytes) {
+  bytes.append(returned_);
+  returned_ = std::move(bytes);
+  return true;
+}
+
+void StreamBody::skip_received() {
+  constexpr int kMaxFills = 16;
+  std::array<char, 4096> scratch;
+  int fills = 0;
+  while (!decoder_.done()) {
+    if (wire_.in().empty() && (++fills > kMaxFills || wire_.fill_now(Wire::kBodyBuffer) == 0)) return;
+    auto step = decoder_.decode(wire_.in().view(), scratch);
+    if (!step) return wire_.stop_reading();
+    wire_.in().consume(step->consumed);
+  }
+}
+
+io::Duration StreamBody::patience() const { return slow_ ? pace_.silence : std::min(pace_.silence, credit_); }
+
+// Ticks are coarse, but a wait is as often counted too long as too short.
+Result<void> StreamBody::account(TimePoint waited_from, size_t got) {
+  if (slow_) return {};
+  auto earned = std::chrono::nanoseconds(got * (std::nano::den / std::max<uint64_t>(pace_.rate, 1)));
+  credit_ = std::min(credit_ - (wire_.now() - waited_from) + earned, pace_.credit);
+  if (credit_ > io::Duration::zero() || decoder_.done()) return {};
+  wire_.stop_reading();
+  return fail(Code::timeout, "the body comes too slowly");
 }
 
 // One attempt without waiting: the socket has room for 25 bytes, since nothing was written since the last
@@ -23,6 +59,12 @@ Result<void> StreamBody::ask_for_body() {
 }
 
 Task<Result<size_t>> StreamBody::read_some(std::span<char> into) {
+  if (!returned_.empty()) {
+    size_t size = std::min(into.size(), returned_.size());
+    std::memcpy(into.data(), returned_.data(), size);
+    returned_.erase(0, size);
+    co_return size;
+  }
   while (!decoder_.done() && !into.empty()) {
     if (!wire_.in().empty()) {
       auto step = decoder_.decode(wire_.in().view(), into);
@@ -35,17 +77,21 @@ Task<Result<size_t>> StreamBody::read_some(std::span<char> into) {
       if (step->consumed > 0) continue;
     }
     if (expects_continue_) CO_TRY(ask_for_body());
-    auto deadline = wire_.deadline_after(read_limit_);
+    auto deadline = wire_.deadline_after(patience());
+    TimePoint from = wire_.now();
     if (uint64_t direct = decoder_.direct()) {
       into = into.first(static_cast<size_t>(std::min<uint64_t>(direct, into.size())));
       size_t got = CO_TRY(co_await wire_.read(into, deadline));
       if (got > 0) {
         decoder_.skip(got);
+        CO_TRY(account(from, got));
         co_return got;
       }
       CO_TRY(decoder_.end_of_stream());
-    } else if (CO_TRY(co_await wire_.fill(Wire::kBodyBuffer, deadline)) == 0) {
-      CO_TRY(decoder_.end_of_stream());
+    } else {
+      size_t got = CO_TRY(co_await wire_.fill(Wire::kBodyBuffer, deadline));
+      if (got == 0) CO_TRY(decoder_.end_of_stream());
+      if (got > 0) CO_TRY(account(from, got));
     }
   }
   co_return 0;

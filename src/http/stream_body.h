@@ -8,16 +8,28 @@
 
 namespace osb::http {
 
+// How long a sender may keep its reader waiting (ServerLimits); nothing counts without a Wire's ticks.
+struct BodyPace {
+  io::Duration silence{};
+  io::Duration credit{};  // zero: as slow as it likes
+  uint64_t rate = 0;
+};
+
 class StreamBody final : public BodyReader {
  public:
-  StreamBody(Wire& wire, io::Duration read_limit) : wire_(wire), read_limit_(read_limit) {}
+  StreamBody(Wire& wire, BodyPace pace) : wire_(wire), pace_(pace) {}
 
   void begin(BodyDecoder decoder, bool expects_continue);
 
   Task<Result<size_t>> read_some(std::span<char> into) override;
   std::optional<uint64_t> length() const override { return decoder_.declared(); }
 
+  void allow_slow() override { slow_ = true; }
+  bool put_back(std::string bytes) override;
+
   bool done() const { return decoder_.done(); }
+  // Throws away what is here, without waiting.
+  void skip_received();
   // The client holds its body back until it is asked for; an answer means that it never is.
   bool held_back() const { return expects_continue_; }
   void answer_started() { answer_started_ = true; }
@@ -25,9 +37,14 @@ class StreamBody final : public BodyReader {
 
  private:
   Result<void> ask_for_body();
+  io::Duration patience() const;
+  Result<void> account(TimePoint waited_from, size_t got);
 
   Wire& wire_;
-  io::Duration read_limit_;
+  BodyPace pace_;
+  io::Duration credit_{};
+  bool slow_ = false;
+  std::string returned_;  // read before and put back
   BodyDecoder decoder_;
   bool expects_continue_ = false;
   bool answer_started_ = false;

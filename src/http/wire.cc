@@ -1,5 +1,7 @@
 #include "http/wire.h"
 
+#include <sys/socket.h>
+
 #include <cstring>
 
 #include "io/running_time.h"
@@ -72,6 +74,16 @@ Task<Result<size_t>> Wire::fill(size_t capacity, TimePoint deadline) {
   auto got = co_await read(in_.prepare(capacity), deadline);
   if (got) in_.commit(*got);
   co_return got;
+}
+
+size_t Wire::fill_now(size_t capacity) {
+  if (read_broken_ || ended_) return 0;
+  std::span<char> room = in_.prepare(capacity);
+  ssize_t got = ::recv(socket_.native_handle(), room.data(), room.size(), MSG_DONTWAIT);
+  if (got == 0) ended_ = true;
+  if (got <= 0) return 0;
+  in_.commit(static_cast<size_t>(got));
+  return static_cast<size_t>(got);
 }
 
 Result<void> Wire::check_writable() const {

@@ -15,6 +15,7 @@ Task<api::ApiResult<std::string>> read_body(Request& request) {
   auto body = co_await http::read_all(*request.body, api::kMaxJsonBody);
   if (body) co_return std::move(*body);
   if (body.error().code == Code::too_large) co_return api::refuse(api::body_too_large(api::kMaxJsonBody));
+  if (body.error().code == Code::timeout) co_return api::refuse(api::body_too_slow());
   co_return api::refuse(api::malformed_http(body.error().message));
 }
 

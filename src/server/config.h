@@ -25,7 +25,7 @@ struct ServerSection {
   int64_t timeout_keep_alive =
       150;  // seconds; clients keep idle connections for 30 and must never win that race
   int64_t timeout_graceful_shutdown = 5;
-  int64_t limit_concurrency = 1024;  // requests in flight; 0 means no limit
+  int64_t limit_concurrency = 1024;  // creates and changes in flight; 0 means no limit
   int64_t backlog = 2048;
   std::vector<std::string>
       cors_origins;  // without a key: pages that may call; with one the default is every origin

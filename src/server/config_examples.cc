@@ -213,7 +213,7 @@ constexpr std::string_view kSkeleton =
 # timeout_keep_alive = 150
 # Seconds that running requests get when the server stops.
 # timeout_graceful_shutdown = 5
-# Requests in progress at the same time; 0 means no limit.
+# Creates and changes in progress, those in line included; looks and deletes are never counted. 0 means no limit.
 # limit_concurrency = 1024
 # Connections that may wait to be accepted.
 # backlog = 2048

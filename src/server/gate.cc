@@ -6,6 +6,8 @@
 #include "base/ids.h"
 #include "base/strings.h"
 #include "server/origin_guard.h"
+#include "server/page_headers.h"
+#include "server/request_load.h"
 
 namespace osb::server {
 namespace {
@@ -35,6 +37,8 @@ Task<> Gate::handle(Request& request, ResponseWriter& response) {
   request.request_id = request_id_of(request);
   response.always("X-Request-ID", request.request_id);
   Target target = parse_proxy_path(request.head.path()) ? Target::proxied : Target::api;
+  Target target = is_open_proxy_path(request.head.path()) ? Target::proxied : Target::api;
+  if (target == Target::api) protect_api_answer(response);
   if (auto allowed = check_origin(config_, request.head, target); !allowed) {
     co_return co_await answer_error(request, response, std::move(allowed.error()));
   }
@@ -91,8 +95,12 @@ Task<> Gate::dispatch(Request& request, ResponseWriter& response) {
 
   // Streams through the proxy last as long as their sandbox; the limit on connections bounds those.
   bool counted = !is_open_path(path) && !parse_proxy_path(path);
+  Load load = is_open_proxy_path(path) ? Load::light : load_of(method, path);
+  bool counted = load != Load::light;
   if (counted && config_.server.limit_concurrency > 0 && in_flight_ >= config_.server.limit_concurrency) {
-    co_return co_await answer_error(request, response, api::overloaded("Too many requests are in progress."));
+    constexpr auto kWhy = "Too many requests are in progress.";
+    co_return co_await answer_error(
+        request, response, load == Load::create ? api::too_many_creates(kWhy) : api::overloaded(kWhy));
   }
   struct InFlight {
     int64_t& count;

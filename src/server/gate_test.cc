@@ -152,7 +152,7 @@ TEST(Gate, WithoutAKeyOnlyOwnNamesAreServed) {
 TEST(Gate, WithoutAKeyPagesOfOtherOriginsAreRefused) {
   TestServer server;
   std::string own = "http://" + server.host();
-  EXPECT_EQ(server.call("GET", "/v1/sandboxes", "", {{"Origin", own}}).status, 200);
+  EXPECT_EQ(server.call("GET", "/v1/sandboxes", "", {{"Origin", own}}).status, 403) << "a sandbox's page";
   const std::string others[] = {"https://evil.example",
                                 "null",
                                 "http://localhost:3000",
@@ -183,7 +183,14 @@ TEST(Gate, WithoutAKeyPagesOfOtherOriginsAreRefused) {
       server.call("GET", "/health", "", {{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Mode", "navigate"}})
           .status,
       200);
-  // A page of this server's own origin is one that a sandbox serves: it may follow links, not drive the API.
+  EXPECT_EQ(server
+                .call("GET", "/health", "",
+                      {{"Sec-Fetch-Site", "cross-site"},
+                       {"Sec-Fetch-Mode", "navigate"},
+                       {"Sec-Fetch-Dest", "iframe"}})
+                .status,
+            403);
+  // A page of this server's own origin is one that a sandbox serves: it may not even look at the API.
   EXPECT_EQ(server.call("GET", "/health", "", {{"Sec-Fetch-Site", "same-origin"}, {"Sec-Fetch-Mode", "cors"}})
                 .status,
             403);
@@ -195,7 +202,9 @@ TEST(Gate, WithoutAKeyPagesOfOtherOriginsAreRefused) {
   EXPECT_EQ(
       server.call("GET", "/health", "", {{"Sec-Fetch-Site", "same-origin"}, {"Sec-Fetch-Mode", "navigate"}})
           .status,
-      200);
+      403);
+  EXPECT_EQ(server.call("GET", "/health", "", {{"Referer", own + "/sandboxes/x/proxy/80/"}}).status, 403);
+  EXPECT_EQ(server.call("GET", "/health", "", {{"Referer", "http://localhost:1/"}}).status, 200);
   EXPECT_NE(server
                 .call("GET", "/sandboxes/x/proxy/8000/", "",
                       {{"Sec-Fetch-Site", "same-origin"}, {"Sec-Fetch-Mode", "cors"}})
@@ -204,6 +213,49 @@ TEST(Gate, WithoutAKeyPagesOfOtherOriginsAreRefused) {
   EXPECT_EQ(
       server.call("GET", "/health", "", {{"Sec-Fetch-Site", "none"}, {"Sec-Fetch-Mode", "navigate"}}).status,
       200);
+}
+
+TEST(Gate, PagesReachPortsOfSandboxesAndNoExecd) {
+  TestServer server;
+  std::string own = "http://" + server.host();
+  const http::Headers pages[] = {{{"Origin", own}},
+                                 {{"Sec-Fetch-Site", "same-origin"}, {"Sec-Fetch-Mode", "cors"}},
+                                 {{"Sec-Fetch-Site", "same-origin"}, {"Sec-Fetch-Mode", "navigate"}}};
+  for (const http::Headers& page : pages) {
+    for (std::string prefix : {"", "/v1"}) {
+      EXPECT_EQ(server.call("GET", prefix + "/sandboxes/x/proxy/8000/", "", page).status, 404);
+      for (std::string port : {"44772", "044772", "0000000044772"}) {
+        EXPECT_EQ(server.call("GET", prefix + "/sandboxes/x/proxy/" + port + "/ping", "", page).status, 403);
+        EXPECT_EQ(server.call("POST", prefix + "/sandboxes/x/proxy/" + port, "{}", page).status, 403);
+      }
+    }
+  }
+  http::Headers link{{"Sec-Fetch-Site", "cross-site"}, {"Sec-Fetch-Mode", "navigate"}};
+  EXPECT_EQ(server.call("GET", "/sandboxes/x/proxy/8000/", "", link).status, 404);
+  EXPECT_EQ(server.call("GET", "/sandboxes/x/proxy/44772/ping", "", link).status, 403);
+  EXPECT_EQ(server.call("GET", "/sandboxes/x/proxy/44772/ping").status, 404) << "programs may";
+}
+
+TEST(Gate, ServiceWorkersAreRefused) {
+  for (std::string_view toml : {"", kKeyed}) {
+    TestServer server(toml);
+    Reply reply = server.call("GET", "/sandboxes/x/proxy/8000/sw.js", "", {{"Service-Worker", "script"}});
+    EXPECT_EQ(reply.status, 403);
+    EXPECT_EQ(reply.code(), "SANDBOX::SERVICE_WORKER_REFUSED");
+  }
+}
+
+TEST(Gate, AnswersOfTheApiAreNoUseToPages) {
+  TestServer server;
+  for (std::string path : {"/v1/sandboxes", "/health", "/nothing"}) {
+    Reply reply = server.call("GET", path);
+    EXPECT_THAT(std::string(reply.headers.get("Content-Security-Policy")),
+                AllOf(HasSubstr("sandbox;"), HasSubstr("frame-ancestors 'none'")));
+    EXPECT_EQ(reply.headers.get("X-Content-Type-Options"), "nosniff");
+    EXPECT_EQ(reply.headers.get("Cross-Origin-Resource-Policy"), "same-origin");
+  }
+  std::string page = "/sandboxes/" + server.create() + "/proxy/8000/";
+  EXPECT_FALSE(server.call("GET", page).headers.contains("Content-Security-Policy")) << "that is its own";
 }
 
 TEST(Gate, ListedOriginsMayCall) {
@@ -254,11 +306,18 @@ TEST(Gate, TheCapOnRequestsInFlight) {
   auto slow = server.begin("POST", "/v1/sandboxes",
                            R"({"image":{"uri":"host"},"entrypoint":["a"],"resourceLimits":{}})");
   while (server.runtime.creates == 0) server.loop.settle();
-  Reply refused = server.call("GET", "/v1/sandboxes");
+  Reply refused = server.call("PATCH", "/v1/sandboxes/x/metadata", "{}");
   EXPECT_EQ(refused.status, 503);
   EXPECT_EQ(refused.code(), "SANDBOX::OVERLOADED");
   EXPECT_EQ(refused.headers.get("Retry-After"), "1");
+  Reply create = server.call("POST", "/sandboxes", "{}");
+  EXPECT_EQ(create.status, 429);
+  EXPECT_EQ(create.code(), "SANDBOX::TOO_MANY_REQUESTS");
+  EXPECT_EQ(create.headers.get("Retry-After"), "1");
   EXPECT_EQ(server.call("GET", "/health").status, 200) << "health is always answered";
+  EXPECT_EQ(server.call("GET", "/v1/sandboxes").status, 200);
+  EXPECT_EQ(server.call("DELETE", "/v1/sandboxes/x").status, 404) << "deletes are what makes room";
+  EXPECT_EQ(server.call("POST", "/v1/sandboxes/x/pause").status, 404);
   server.runtime.hold.set();
   EXPECT_EQ(TestServer::to_reply(server.loop.finish(slow)).status, 202);
   EXPECT_EQ(server.call("GET", "/v1/sandboxes").status, 200);

@@ -4,6 +4,7 @@
 
 #include "api/error_catalogue.h"
 #include "base/strings.h"
+#include "runtime/runtime.h"
 
 namespace osb::server {
 namespace {
@@ -32,6 +33,28 @@ bool is_same_origin(std::string_view origin, std::string_view host) {
   return false;
 }
 
+// Sent by a page of this server's own origin, which can only be one that a sandbox serves. Browsers say so by
+// Sec-Fetch-Site where the server's name is loopback's or the connection is encrypted; a WebSocket says
+// Origin alone; elsewhere there is Referer, which a page can leave out.
+bool is_own_page(const http::Headers& headers, std::string_view host) {
+  if (const std::string* site = headers.find("Sec-Fetch-Site"); site != nullptr && *site == "same-origin")
+    return true;
+  if (const std::string* origin = headers.find("Origin")) return is_same_origin(*origin, host);
+  std::string_view referer = headers.get("Referer");
+  size_t scheme = referer.find("://");
+  if (headers.contains("Sec-Fetch-Site") || scheme == referer.npos) return false;
+  return is_same_origin(referer.substr(0, referer.find_first_of("/?#", scheme + 3)), host);
+}
+
+// Whatever is in front of /sandboxes/ID/proxy/PORT. The port is read as a number, as the route reads it.
+bool reaches_execd(std::string_view path) {
+  constexpr std::string_view kProxy = "/proxy/";
+  size_t at = path.find("/sandboxes/");
+  if (at == path.npos || (at = path.find(kProxy, at)) == path.npos) return false;
+  std::string_view port = path.substr(at + kProxy.size());
+  return parse_number<uint64_t>(port.substr(0, port.find('/'))) == uint64_t{runtime::kExecdPort};
+}
+
 bool cors_allows(const Config& config, std::string_view origin) {
   if (config.has_key() && config.server.cors_origins.empty()) return true;
   return is_listed(config, origin);
@@ -48,22 +71,27 @@ std::string_view host_without_port(std::string_view host) {
 }
 
 api::ApiResult<> check_origin(const Config& config, const http::RequestHead& head, Target target) {
-  if (config.has_key()) return {};
   const http::Headers& headers = head.headers;
+  if (headers.contains("Service-Worker")) return api::refuse(api::service_worker_refused());
+  if (config.has_key()) return {};
   std::string_view host = headers.get("Host");
   if (!host.empty() && !is_own_host(config, host)) return api::refuse(api::host_not_allowed(host));
-  std::string_view site = headers.get("Sec-Fetch-Site");
-  bool follows_link =
-      headers.get("Sec-Fetch-Mode") == "navigate" && (head.method == "GET" || head.method == "HEAD");
-  if (target == Target::api && site == "same-origin" && !follows_link) {
+  const std::string* origin = headers.find("Origin");
+  bool to_execd = reaches_execd(head.path());
+  bool own_page = is_own_page(headers, host);
+  if (own_page && (target == Target::api || to_execd)) {
     return api::refuse(api::origin_not_allowed("a page that a sandbox serves"));
   }
-  if (const std::string* origin = headers.find("Origin")) {
-    if (is_same_origin(*origin, host) || is_listed(config, *origin)) return {};
+  if (origin != nullptr) {
+    if (own_page || is_listed(config, *origin)) return {};
     return api::refuse(api::origin_not_allowed(*origin));
   }
   // Browsers send no Origin with images, scripts and the like of another site, but they do say where those
-  // come from. Only a link that somebody follows is fine.
+  // come from. Only a link that somebody follows is fine, into a window and not into a frame.
+  std::string_view site = headers.get("Sec-Fetch-Site");
+  std::string_view into = headers.get("Sec-Fetch-Dest");
+  bool follows_link = headers.get("Sec-Fetch-Mode") == "navigate" && (into.empty() || into == "document") &&
+                      (head.method == "GET" || head.method == "HEAD") && !to_execd;
   if (!site.empty() && site != "same-origin" && site != "none" && !follows_link) {
     return api::refuse(api::origin_not_allowed("another site"));
   }

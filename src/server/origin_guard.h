@@ -2,8 +2,8 @@
 
 // Protection of a server without an API key against web pages. A page that a developer visits can send
 // requests to loopback addresses, and with DNS rebinding even under its own name; so such a server answers
-// only to names of its own and only to pages of its own. With a key the key is the protection, and CORS is
-// open.
+// only to names of its own, and no page drives it that is not listed in server.cors_origins. With a key the
+// key is the protection, and CORS is open.
 
 #include <string>
 #include <string_view>
@@ -18,7 +18,8 @@ namespace osb::server {
 std::string_view host_without_port(std::string_view host);
 
 // Pages that sandboxes serve through the proxy have this server's own origin. They may load more from
-// sandboxes, but not drive the API: that is the difference which `target` makes.
+// sandboxes' ports, but drive neither the API (the difference which `target` makes) nor the execution API of
+// any sandbox. Service workers are refused with a key, too.
 enum class Target { api, proxied };
 api::ApiResult<> check_origin(const Config& config, const http::RequestHead& head, Target target);
 

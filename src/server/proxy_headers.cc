@@ -5,6 +5,7 @@
 
 #include "base/strings.h"
 #include "http/reverse_proxy.h"
+#include "server/page_headers.h"
 
 namespace osb::server {
 namespace {
@@ -106,6 +107,7 @@ void edit_upstream_response(http::ResponseHead& head, std::string_view visible_p
   // The address of the page may hold a token; what the page links to must not get it.
   if (!iequals(trim(head.headers.get("Referrer-Policy")), "no-referrer"))
     head.headers.set("Referrer-Policy", "origin");
+  confine_proxied_answer(head.headers, visible_prefix);
   std::string_view location = head.headers.get("Location");
   if (location.starts_with('/') && !location.starts_with("//")) {
     head.headers.set("Location", std::string(visible_prefix) + std::string(location));

@@ -188,6 +188,8 @@ TEST(ProxyHeaders, AnswersAreEdited) {
   http::ResponseHead strict{200, {{"Referrer-Policy", "no-referrer"}}};
   edit_upstream_response(strict, "/p");
   EXPECT_EQ(strict.headers.get("Referrer-Policy"), "no-referrer");
+  EXPECT_EQ(plain.headers.size(), 2u);
+  EXPECT_EQ(plain.headers.get("Set-Cookie"), "a; Path=/p/");
 }
 
 TEST(ProxyHeaders, ThePrefixThatClientsSee) {

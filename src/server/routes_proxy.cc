@@ -47,7 +47,9 @@ Task<ApiResult<Upstream>> connect(Service& service, std::string id, std::string 
   co_return api::refuse(api::backend_connection_failed(id, port, socket.error()));
 }
 
-ApiError relay_error(uint16_t port, const Error& error) {
+ApiError relay_error(uint16_t port, const http::RelayResult& result) {
+  const Error& error = result.error;
+  if (result.client_slow) return api::body_too_slow();
   if (error.code == Code::invalid_argument) return api::malformed_http(error.message);  // the client's body
   return error.code == Code::timeout ? api::backend_timeout(port) : api::backend_response_failed(port, error);
 }
@@ -123,7 +125,7 @@ Task<> proxy(Service& service, Request& request, ResponseWriter& response) {
       break;
   }
   if (result.outcome == http::Relay::not_answered) {
-    co_await answer_error(request, response, relay_error(*port, result.error));
+    co_await answer_error(request, response, relay_error(*port, result));
   }
 }
 

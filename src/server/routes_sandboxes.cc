@@ -19,6 +19,9 @@ Task<ApiResult<Answer>> create_sandbox(Service& service, Request& request) {
                          service.clock.now()};
   api::CreatePlan plan = CO_TRY(api::check_create(std::move(decoded), rules));
   bool with_metadata = plan.metadata.has_value();
+  auto turn = CO_TRY(co_await service.creates.enter());
+  // It may have waited, here or in the listener: nobody would delete what nobody is told of.
+  if (request.sender != nullptr && co_await request.sender->gone()) co_return api::refuse(api::caller_gone());
   store::Sandbox row = CO_TRY(co_await service.lifecycle.create(std::move(plan)));
   co_return Answer{.status = 202,
                    .body = api::created_json(row, with_metadata),

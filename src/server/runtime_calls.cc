@@ -45,7 +45,7 @@ api::ApiError to_api_error(const CreateFailure& failure) {
     case CreateFailure::Kind::bad_limit:
       return api::bad_limit(failure.error);
     case CreateFailure::Kind::overloaded:
-      return api::overloaded(failure.error.message);
+      return api::too_many_creates(failure.error.message);
     case CreateFailure::Kind::step_failed:
       return api::start_failed(failure.error);
   }

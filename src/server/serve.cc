@@ -54,6 +54,7 @@ io::Task<Result<void>> run(Serve options) {
   const Config& config = options.config;
   auto store = CO_TRY(store::Store::open(config.database_path()));
   ConnectionPool connections;
+  CreateQueue creates(executor);
   Lifecycle lifecycle(executor, *store, *options.runtime);
   lifecycle.on_end([&connections](const std::string& id) { connections.drop(id); });
   auto recovered = co_await lifecycle.recover();
@@ -68,6 +69,7 @@ io::Task<Result<void>> run(Serve options) {
                   .runtime = *options.runtime,
                   .lifecycle = lifecycle,
                   .connections = connections,
+                  .creates = creates,
                   .clock = Clock::system(),
                   .isolation = options.isolation};
   service.health.add({.name = "runtime",

@@ -8,6 +8,7 @@
 #include "server/connection_pool.h"
 #include "server/health.h"
 #include "server/endpoint_token.h"
+#include "server/create_queue.h"
 #include "server/lifecycle.h"
 #include "server/list_cache.h"
 #include "store/store.h"
@@ -21,6 +22,7 @@ struct Service {
   runtime::Runtime& runtime;
   Lifecycle& lifecycle;
   ConnectionPool& connections;
+  CreateQueue& creates;
   const Clock& clock;
   ListCache lists = {};
   Health health = {};

@@ -98,10 +98,13 @@ class TestKeylessServer:
     def test_loopback_names(self, api, host):
         assert rawhttp.request(api.address, "GET", "/v1/sandboxes", headers={"Host": host.format(port=api.address[1])}).status == 200
 
-    def test_same_origin_is_fine(self, api):
-        port = api.address[1]
-        reply = rawhttp.request(api.address, "GET", "/v1/sandboxes", headers={"Host": f"127.0.0.1:{port}", "Origin": f"http://127.0.0.1:{port}"})
-        assert reply.status == 200
+    @pytest.mark.parametrize("headers", [{"Origin": "http://{host}"}, {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "navigate"}, {"Referer": "http://{host}/sandboxes/x/proxy/80/"}])
+    def test_pages_of_sandboxes_have_the_servers_own_origin(self, api, sandbox, headers):
+        host = f"127.0.0.1:{api.address[1]}"
+        headers = {"Host": host, **{name: value.format(host=host) for name, value in headers.items()}}
+        for path in ("/v1/sandboxes", f"/v1/sandboxes/{sandbox}/proxy/44772/ping"):
+            assert rawhttp.request(api.address, "GET", path, headers=headers).status == 403, path
+        assert rawhttp.request(api.address, "GET", f"/v1/sandboxes/{sandbox}/proxy/9/", headers=headers).status == 502, "a port of its own"
 
     def test_header_of_a_fetch_from_another_site(self, api):
         reply = rawhttp.request(api.address, "GET", "/v1/sandboxes", headers={"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors", "Origin": "https://evil.example"})

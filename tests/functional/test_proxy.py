@@ -110,7 +110,7 @@ class TestBodies:
 class TestResponse:
     def test_repeated_and_private_headers(self, api, base):
         reply = rawhttp.request(api.address, "GET", base + "/cookies", headers={"X-Request-ID": "mine"})
-        assert reply.all("set-cookie") == ["a=1", "b=2"]
+        assert reply.all("set-cookie") == [f"a=1; Path={base}/", f"b=2; Path={base}/"]
         assert reply.header("x-private") is None
         assert "secret/1" not in reply.all("server")
         assert reply.all("x-request-id") == ["mine"]
