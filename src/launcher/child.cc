@@ -109,15 +109,11 @@ int set_limits(const ChildOrder& order) {
   return check_call(::setrlimit(RLIMIT_CORE, &core));
 }
 
-// Descriptors of execd: 0-2 the sandbox's null device, 3 and 4 its listeners. All others close at exec.
-// Nothing is opened here: this process still has root's rights, and the root around it is the image's.
+// Descriptors of execd: 0-2 the sandbox's null device, 3 and 4 its listeners, 5 the group for what it starts,
+// if there is one. All others close at exec. Nothing is opened here: this process still has root's rights,
+// and the root around it is the image's.
 int arrange_descriptors(const ChildOrder& order, int null) {
   if (null < 0) return null;
-// Descriptors of execd: 0-2 the sandbox's null device, 3 and 4 its listeners, 5 the group for what it starts,
-// if there is one. All others close at exec.
-int arrange_descriptors(const ChildOrder& order) {
-  int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  if (null < 0) return -errno;
   // First out of the way of 0-4, then into place; dup2 clears close-on-exec.
   int api = ::fcntl(order.api_listener, F_DUPFD_CLOEXEC, 16),
       control = ::fcntl(order.control_listener, F_DUPFD_CLOEXEC, 16);
@@ -190,14 +186,13 @@ void run_child(const ChildOrder& order) {
   ::umask(0);
   if (order.rootless) must(order, Stage::record, wait_until_recorded(order.go, order.go_writer));
   must(order, Stage::cgroup_v1, join_v1_groups(order));
-  must(order, Stage::cgroup_namespace, check_call(::unshare(CLONE_NEWCGROUP)));
+  must(order, Stage::cgroup_namespace, look_from_work(order));
   int disk = -1;
   if (order.disk.bytes > 0) {
     must(order, Stage::disk, check_call(::chdir(order.state_dir)));
     disk = make_disk(order.disk);
     must(order, Stage::disk, disk);
   }
-  must(order, Stage::cgroup_namespace, look_from_work(order));
   must(order, Stage::mounts, order.nothing >= 0 ? start_from_nothing(order) : start_from_the_host(order));
   if (disk >= 0 && order.nothing < 0) {
     must(order, Stage::disk, sys::attach_mount(disk, AT_FDCWD, order.disk.directory));
@@ -217,7 +212,6 @@ void run_child(const ChildOrder& order) {
   }
   must(order, Stage::root, enter(order, builder.root()));
   must(order, Stage::descriptors, arrange_descriptors(order, builder.null()));
-  must(order, Stage::descriptors, arrange_descriptors(order));
   // What execd starts is as the launcher is.
   char work_nice[24];
   std::snprintf(work_nice, sizeof work_nice, "--work-nice=%d", ::getpriority(PRIO_PROCESS, 0));

@@ -76,15 +76,12 @@ Result<void> LimitOrder::add_views(const Plan& plan, LimitViews& views, const Cp
 // Once the sandbox has groups.
 Result<void> LimitOrder::add_groups(const Plan& plan, const sys::CgroupTree& cgroups) {
   if (!has_views_) return {};
-  for (auto& [name, directory] : cgroups.views(plan.id)) {
-    int mount = sys::clone_mount(AT_FDCWD, directory.c_str());
-    if (mount < 0) return fail_errno("copy the mount of " + directory, -mount);
-    show(Fd(mount), name.empty() ? "/sys/fs/cgroup" : "/sys/fs/cgroup/" + name);
-    if (!name.empty()) cgroup_names_.push_back(name);
   auto views = cgroups.views(plan.id);
   bool has_directories = !views.empty() && !views.front().first.empty();
   for (auto& [name, source] : views) {
-    TRY(show(source, name.empty() ? "/sys/fs/cgroup" : "/sys/fs/cgroup/" + name));
+    int mount = sys::clone_mount(AT_FDCWD, source.c_str());
+    if (mount < 0) return fail_errno("copy the mount of " + source, -mount);
+    show(Fd(mount), name.empty() ? "/sys/fs/cgroup" : "/sys/fs/cgroup/" + name);
     if (has_directories) cgroup_names_.push_back(name);
   }
   return {};

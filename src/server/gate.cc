@@ -37,7 +37,6 @@ Task<> Gate::handle(Request& request, ResponseWriter& response) {
   request.request_id = request_id_of(request);
   response.always("X-Request-ID", request.request_id);
   Target target = parse_proxy_path(request.head.path()) ? Target::proxied : Target::api;
-  Target target = is_open_proxy_path(request.head.path()) ? Target::proxied : Target::api;
   if (target == Target::api) protect_api_answer(response);
   if (auto allowed = check_origin(config_, request.head, target); !allowed) {
     co_return co_await answer_error(request, response, std::move(allowed.error()));
@@ -94,8 +93,7 @@ Task<> Gate::dispatch(Request& request, ResponseWriter& response) {
   request.rest = std::move(match.rest);
 
   // Streams through the proxy last as long as their sandbox; the limit on connections bounds those.
-  bool counted = !is_open_path(path) && !parse_proxy_path(path);
-  Load load = is_open_proxy_path(path) ? Load::light : load_of(method, path);
+  Load load = parse_proxy_path(path) ? Load::light : load_of(method, path);
   bool counted = load != Load::light;
   if (counted && config_.server.limit_concurrency > 0 && in_flight_ >= config_.server.limit_concurrency) {
     constexpr auto kWhy = "Too many requests are in progress.";

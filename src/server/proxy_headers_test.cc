@@ -181,6 +181,7 @@ TEST(ProxyHeaders, AnswersAreEdited) {
   edit_upstream_response(plain, "/p");
   EXPECT_EQ(plain.headers.size(), 3u);
   EXPECT_EQ(plain.headers.get("Referrer-Policy"), "origin");
+  EXPECT_EQ(plain.headers.get("Set-Cookie"), "a; Path=/p/");
   http::ResponseHead loose{200, {{"Referrer-Policy", "unsafe-url"}, {"referrer-policy", "unsafe-url"}}};
   edit_upstream_response(loose, "/p");
   EXPECT_EQ(loose.headers.size(), 1u);
@@ -188,8 +189,6 @@ TEST(ProxyHeaders, AnswersAreEdited) {
   http::ResponseHead strict{200, {{"Referrer-Policy", "no-referrer"}}};
   edit_upstream_response(strict, "/p");
   EXPECT_EQ(strict.headers.get("Referrer-Policy"), "no-referrer");
-  EXPECT_EQ(plain.headers.size(), 2u);
-  EXPECT_EQ(plain.headers.get("Set-Cookie"), "a; Path=/p/");
 }
 
 TEST(ProxyHeaders, ThePrefixThatClientsSee) {
