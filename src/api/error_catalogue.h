@@ -37,6 +37,7 @@ ApiError image_not_found(const Error& error);
 ApiError invalid_entrypoint(const Error& error);
 ApiError bad_limit(const Error& error);
 ApiError start_failed(const Error& error);
+ApiError start_failed_on_disk(const Error& error);  // for errors of the service's own disk
 ApiError overloaded(std::string why);
 ApiError expiration_in_the_past();
 ApiError no_expiration(std::string_view id);
@@ -56,6 +57,6 @@ ApiError upgrade_refused();
 ApiError backend_timeout(int port);
 ApiError backend_response_failed(int port, const Error& error);
 
-ApiError internal_error(const Error& error);
+ApiError internal_error(const Error& error);  // of the store; says when it is the disk
 
 }  // namespace osb::api

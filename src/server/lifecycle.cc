@@ -55,20 +55,29 @@ Task<> Lifecycle::create_job(std::shared_ptr<Job> job, api::CreatePlan plan) {
 Task<ApiResult<store::Sandbox>> Lifecycle::create_locked(store::Sandbox row, api::CreatePlan plan) {
   runtime::SandboxSpec spec = spec_of(row.id, std::move(plan));
   if (auto possible = runtime_.check(spec); !possible) co_return refuse(to_api_error(possible.error()));
-  if (auto stored = store_.sandboxes().insert(row); !stored) {
-    co_return store_failed("cannot store a new sandbox", stored.error());
+  // What little a full disk has left is for ends and deletes.
+  auto stored = store_.check_room();
+  if (stored) stored = store_.sandboxes().insert(row);
+  if (!stored) {
+    log::error("cannot store a new sandbox", {{"error", stored.error().message}});
+    co_return refuse(api::start_failed_on_disk(stored.error()));
   }
   auto identity = co_await create_in_time(runtime_, std::move(spec));
   if (!identity) {
     log::warn("sandbox not created", {{"id", row.id}, {"error", identity.error().error.message}});
+    // Many things of a kernel can be out of space; whether it is the disk, the disk says.
+    bool is_step = identity.error().kind == runtime::CreateFailure::Kind::step_failed;
+    auto room = is_step ? store_.check_room() : Result<void>();
     co_await abandon(row.id);
+    if (!room) co_return refuse(api::start_failed_on_disk(room.error()));
     co_return refuse(to_api_error(identity.error()));
   }
   row.identity = std::move(*identity);
   row.status = {State::running, "RUNNING", "The sandbox is running.", clock_.now()};
-  if (auto stored = store_running(row); !stored) {
+  if (stored = store_running(row); !stored) {
+    log::error("cannot store a running sandbox, removing it", {{"error", stored.error().message}});
     co_await abandon(row.id);
-    co_return store_failed("cannot store a running sandbox, removed it", stored.error());
+    co_return refuse(api::start_failed_on_disk(stored.error()));
   }
   tasks_.spawn(watch(row.id));
   log::info("sandbox running", {{"id", row.id}, {"image", row.image}});
@@ -89,17 +98,17 @@ Result<void> Lifecycle::store_running(const store::Sandbox& row) {
 // be destroyed now is due for removal at once, and so is tried again by the expiry timer.
 Task<> Lifecycle::abandon(std::string id) {
   auto gone = co_await destroy_in_time(runtime_, id);
-  if (gone) {
-    auto removed = store_.sandboxes().remove(id);
-    if (!removed) log::error("cannot remove a sandbox row", {{"id", id}, {"error", removed.error().message}});
-    co_return;
-  }
+  if (gone) co_return keep_trying(id, store_.note(id, {.removed = true}));
   log::error("cannot remove a failed sandbox, trying again later",
              {{"id", id}, {"error", gone.error().message}});
   WallTime now = clock_.now();
-  auto marked = store_.sandboxes().set_status(id, {State::stopping, "DELETED", "The creation failed.", now});
-  if (marked) marked = store_.sandboxes().set_expiry(id, now);
-  if (!marked) log::error("cannot mark a failed sandbox", {{"id", id}, {"error", marked.error().message}});
+  store::Status stopping{State::stopping, "DELETED", "The creation failed.", now};
+  keep_trying(id, store_.note(id, {.status = std::move(stopping), .expires = now}));
+}
+
+// What has happened counts whether or not the disk takes it; the store tries again until it does.
+void Lifecycle::keep_trying(const std::string& id, const Result<void>& noted) {
+  if (!noted) log::warn("not on the disk yet, trying again", {{"id", id}, {"error", noted.error().message}});
 }
 
 Task<> Lifecycle::watch(std::string id) {
@@ -125,13 +134,13 @@ Result<void> Lifecycle::store_end(const std::string& id, const runtime::End& end
   }
   forget(id);
   store::Status status = status_of(end, clock_.now());
-  auto transaction = TRY(store_.begin());
-  TRY(store_.sandboxes().set_status(id, status));
-  TRY(store_.events().add(id, {status.changed, "Ended", status.reason + ": " + status.message}));
-  if (!end.output.empty()) TRY(store_.outputs().put(id, {end.output, end.output_truncated}));
-  TRY(transaction.commit());
+  store::Change change{
+      .status = status,
+      .event = store::SandboxEvent{status.changed, "Ended", status.reason + ": " + status.message}};
+  if (!end.output.empty()) change.output = store::Output{end.output, end.output_truncated};
+  auto noted = store_.note(id, std::move(change));
   log::info("sandbox ended", {{"id", id}, {"reason", status.reason}, {"message", status.message}});
-  return {};
+  return noted;
 }
 
 ApiResult<store::SandboxPtr> Lifecycle::get(std::string_view id) {
@@ -174,36 +183,31 @@ Task<Result<void>> Lifecycle::remove_locked(std::string id, std::string_view rea
   if (!row) co_return Result<void>();
   if (row->status.state != State::stopping) {
     forget(id);
-    auto noted = store_.sandboxes().set_status(
-        id, {State::stopping, std::string(reason), "The sandbox is being removed.", clock_.now()});
-    // It may be this very sandbox that has filled the disk: nothing can be noted before it is gone.
-    if (!noted && noted.error().code != Code::exhausted) co_return std::unexpected(noted.error());
+    // Kill first, note later: whatever keeps this from being noted (it may be this very sandbox that has
+    // filled the disk), it must not keep the sandbox alive.
+    store::Status stopping{State::stopping, std::string(reason), "The sandbox is being removed.",
+                           clock_.now()};
+    keep_trying(id, store_.note(id, {.status = std::move(stopping)}));
   } else {
     reason = row->status.reason;  // an unfinished removal keeps its cause
   }
-  CO_TRY(co_await destroy_in_time(runtime_, id));
-  auto removed = remove_row(id, reason);
-  // Its files go after it, and with them the disk gets room again.
-  for (int tries = 0; !removed && removed.error().code == Code::exhausted && tries < 100; ++tries) {
-    co_await io::sleep_for(milliseconds(50));
-    removed = remove_row(id, reason);
+  if (auto gone = co_await destroy_in_time(runtime_, id); !gone) {
+    // The expiry timer tries again.
+    keep_trying(id, store_.note(id, {.expires = clock_.now()}));
+    co_return gone;
   }
-  if (removed) {
-    log::info("sandbox removed", {{"id", id}, {"reason", reason}});
-    // A fleet that is gone should not stay in this process's memory.
-    if (++removals_ % kRemovalsPerTrim == 0) ::malloc_trim(0);
-  }
-  co_return removed;
+  note_removal(id, reason);
+  log::info("sandbox removed", {{"id", id}, {"reason", reason}});
+  // A fleet that is gone should not stay in this process's memory.
+  if (++removals_ % kRemovalsPerTrim == 0) ::malloc_trim(0);
+  co_return Result<void>();
 }
 
-Result<void> Lifecycle::remove_row(const std::string& id, std::string_view reason) {
-  auto transaction = TRY(store_.begin());
-  TRY(store_.sandboxes().remove(id));
-  TRY(store_.outputs().remove(id));
+void Lifecycle::note_removal(const std::string& id, std::string_view reason) {
   bool expired = reason == "EXPIRED";
-  TRY(store_.events().add(id, {clock_.now(), expired ? "Expired" : "Deleted",
-                               expired ? "EXPIRED: its time was up" : "DELETED: at a client's request"}));
-  return transaction.commit();
+  store::SandboxEvent event{clock_.now(), expired ? "Expired" : "Deleted",
+                            expired ? "EXPIRED: its time was up" : "DELETED: at a client's request"};
+  keep_trying(id, store_.note(id, {.removed = true, .event = std::move(event)}));
 }
 
 ApiResult<store::Sandbox> Lifecycle::patch_metadata(const std::string& id, const api::MetadataPatch& patch) {

@@ -75,7 +75,8 @@ class Lifecycle {
   void forget(const std::string& id);
   Task<> remove_job(std::shared_ptr<Job> job, std::string id);
   Task<Result<void>> remove_locked(std::string id, std::string_view reason);
-  Result<void> remove_row(const std::string& id, std::string_view reason);  // its row; its events stay
+  void note_removal(const std::string& id, std::string_view reason);  // its row goes, its events stay
+  static void keep_trying(const std::string& id, const Result<void>& noted);
   Task<> abandon(std::string id);
   Task<> watch(std::string id);
   Result<void> store_running(const store::Sandbox& row);

@@ -140,8 +140,9 @@ Result<void> Lifecycle::reconcile_pause(const store::Sandbox& row, bool is_pause
   State is = is_paused ? State::paused : State::running;
   if (row.status.state == is) return {};
   log::info("the state of a sandbox follows its processes", {{"id", row.id}, {"state", to_string(is)}});
-  return is_paused ? store_change(row.id, paused(clock_.now()), "Paused")
-                   : store_change(row.id, running(clock_.now()), "Resumed");
+  store::Status status = is_paused ? paused(clock_.now()) : running(clock_.now());
+  store::SandboxEvent event{status.changed, is_paused ? "Paused" : "Resumed", status.message};
+  return store_.note(row.id, {.status = std::move(status), .event = std::move(event)});
 }
 
 void Lifecycle::mark_paused(const std::string& id) {

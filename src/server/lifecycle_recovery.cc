@@ -19,7 +19,6 @@ struct Lifecycle::Recovery {
   std::vector<store::Sandbox> rows;
   size_t next = 0;
   size_t workers = 0;
-  std::optional<Error> error;
   io::Event done;
 };
 
@@ -28,7 +27,14 @@ Task<Result<void>> Lifecycle::recover() {
       CO_TRY(in_context("list sandboxes of the runtime", co_await runtime_.list()));
   auto recovery = std::make_shared<Recovery>(executor_);
   auto& rows = recovery->rows;
-  CO_TRY(store_.sandboxes().list({}, -1, 0, [&rows](const store::Sandbox& row) { rows.push_back(row); }));
+  auto listed =
+      store_.sandboxes().list({}, -1, 0, [&rows](const store::Sandbox& row) { rows.push_back(row); });
+  // No error of the store ends this: what can be read is taken over. But then a sandbox without a row may
+  // well have one.
+  if (!listed) {
+    log::error("not every row can be read; sandboxes without a row are kept",
+               {{"rows", rows.size()}, {"error", listed.error().message}});
+  }
   std::unordered_set<std::string> known;
   for (const store::Sandbox& row : rows) known.insert(row.id);
 
@@ -36,11 +42,10 @@ Task<Result<void>> Lifecycle::recover() {
   recovery->workers = workers;
   for (size_t i = 0; i < workers; ++i) tasks_.spawn(recover_some(recovery));
   if (workers > 0) co_await recovery->done.wait();
-  if (recovery->error) co_return std::unexpected(std::move(*recovery->error));
 
   size_t orphans = 0;
   for (std::string& id : found) {
-    if (known.contains(id)) continue;
+    if (!listed || known.contains(id)) continue;
     ++orphans;
     auto gone = co_await destroy_in_time(runtime_, id);
     if (!gone)
@@ -51,9 +56,9 @@ Task<Result<void>> Lifecycle::recover() {
 }
 
 Task<> Lifecycle::recover_some(std::shared_ptr<Recovery> recovery) {
-  while (recovery->next < recovery->rows.size() && !recovery->error) {
-    auto result = co_await recover_row(recovery->rows[recovery->next++]);
-    if (!result) recovery->error = std::move(result.error());
+  while (recovery->next < recovery->rows.size()) {
+    const store::Sandbox& row = recovery->rows[recovery->next++];
+    keep_trying(row.id, co_await recover_row(row));
   }
   if (--recovery->workers == 0) recovery->done.set();
 }
@@ -66,15 +71,13 @@ Task<Result<void>> Lifecycle::recover_row(store::Sandbox row) {
     co_return Result<void>();
   }
   if (row.status.state == State::stopping) {
-    CO_TRY(store_.sandboxes().set_expiry(row.id, clock_.now()));  // the expiry timer finishes it
-    co_return Result<void>();
+    co_return store_.note(row.id, {.expires = clock_.now()});  // the expiry timer finishes it
   }
   auto adopted = co_await runtime_.adopt(row.id, row.identity);
   if (!adopted) co_return store_end(row.id, adopted.error());
-  CO_TRY(reconcile_pause(row, adopted->paused));
   tasks_.spawn(watch(row.id));
   log::info("sandbox adopted", {{"id", row.id}});
-  co_return Result<void>();
+  co_return reconcile_pause(row, adopted->paused);
 }
 
 }  // namespace osb::server
