@@ -22,6 +22,7 @@
 #include <cstring>
 
 #include "base/ids.h"
+#include "launcher/database_files.h"
 #include "sys/process.h"
 #include "sys/remove_tree.h"
 
@@ -146,8 +147,10 @@ Result<void> keep_for_this_boot(int dir) {
     if (name != kNote && !is_whole) ::unlinkat(dir, name.c_str(), 0);
   }
   if (noted == boot) return {};
-  Fd note = TRY(open_beneath(dir, kNote, O_WRONLY | O_CREAT | O_TRUNC, 0600));
-  return write_all(note.get(), boot);
+  // Without it everything is made anew once more; a full disk must not keep the service down for that.
+  auto note = open_beneath(dir, kNote, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  if (note) (void)write_all(note->get(), boot);
+  return {};
 }
 
 }  // namespace
@@ -174,6 +177,8 @@ Result<StateDir> StateDir::open(const Settings& settings) {
   TRY(make_dir(dir.path(state::kDatabase), 0700, uid, gid));
   TRY(make_dir(dir.path(state::kCatalog), 0750, 0, gid));
   TRY(check_reachable(dir.path(state::kDatabase), uid, gid));
+  Fd database = TRY(open_at(AT_FDCWD, dir.path(state::kDatabase), O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  if (!settings.rootless) TRY(own_database_files(database.get(), uid, gid));
   dir.sandboxes_ = TRY(open_at(AT_FDCWD, dir.path(state::kSandboxes), O_RDONLY | O_DIRECTORY));
   dir.spares_ = TRY(open_at(AT_FDCWD, dir.path(state::kSpares), O_RDONLY | O_DIRECTORY));
   spread_subdirectories(dir.sandboxes_.get());
