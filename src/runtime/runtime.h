@@ -81,6 +81,9 @@ class Runtime {
 
   virtual Isolation isolation() const { return {}; }
 
+  // Whether a sandbox could be made now; if not, why.
+  virtual Task<Result<void>> health() { co_return Result<void>(); }
+
   // Can this be created here? Checked before anything is stored; no side effects.
   virtual std::expected<void, CreateFailure> check(const SandboxSpec& spec) const = 0;
   // Returns when the entry process runs and execd answers. On failure nothing is left behind.

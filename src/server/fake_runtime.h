@@ -61,6 +61,11 @@ class FakeRuntime : public runtime::Runtime {
     co_return sandbox->identity;
   }
 
+  io::Task<Result<void>> health() override {
+    if (!trouble.empty()) co_return fail(Code::unavailable, trouble);
+    co_return Result<void>();
+  }
+
   io::Task<Result<void>> destroy(std::string id) override {
     ++destroys;
     co_await destroy_hold.wait();
@@ -141,6 +146,7 @@ class FakeRuntime : public runtime::Runtime {
   io::Event destroy_hold;  // removals wait for it
   io::Event pause_hold;    // pause and resume wait for it
   bool fail_destroy = false;
+  std::string trouble = {};  // what health() complains of
   bool fail_pause = false;
   bool cannot_pause = false;
   int creates = 0, destroys = 0, connects = 0;

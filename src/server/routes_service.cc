@@ -7,11 +7,12 @@ namespace {
 
 using api::ApiResult;
 
-// Healthy as soon as it answers. Says which runtime really runs, also when the file asked for another one.
+// Says which runtime really runs, also when the file asked for another one.
 Task<ApiResult<Answer>> health(Service& service, Request&) {
+  auto troubles = co_await service.health.look();
   Answer answer;
   std::string& out = answer.body;
-  out = "{\"status\":\"healthy\",\"runtime\":";
+  out = troubles.empty() ? "{\"status\":\"healthy\",\"runtime\":" : "{\"status\":\"unhealthy\",\"runtime\":";
   json::append_string(out, service.runtime.name());
   if (service.config.runtime.fallback_native) {
     out.append(",\"configuredRuntime\":\"")
@@ -21,6 +22,10 @@ Task<ApiResult<Answer>> health(Service& service, Request&) {
   if (!service.isolation.empty()) {
     out.append(",\"isolation\":");
     json::append_string(out, service.isolation);
+  }
+  if (!troubles.empty()) {
+    answer.status = 503;
+    out.append(",\"checks\":").append(to_json(troubles));
   }
   out.push_back('}');
   co_return answer;

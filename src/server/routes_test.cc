@@ -195,6 +195,19 @@ TEST(Routes, HealthAndVersion) {
   EXPECT_TRUE(fallback.call("GET", "/health").json().at("fallback").as_bool());
 }
 
+TEST(Routes, HealthSaysWhatIsWrong) {
+  TestServer server;
+  server.runtime.trouble = "no groups";
+  Reply sick = server.call("GET", "/health");
+  EXPECT_EQ(sick.status, 503);
+  EXPECT_EQ(sick.text("status"), "unhealthy");
+  auto checks = sick.json().at("checks").as_array();
+  ASSERT_EQ(checks.size(), 1u);
+  EXPECT_EQ(checks[0].at("name").as_string(), "runtime");
+  EXPECT_EQ(checks[0].at("cause").as_string(), "no groups");
+  EXPECT_FALSE(checks[0].at("remedy").as_string().empty());
+}
+
 TEST(Routes, MetricsEvents) {
   TestServer server;
   const char* event = R"({"eventType":"sandbox.create","createDurationMs":5,"success":true})";

@@ -83,6 +83,9 @@ io::Task<Result<void>> run(Serve options) {
                   .connections = connections,
                   .clock = Clock::system(),
                   .isolation = options.isolation};
+  service.health.add({.name = "runtime",
+                      .ask = [runtime = options.runtime] { return runtime->health(); },
+                      .remedy = "see the log of the service; osb doctor says what this host lacks"});
   http::Router router = make_router(service);
   Gate gate(config, router);
   if (config.runtime.fallback_native) {

@@ -6,6 +6,7 @@
 #include "runtime/runtime.h"
 #include "server/config.h"
 #include "server/connection_pool.h"
+#include "server/health.h"
 #include "server/lifecycle.h"
 #include "server/list_cache.h"
 #include "store/store.h"
@@ -20,6 +21,7 @@ struct Service {
   ConnectionPool& connections;
   const Clock& clock;
   ListCache lists = {};
+  Health health = {};
   std::string isolation = {};  // the runtime's isolation tier, for /health; may be empty
 };
 
