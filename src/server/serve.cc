@@ -27,6 +27,13 @@ Task<> tend_store(store::Store& store, io::Event& stop, bool& reopen) {
   }
 }
 
+Task<Result<void>> check_store(store::Store& store) {
+  CO_TRY(store.check_writing());
+  if (store.waiting() == 0) co_return Result<void>();
+  co_return fail(Code::unavailable,
+                 std::to_string(store.waiting()) + " sandboxes have changes that are not on the disk yet");
+}
+
 http::Router make_router(Service& service) {
   http::Router router;
   add_sandbox_routes(router, service);
@@ -86,6 +93,11 @@ io::Task<Result<void>> run(Serve options) {
   service.health.add({.name = "runtime",
                       .ask = [runtime = options.runtime] { return runtime->health(); },
                       .remedy = "see the log of the service; osb doctor says what this host lacks"});
+  service.health.add({.name = "store",
+                      .ask = [&store] { return check_store(*store); },
+                      .remedy =
+                          "make room on the disk of the state directory, or repair it; sandboxes that are "
+                          "deleted or expire end all the same"});
   http::Router router = make_router(service);
   Gate gate(config, router);
   if (config.runtime.fallback_native) {

@@ -10,7 +10,6 @@ namespace {
 
 constexpr auto kTendSoon = std::chrono::seconds(1);
 constexpr auto kTendLater = std::chrono::seconds(5);
-constexpr auto kCheckEvery = std::chrono::seconds(1);
 
 bool is_disk_trouble(const Error& error) {
   return error.code != Code::corrupt && error.code != Code::unsupported && error.code != Code::unavailable;
@@ -94,18 +93,9 @@ Result<void> Store::check_room() const {
 }
 
 Result<void> Store::check_writing() {
-  auto now = std::chrono::steady_clock::now();
-  if (checked_ && now - *checked_ < kCheckEvery) return check_;
-  checked_ = now;
-  check_ = write_something();
-  if (check_) check_ = check_room();
-  return check_;
-}
-
-// The version is written as it is: one page, whatever the schema.
-Result<void> Store::write_something() {
-  if (db_.in_transaction()) return {};
-  return db_.execute("PRAGMA user_version=" + std::to_string(migrations().size()));
+  // The version is written as it is: one page, whatever the schema.
+  if (!db_.in_transaction()) TRY(db_.execute("PRAGMA user_version=" + std::to_string(migrations().size())));
+  return check_room();
 }
 
 }  // namespace osb::store

@@ -48,13 +48,12 @@ class Store {
 
   // Is there room for something new? Costs one system call, or two.
   Result<void> check_room() const;
-  // Can the state be written, really? Writes a page, at most once a second.
+  // Can the state be written, really, and is there room for more? Writes a page.
   Result<void> check_writing();
 
  private:
   explicit Store(Database db) : db_(std::move(db)) {}
   static Result<std::unique_ptr<Store>> finish(Database db, const Owner& owner);
-  Result<void> write_something();
 
   std::unique_ptr<Files> files_;          // first: closed after the connections; absent in memory
   std::vector<std::string> directories_;  // whose file systems have to have room
@@ -64,8 +63,6 @@ class Store {
   std::optional<Outputs> outputs_;
   std::optional<Backlog> backlog_;
   bool backlog_reported_ = false;
-  std::optional<std::chrono::steady_clock::time_point> checked_;
-  Result<void> check_;
   std::unique_ptr<Checkpointer> checkpointer_;
 };
 

@@ -116,6 +116,24 @@ class TestFull:
             sandbox.ends(max(0, due - time.monotonic()) + 5)
             wait_for(lambda name=sandbox.id: status_of(api, name) == 404, 5, "its row is gone")
 
+    @pytest.mark.parametrize("how", ["kill the launcher", "stop and start"])
+    def test_what_ended_while_nobody_watched(self, on_small_disk, how):
+        service, api = on_small_disk
+        ended, deleted, living = (Marked(api) for _ in range(3))
+        service.stop() if how == "stop and start" else service.kill_both()
+        for pid in ended.pids():
+            os.kill(pid, signal.SIGKILL)
+        fill(service.state_dir)
+        service.spawn()
+        wait_until_it_answers(service)
+        wait_for(lambda: api.status(ended.id)["state"] == "Failed", 10, "its end is told")
+        assert api.status(living.id)["state"] == "Running"
+        for sandbox in (deleted, ended):
+            assert api.delete(sandbox.id).status == 204
+        deleted.ends(1)
+        restart(service, "kill the server")
+        assert [item["id"] for item in api.list_all()] == [living.id]
+
     def test_an_end_is_told(self, on_small_disk):
         service, api = on_small_disk
         name = api.create(entrypoint=["sh", "-c", "while ! test -e /tmp/go; do sleep 0.05; done; echo last; exit 7"])["id"]
