@@ -27,4 +27,15 @@ Result<void> own_database_files(int directory, uid_t uid, gid_t gid) {
   return {};
 }
 
+Result<void> own_sockets(int directory, gid_t gid) {
+  constexpr auto kSame = static_cast<uid_t>(-1);
+  for (const std::string& name : TRY(sys::names_in(directory))) {
+    struct stat info{};
+    if (::fstatat(directory, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) < 0 || info.st_gid == gid) continue;
+    if (::fchownat(directory, name.c_str(), kSame, gid, AT_SYMLINK_NOFOLLOW) < 0 && errno != ENOENT)
+      return fail_errno("give the socket " + name + " to the service's group");
+  }
+  return {};
+}
+
 }  // namespace osb::launcher

@@ -178,7 +178,11 @@ Result<StateDir> StateDir::open(const Settings& settings) {
   TRY(make_dir(dir.path(state::kCatalog), 0750, 0, gid));
   TRY(check_reachable(dir.path(state::kDatabase), uid, gid));
   Fd database = TRY(open_at(AT_FDCWD, dir.path(state::kDatabase), O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
-  if (!settings.rootless) TRY(own_database_files(database.get(), uid, gid));
+  Fd sockets = TRY(open_at(AT_FDCWD, dir.path(state::kRun), O_RDONLY | O_DIRECTORY));
+  if (!settings.rootless) {
+    TRY(own_database_files(database.get(), uid, gid));
+    TRY(own_sockets(sockets.get(), gid));
+  }
   dir.sandboxes_ = TRY(open_at(AT_FDCWD, dir.path(state::kSandboxes), O_RDONLY | O_DIRECTORY));
   dir.spares_ = TRY(open_at(AT_FDCWD, dir.path(state::kSpares), O_RDONLY | O_DIRECTORY));
   spread_subdirectories(dir.sandboxes_.get());

@@ -26,6 +26,8 @@ std::unexpected<Error> fail_sqlite(std::string_view what, sqlite3* db, int rc) {
       error.sys_errno = EROFS;
       break;
     case SQLITE_IOERR:
+      error.sys_errno = EIO;
+      [[fallthrough]];
     case SQLITE_CANTOPEN:
       if (int refused = db ? sqlite3_system_errno(db) : 0; refused != 0) {
         error.code = code_from_errno(refused);

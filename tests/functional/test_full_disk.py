@@ -201,10 +201,13 @@ class TestReadOnly:
         assert reply.status == 500 and reply.json["code"] == "SANDBOX::DELETE_FAILED", reply
         assert api.status(deleted.id)["state"] == "Stopping"
         expiring.ends(max(0, due - time.monotonic()) + 5)
-        assert_envelope(api.post_create(), 500, "SANDBOX::START_FAILED")
+        body = assert_envelope(api.post_create(), 500, "SANDBOX::START_FAILED")
+        assert "the disk of the service cannot be written" in body["cause"] and body["remedy"], body
         restart(service, "kill the server")
         assert living.pids() and api.status(living.id)["state"] == "Running"
         assert health(service).status == 503
+        assert api.delete(living.id).status == 500
+        living.ends(2)  # its mounts with it
         service.stop()
         subprocess.run(["umount", service.state_dir], check=True)
         subprocess.run(["mount", "-o", "loop", service.directory / "disk.img", service.state_dir], check=True)
