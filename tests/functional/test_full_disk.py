@@ -186,7 +186,8 @@ class TestReadOnly:
     def broken(self, on_small_disk):
         service, api = on_small_disk
         sandboxes = [Marked(api) for _ in range(3)]
-        due = api.renew(sandboxes[1].id, 4)
+        due = api.renew(sandboxes[1].id, 5)
+        subprocess.run(["sync", "-f", service.state_dir], check=True)  # an abort takes what is not on the disk along
         subprocess.run(["mount", "-o", "remount,abort", service.state_dir], check=True)
         return service, api, sandboxes, due
 
