@@ -35,6 +35,25 @@ ApiError unprocessable(std::string message, std::string detail) {
           .detail = std::move(detail)};
 }
 
+// A disk of the service that does not take what has to be stored is none of the request's faults, and the
+// answer says so.
+struct DiskTrouble {
+  std::string_view cause, remedy;
+};
+
+std::optional<DiskTrouble> disk_trouble(const Error& error) {
+  if (error.sys_errno == ENOSPC || error.sys_errno == EDQUOT) {
+    return DiskTrouble{"the disk of the service is full",
+                       "delete sandboxes, or make room on the file system of the service's state directory"};
+  }
+  if (error.sys_errno == EROFS || error.sys_errno == EIO) {
+    return DiskTrouble{"the disk of the service cannot be written",
+                       "repair the file system of the service's state directory; GET /health says when it is "
+                       "well again"};
+  }
+  return std::nullopt;
+}
+
 // Texts from the outside inside a sentence: short, and one line.
 std::string shown(std::string_view text) {
   std::string out(text.substr(0, 80));
@@ -233,6 +252,16 @@ ApiError start_failed(const Error& error) {
           .cause = error.message};
 }
 
+ApiError start_failed_on_disk(const Error& error) {
+  auto trouble = disk_trouble(error);
+  if (!trouble) return start_failed(error);
+  return {.status = 500,
+          .code = "SANDBOX::START_FAILED",
+          .message = fmt::format("The sandbox could not be started: {}.", trouble->cause),
+          .cause = fmt::format("{}: {}", trouble->cause, error.message),
+          .remedy = std::string(trouble->remedy)};
+}
+
 ApiError overloaded(std::string why) {
   return {.status = 503, .code = "SANDBOX::OVERLOADED", .message = std::move(why), .retry_after_seconds = 1};
 }
@@ -370,6 +399,13 @@ ApiError backend_response_failed(int port, const Error& error) {
 }
 
 ApiError internal_error(const Error& error) {
+  if (auto trouble = disk_trouble(error)) {
+    return {.status = 500,
+            .code = "SANDBOX::INTERNAL_ERROR",
+            .message = fmt::format("The server could not do this: {}.", trouble->cause),
+            .cause = std::string(trouble->cause),
+            .remedy = std::string(trouble->remedy)};
+  }
   return {.status = 500,
           .code = "SANDBOX::INTERNAL_ERROR",
           .message = "The server failed to do this; its log has the request id.",

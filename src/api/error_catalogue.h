@@ -40,6 +40,7 @@ ApiError image_not_found(const Error& error);
 ApiError invalid_entrypoint(const Error& error);
 ApiError bad_limit(const Error& error);
 ApiError start_failed(const Error& error);
+ApiError start_failed_on_disk(const Error& error);  // for errors of the service's own disk
 ApiError overloaded(std::string why);
 // It may well run: what is missing is the way to it.
 ApiError unreachable(std::string_view id, const Error& error);
@@ -63,6 +64,6 @@ ApiError upgrade_refused();
 ApiError backend_timeout(int port);
 ApiError backend_response_failed(int port, const Error& error);
 
-ApiError internal_error(const Error& error);
+ApiError internal_error(const Error& error);  // of the store; says when it is the disk
 
 }  // namespace osb::api

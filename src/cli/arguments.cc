@@ -252,6 +252,7 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
   ServerRoleOptions role_options;
   role->add_option("--host-image", role_options.host_image, "version of the image `host`")->required();
   role->add_option("--state-dir", role_options.state_dir, "where the service keeps its files")->required();
+  role->add_option("--identity", role_options.identity, "which service this is");
   role->add_option("--cgroups", role_options.cgroups, "without root: what control groups can do");
   role->add_flag("--rootless", role_options.rootless, "the service was started by an ordinary user");
 

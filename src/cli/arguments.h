@@ -84,6 +84,7 @@ struct RmImagesOptions {
 struct ServerRoleOptions {
   std::string host_image;  // version of the image `host` that was prepared for it
   std::string state_dir;
+  std::string identity;   // of the service, as its database knows it; "" where the launcher has none
   std::string cgroups;    // without root: what they can do; see launcher/rootless.h
   bool rootless = false;  // the service was started by an ordinary user
 };

@@ -92,6 +92,7 @@ io::Task<Result<void>> serve(server::Config config, ServerRoleOptions role) {
                                       .listener = std::move(listener),
                                       .runtime = &runtime,
                                       .stop = &stop,
+                                      .identity = role.identity,
                                       .isolation = std::move(tier)});
   co_await waiting.close();
   co_await runtime.close();
@@ -103,7 +104,7 @@ io::Task<int> serve_or_log(server::Config config, ServerRoleOptions role) {
   auto served = co_await serve(std::move(config), std::move(role));
   if (served) co_return 0;
   log::error(served.error().message);
-  co_return 1;
+  co_return server::is_permanent(served.error()) ? launcher::kServerCannotStart : 1;
 }
 
 }  // namespace
@@ -114,7 +115,7 @@ int run_server_role(const ServerRoleOptions& options) {
   auto config = inherited_config(options.state_dir);
   if (!config) {
     log::error(config.error().message);
-    return 1;
+    return launcher::kServerCannotStart;
   }
   log::set_level(log::level_from(config->log_level));
   return block_on(serve_or_log(std::move(*config), options));

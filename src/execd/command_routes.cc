@@ -94,14 +94,25 @@ io::Task<> CommandRoutes::logs(http::Request& request, http::ResponseWriter& res
   int64_t cursor = given ? parse_number<int64_t>(*given).value_or(0) : 0;
   if (cursor < 0) co_return co_await reply_error(response, bad_request("cursor must not be negative"));
   // The end is fixed now: what is appended while this is sent belongs to the next call.
-  uint64_t at = static_cast<uint64_t>(cursor), end = std::max(command->log().size(), at);
+  const OutputLog& log = command->log();
+  uint64_t at = static_cast<uint64_t>(cursor), end = std::max(log.size(), at);
   http::Headers headers{{"Content-Type", "text/plain; charset=utf-8"},
                         {"EXECD-COMMANDS-TAIL-CURSOR", std::to_string(end)}};
   if (at == end) co_return (void) co_await response.send(200, std::move(headers), "");
-  if (!co_await response.start(200, std::move(headers), end - at)) co_return;
+  // A reader who was away for too long goes on with the oldest that is left, and is told where that is.
+  if (at < log.first()) {
+    at = log.first();
+    headers.add("EXECD-COMMANDS-HEAD-CURSOR", std::to_string(at));
+  }
+  // A command that writes faster than its reader reads may overtake it on the way: no length can be promised.
+  bool may_shrink = log.size() >= OutputLog::kMostKept / 2;
+  auto length = may_shrink ? std::nullopt : std::optional(end - at);
+  if (!co_await response.start(200, std::move(headers), length)) co_return;
   while (at < end) {
-    auto piece = command->log().read(at, static_cast<size_t>(std::min<uint64_t>(kLogPiece, end - at)));
-    if (!piece || piece->empty()) co_return response.abort();
+    if (log.first() > at && may_shrink) at = log.first();
+    if (at >= end) break;
+    auto piece = log.read(at, static_cast<size_t>(std::min<uint64_t>(kLogPiece, end - at)));
+    if (!piece || piece->empty() || log.first() > at) co_return response.abort();
     at += piece->size();
     if (!co_await response.write(*piece)) co_return;
   }

@@ -30,7 +30,7 @@ void Commands::sweep(WallTime now) {
     if (command.running()) continue;
     if (retention.keeps({.age = now - *command.finished_at(),
                          .memory_bytes = command.memory_bytes(),
-                         .log_file_bytes = command.log().in_file() ? command.log().size() : 0})) {
+                         .log_file_bytes = command.log().in_file() ? command.log().kept_bytes() : 0})) {
       continue;
     }
     by_id_.erase(command.id());

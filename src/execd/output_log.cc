@@ -19,7 +19,12 @@ void OutputLog::append(std::string_view bytes) {
       file_ = std::move(file);
       memory_ = {};
     }
-    return file_->append(bytes);
+    TRY(file_->append(bytes));
+    if (kept_bytes() <= kMostKept) return {};
+    // Where the oldest part cannot be given back, the newest cannot be taken.
+    if (!file_->discard_before(size() - kMostKept)) return fail_errno("give the oldest output back");
+    first_ = size() - kMostKept;
+    return {};
   };
   if (auto done = spill(); !done) {
     full_ = true;
@@ -28,6 +33,7 @@ void OutputLog::append(std::string_view bytes) {
 }
 
 Result<std::string> OutputLog::read(uint64_t offset, size_t limit) const {
+  offset = std::max(offset, first_);
   if (offset >= size()) return std::string();
   size_t n = static_cast<size_t>(std::min<uint64_t>(size() - offset, limit));
   if (!file_) return memory_.substr(static_cast<size_t>(offset), n);

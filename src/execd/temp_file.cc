@@ -10,7 +10,8 @@
 namespace osb::execd {
 namespace {
 
-constexpr uint64_t kMemoryLimit = 64 << 20;
+constexpr uint64_t kMemoryLimit =
+    72 << 20;  // a whole log (output_log.h), and what comes before it is discarded
 
 Fd unnamed_file_in(const std::string& dir) {
   Fd fd(::open(dir.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
@@ -37,7 +38,7 @@ Result<TempFile> TempFile::create() {
 }
 
 Result<void> TempFile::append(std::string_view bytes) {
-  if (bytes.size() > limit_ - size_) {
+  if (bytes.size() > limit_ - (size_ - discarded_)) {
     return fail(Code::exhausted,
                 "output buffer: the limit of " + std::to_string(limit_) +
                     " bytes in memory is reached and no directory for temporary files can be written");
@@ -70,12 +71,14 @@ void TempFile::truncate() {
   if (::ftruncate(fd_.get(), 0) == 0) size_ = discarded_ = 0;
 }
 
-void TempFile::discard_before(uint64_t offset) {
+bool TempFile::discard_before(uint64_t offset) {
   constexpr uint64_t kStep = 4 << 20;
-  if (offset < discarded_ + kStep) return;
-  ::fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(discarded_),
-              static_cast<off_t>(offset - discarded_));
+  if (offset < discarded_ + kStep) return true;
+  if (::fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(discarded_),
+                  static_cast<off_t>(offset - discarded_)) < 0)
+    return false;
   discarded_ = offset;
+  return true;
 }
 
 }  // namespace osb::execd

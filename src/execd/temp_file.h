@@ -20,9 +20,9 @@ class TempFile {
   // At most `limit` bytes from `offset`; fewer only at the end.
   Result<size_t> read_at(uint64_t offset, char* into, size_t limit) const;
   void truncate();
-  // Gives the disk space of everything before `offset` back, where the file system can; it reads as zeros
-  // then.
-  void discard_before(uint64_t offset);
+  // Gives the disk space of everything before `offset` back, in large steps; it reads as zeros then. False:
+  // the file system cannot.
+  bool discard_before(uint64_t offset);
   int fd() const { return fd_.get(); }
 
  private:

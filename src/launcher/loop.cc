@@ -323,6 +323,7 @@ void Loop::start_server() {
   if (!started) {
     log::error("cannot start the server", {{"error", started.error().message}});
     restart_at_ = Clock::now() + restart_delay_;
+    restart_delay_ = std::min<Clock::duration>(restart_delay_ * 2, kRestartMost);
     return;
   }
   server_ = std::move(*started);
@@ -345,13 +346,22 @@ void Loop::reap() {
     server_ = {};
     unsent_.clear();
     if (stopping_) return;
+    if (WIFEXITED(status) && WEXITSTATUS(status) == kServerCannotStart) {
+      log::error("the server cannot start, for the cause above; the service ends, sandboxes keep running");
+      stopping_ = true;
+      exit_status_ = kServerCannotStart;
+      return;
+    }
     auto lived = Clock::now() - server_started_;
     restart_delay_ = lived > kHealthyAfter ? Clock::duration(kRestartFirst)
                                            : std::min<Clock::duration>(restart_delay_ * 2, kRestartMost);
     restart_at_ = Clock::now() + restart_delay_;
+    // Until then clients wait in the listener.
+    auto wait = std::chrono::duration_cast<std::chrono::milliseconds>(restart_delay_).count();
     log::warn("the server ended; starting it again",
               {{WIFSIGNALED(status) ? "signal" : "status",
-                WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status)}});
+                WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status)},
+               {"after_ms", wait}});
   }
 }
 
@@ -456,7 +466,7 @@ int Loop::run() {
       spares_wanted_ = sandboxes_.prepare();
     }
   }
-  return 0;
+  return exit_status_;
 }
 
 }  // namespace osb::launcher

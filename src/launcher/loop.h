@@ -85,6 +85,7 @@ class Loop {
   Clock::time_point server_started_{}, restart_at_{};
   Clock::duration restart_delay_;
   bool stopping_ = false;
+  int exit_status_ = 0;
   Clock::time_point stop_by_{};
   pid_t trash_worker_ = -1;
   std::optional<Clock::time_point> trash_at_;

@@ -15,6 +15,11 @@ namespace osb::launcher {
 inline constexpr int kServerListenerFd = 3;
 inline constexpr int kServerLauncherFd = 4;
 
+// The status of a server that found something which no restart cures: a database of another service or of a
+// newer version, no right to write it. The service then ends with that status (EX_CONFIG of sysexits.h), so
+// that whoever started it sees it, instead of standing behind an open port that never answers.
+inline constexpr int kServerCannotStart = 78;
+
 struct ServerProcess {
   pid_t pid = -1;
   Fd channel;  // the launcher's end

@@ -20,8 +20,9 @@
 #include <cstring>
 
 #include "base/ids.h"
-#include "sys/file_lock.h"
+#include "launcher/database_files.h"
 #include "launcher/secret.h"
+#include "sys/file_lock.h"
 #include "sys/process.h"
 #include "sys/remove_tree.h"
 
@@ -149,8 +150,10 @@ Result<void> keep_for_this_boot(int dir) {
     if (name != kNote && !is_whole) ::unlinkat(dir, name.c_str(), 0);
   }
   if (noted == boot) return {};
-  Fd note = TRY(open_beneath(dir, kNote, O_WRONLY | O_CREAT | O_TRUNC, 0600));
-  return write_all(note.get(), boot);
+  // Without it everything is made anew once more; a full disk must not keep the service down for that.
+  auto note = open_beneath(dir, kNote, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  if (note) (void)write_all(note->get(), boot);
+  return {};
 }
 
 }  // namespace
@@ -179,6 +182,12 @@ Result<StateDir> StateDir::open(const Settings& settings) {
   Fd top = TRY(open_at(AT_FDCWD, settings.state_dir, O_RDONLY | O_DIRECTORY));
   TRY(ensure_secret(top.get(), state::kSecret, uid, gid));
   TRY(check_reachable(dir.path(state::kDatabase), uid, gid));
+  Fd database = TRY(open_at(AT_FDCWD, dir.path(state::kDatabase), O_RDONLY | O_DIRECTORY | O_NOFOLLOW));
+  Fd sockets = TRY(open_at(AT_FDCWD, dir.path(state::kRun), O_RDONLY | O_DIRECTORY));
+  if (!settings.rootless) {
+    TRY(own_database_files(database.get(), uid, gid));
+    TRY(own_sockets(sockets.get(), gid));
+  }
   dir.sandboxes_ = TRY(open_at(AT_FDCWD, dir.path(state::kSandboxes), O_RDONLY | O_DIRECTORY));
   dir.spares_ = TRY(open_at(AT_FDCWD, dir.path(state::kSpares), O_RDONLY | O_DIRECTORY));
   spread_subdirectories(dir.sandboxes_.get());

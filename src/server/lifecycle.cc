@@ -62,20 +62,29 @@ Task<ApiResult<store::Sandbox>> Lifecycle::create_locked(store::Sandbox row, api
   runtime::SandboxSpec spec = spec_of(row, std::move(plan));
   spec.record = to_record(row);
   if (auto possible = runtime_.check(spec); !possible) co_return refuse(to_api_error(possible.error()));
-  if (auto stored = store_.sandboxes().insert(row); !stored) {
-    co_return store_failed("cannot store a new sandbox", stored.error());
+  // What little a full disk has left is for ends and deletes.
+  auto stored = store_.check_room();
+  if (stored) stored = store_.sandboxes().insert(row);
+  if (!stored) {
+    log::error("cannot store a new sandbox", {{"error", stored.error().message}});
+    co_return refuse(api::start_failed_on_disk(stored.error()));
   }
   auto identity = co_await create_in_time(runtime_, std::move(spec));
   if (!identity) {
     log::warn("sandbox not created", {{"id", row.id}, {"error", identity.error().error.message}});
+    // Many things of a kernel can be out of space; whether it is the disk, the disk says.
+    bool is_step = identity.error().kind == runtime::CreateFailure::Kind::step_failed;
+    auto room = is_step ? store_.check_room() : Result<void>();
     co_await abandon(row);
+    if (!room) co_return refuse(api::start_failed_on_disk(room.error()));
     co_return refuse(to_api_error(identity.error()));
   }
   row.identity = std::move(*identity);
   row.status = {State::running, "RUNNING", "The sandbox is running.", clock_.now()};
-  if (auto stored = store_running(row); !stored) {
+  if (stored = store_running(row); !stored) {
+    log::error("cannot store a running sandbox, removing it", {{"error", stored.error().message}});
     co_await abandon(row);
-    co_return store_failed("cannot store a running sandbox, removed it", stored.error());
+    co_return refuse(api::start_failed_on_disk(stored.error()));
   }
   tasks_.spawn(watch(row.id, row.handle));
   log::info("sandbox running", {{"id", row.id}, {"image", row.image}});
@@ -97,18 +106,17 @@ Result<void> Lifecycle::store_running(const store::Sandbox& row) {
 Task<> Lifecycle::abandon(store::Sandbox row) {
   const std::string& id = row.id;
   auto gone = co_await destroy_in_time(runtime_, row.handle);
-  if (gone) {
-    auto removed = store_.sandboxes().remove(id);
-    if (removed) co_return;
-    log::error("cannot remove a sandbox row", {{"id", id}, {"error", removed.error().message}});
-    co_return keep_removing(id, "DELETED", First::after_a_while);
-  }
+  if (gone) co_return keep_trying(id, store_.note(id, {.removed = true}));
   log::error("cannot remove a failed sandbox, trying again later",
              {{"id", id}, {"error", gone.error().message}});
-  auto marked =
-      store_.sandboxes().set_status(id, {State::stopping, "DELETED", "The creation failed.", clock_.now()});
-  if (!marked) log::error("cannot mark a failed sandbox", {{"id", id}, {"error", marked.error().message}});
+  store::Status stopping{State::stopping, "DELETED", "The creation failed.", clock_.now()};
+  keep_trying(id, store_.note(id, {.status = std::move(stopping)}));
   keep_removing(id, "DELETED", First::after_a_while);
+}
+
+// What has happened counts whether or not the disk takes it; the store tries again until it does.
+void Lifecycle::keep_trying(const std::string& id, const Result<void>& noted) {
+  if (!noted) log::warn("not on the disk yet, trying again", {{"id", id}, {"error", noted.error().message}});
 }
 
 ApiResult<store::SandboxPtr> Lifecycle::get(std::string_view id) {
@@ -153,37 +161,27 @@ Task<Result<void>> Lifecycle::remove_locked(std::string id, std::string_view rea
   if (!row) co_return Result<void>();
   if (row->status.state != State::stopping) {
     forget(id);
-    auto noted = store_.sandboxes().set_status(
-        id, {State::stopping, std::string(reason), "The sandbox is being removed.", clock_.now()});
-    // What cannot be noted is done all the same: it may be this very sandbox that has filled the disk, and a
-    // sandbox must not outlive its time because of a disk.
-    if (!noted) log::warn("cannot note a removal", {{"id", id}, {"error", noted.error().message}});
+    // Kill first, note later: whatever keeps this from being noted (it may be this very sandbox that has
+    // filled the disk), it must not keep the sandbox alive.
+    store::Status stopping{State::stopping, std::string(reason), "The sandbox is being removed.",
+                           clock_.now()};
+    keep_trying(id, store_.note(id, {.status = std::move(stopping)}));
   } else {
     reason = row->status.reason;  // an unfinished removal keeps its cause
   }
   CO_TRY(co_await destroy_in_time(runtime_, row->handle));
-  auto removed = remove_row(id, reason);
-  // Its files go after it, and with them the disk gets room again.
-  for (int tries = 0; !removed && removed.error().code == Code::exhausted && tries < 100; ++tries) {
-    co_await io::sleep_for(milliseconds(50));
-    removed = remove_row(id, reason);
-  }
-  if (removed) {
-    log::info("sandbox removed", {{"id", id}, {"reason", reason}});
-    // A fleet that is gone should not stay in this process's memory.
-    if (++removals_ % kRemovalsPerTrim == 0) ::malloc_trim(0);
-  }
-  co_return removed;
+  note_removal(id, reason);
+  log::info("sandbox removed", {{"id", id}, {"reason", reason}});
+  // A fleet that is gone should not stay in this process's memory.
+  if (++removals_ % kRemovalsPerTrim == 0) ::malloc_trim(0);
+  co_return Result<void>();
 }
 
-Result<void> Lifecycle::remove_row(const std::string& id, std::string_view reason) {
-  auto transaction = TRY(store_.begin());
-  TRY(store_.sandboxes().remove(id));
-  TRY(store_.outputs().remove(id));
+void Lifecycle::note_removal(const std::string& id, std::string_view reason) {
   bool expired = reason == "EXPIRED";
-  TRY(store_.events().add(id, {clock_.now(), expired ? "Expired" : "Deleted",
-                               expired ? "EXPIRED: its time was up" : "DELETED: at a client's request"}));
-  return transaction.commit();
+  store::SandboxEvent event{clock_.now(), expired ? "Expired" : "Deleted",
+                            expired ? "EXPIRED: its time was up" : "DELETED: at a client's request"};
+  keep_trying(id, store_.note(id, {.removed = true, .event = std::move(event)}));
 }
 
 ApiResult<store::Sandbox> Lifecycle::patch_metadata(const std::string& id, const api::MetadataPatch& patch) {

@@ -78,10 +78,12 @@ class Lifecycle {
   void forget(const std::string& id);
   Task<> remove_job(std::shared_ptr<Job> job, std::string id);
   Task<Result<void>> remove_locked(std::string id, std::string_view reason);
-  Result<void> remove_row(const std::string& id, std::string_view reason);  // its row; its events stay
+  void note_removal(const std::string& id, std::string_view reason);  // its row goes, its events stay
+  static void keep_trying(const std::string& id, const Result<void>& noted);
   Task<> abandon(store::Sandbox row);
   // Until the sandbox has ended and that is stored.
   Task<> watch(std::string id, std::string handle);
+  Task<Result<void>> store_end_locked(std::string id, runtime::End end);
   Task<> drain();
   Task<> write_record(std::string id);
   Result<void> store_running(const store::Sandbox& row);

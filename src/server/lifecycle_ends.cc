@@ -29,15 +29,12 @@ Task<> Lifecycle::watch(std::string id, std::string handle) {
   {
     ++ending_;
     Ending ending{*this};
-    for (io::Duration again = kStoreAgainFirst;; again = std::min(again * 2, kStoreAgainMost)) {
-      {
-        auto guard = co_await locks_.lock(id);
-        auto stored = store_end(id, end);
-        if (stored) break;
-        log::error("cannot store the end of a sandbox, trying again later",
-                   {{"id", id}, {"error", stored.error().message}});
-      }
+    auto stored = co_await store_end_locked(id, std::move(end));
+    // It counts already, for every reader; whoever acknowledges it has to know that it is on the disk.
+    for (io::Duration again = kStoreAgainFirst; !stored; again = std::min(again * 2, kStoreAgainMost)) {
+      keep_trying(id, stored);
       co_await io::sleep_for(again);
+      stored = store_.settle(id);
     }
   }
   // A removal at the same time would do the same again.
@@ -47,6 +44,11 @@ Task<> Lifecycle::watch(std::string id, std::string handle) {
     log::warn("an ended sandbox is not settled; the next start does it",
               {{"id", id}, {"error", settled.error().message}});
   }
+}
+
+Task<Result<void>> Lifecycle::store_end_locked(std::string id, runtime::End end) {
+  auto guard = co_await locks_.lock(id);
+  co_return store_end(id, end);
 }
 
 // What has been heard is stored before this process goes, if that is possible at once.
@@ -70,15 +72,14 @@ Result<void> Lifecycle::store_end(const std::string& id, const runtime::End& end
       row->status.state == State::failed) {
     return {};
   }
+  forget(id);
   store::Status status = status_of(end, clock_.now());
-  auto transaction = TRY(store_.begin());
-  TRY(store_.sandboxes().set_status(id, status));
-  TRY(store_.events().add(id, {status.changed, "Ended", status.reason + ": " + status.message}));
-  if (!end.output.empty()) TRY(store_.outputs().put(id, {end.output, end.output_truncated}));
-  forget(id);  // before anybody can see the end
-  TRY(transaction.commit());
+  store::Change change{
+      .status = status,
+      .event = store::SandboxEvent{status.changed, "Ended", status.reason + ": " + status.message}};
+  if (!end.output.empty()) change.output = store::Output{end.output, end.output_truncated};
   log::info("sandbox ended", {{"id", id}, {"reason", status.reason}, {"message", status.message}});
-  return {};
+  return store_.note(id, std::move(change));
 }
 
 }  // namespace osb::server

@@ -166,8 +166,10 @@ Task<Result<void>> Lifecycle::reconcile_pause(store::Sandbox row, bool is_paused
   State is = is_paused ? State::paused : State::running;
   if (was == is) co_return Result<void>();
   log::info("the state of a sandbox follows its processes", {{"id", row.id}, {"state", to_string(is)}});
-  co_return is_paused ? store_change(row.id, paused(clock_.now()), "Paused")
-                      : store_change(row.id, running(clock_.now()), "Resumed");
+  store::Status status = is_paused ? paused(clock_.now()) : running(clock_.now());
+  store::SandboxEvent event{status.changed, is_paused ? "Paused" : "Resumed", status.message};
+  keep_trying(row.id, store_.note(row.id, {.status = std::move(status), .event = std::move(event)}));
+  co_return Result<void>();
 }
 
 void Lifecycle::mark_paused(const std::string& id) {

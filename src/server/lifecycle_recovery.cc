@@ -60,11 +60,18 @@ Task<Result<void>> Lifecycle::recover() {
       CO_TRY(in_context("list sandboxes of the runtime", co_await runtime_.list()));
   auto recovery = std::make_shared<Recovery>(executor_);
   auto& rows = recovery->rows;
-  CO_TRY(store_.sandboxes().list({}, -1, 0, [&rows](const store::Sandbox& row) { rows.push_back(row); }));
+  auto listed =
+      store_.sandboxes().list({}, -1, 0, [&rows](const store::Sandbox& row) { rows.push_back(row); });
+  // No error of the store ends this: what can be read is taken over. But then a sandbox without a row may
+  // well have one.
+  if (!listed) {
+    log::error("not every row can be read; sandboxes without a row are kept",
+               {{"rows", rows.size()}, {"error", listed.error().message}});
+  }
   std::unordered_set<std::string> known;
   for (const store::Sandbox& row : rows) known.insert(row.handle);
   for (std::string& handle : found) {
-    if (!known.contains(handle)) recovery->strangers.push_back(std::move(handle));
+    if (listed && !known.contains(handle)) recovery->strangers.push_back(std::move(handle));
   }
 
   const size_t workers = std::min(kAtOnce, rows.size() + recovery->strangers.size());
@@ -108,7 +115,10 @@ Task<> Lifecycle::recover_row(store::Sandbox row) {
 Task<Result<void>> Lifecycle::adopt_row(store::Sandbox row) {
   auto found = co_await runtime_.adopt(row.handle, row.identity);
   if (found.kind == Adoption::Kind::unknown) co_return std::unexpected(std::move(found.error));
-  if (found.kind == Adoption::Kind::ended) co_return store_end(row.id, found.end);
+  if (found.kind == Adoption::Kind::ended) {
+    keep_trying(row.id, store_end(row.id, found.end));
+    co_return Result<void>();
+  }
   // One whose end is stored but not settled is settled by its watcher.
   if (!has_ended(row)) CO_TRY(co_await reconcile_pause(row, found.paused));
   tasks_.spawn(watch(row.id, row.handle));

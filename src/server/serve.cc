@@ -15,6 +15,25 @@ Task<> sweep_connections(ConnectionPool& connections) {
   }
 }
 
+// Writes what could not be written, and ends this process when only a new one can write at all.
+Task<> tend_store(store::Store& store, io::Event& stop, bool& reopen) {
+  while (true) {
+    co_await io::sleep_for(store.tend());
+    if (!store.wants_reopening()) continue;
+    log::info("the state database can be written now; starting anew");
+    reopen = true;
+    stop.set();
+    co_return;
+  }
+}
+
+Task<Result<void>> check_store(store::Store& store) {
+  CO_TRY(store.check_writing());
+  if (store.waiting() == 0) co_return Result<void>();
+  co_return fail(Code::unavailable,
+                 std::to_string(store.waiting()) + " sandboxes have changes that are not on the disk yet");
+}
+
 http::Router make_router(Service& service) {
   http::Router router;
   add_sandbox_routes(router, service);
@@ -52,7 +71,8 @@ io::Task<Result<void>> run(Serve options) {
   co_await io::asio::this_coro::throw_if_cancelled(false);
   auto executor = co_await io::asio::this_coro::executor;
   const Config& config = options.config;
-  auto store = CO_TRY(store::Store::open(config.database_path()));
+  store::Owner owner{.identity = options.identity, .state_dir = config.native.state_dir};
+  auto store = CO_TRY(store::Store::open(config.database_path(), owner));
   ConnectionPool connections;
   CreateQueue creates(executor);
   Lifecycle lifecycle(executor, *store, *options.runtime);
@@ -60,6 +80,7 @@ io::Task<Result<void>> run(Serve options) {
   auto recovered = co_await lifecycle.recover();
   if (!recovered) {
     co_await lifecycle.close();
+    recovered.error().code = Code::unavailable;  // the runtime's trouble, not the state's
     co_return recovered;
   }
   lifecycle.start();
@@ -75,6 +96,11 @@ io::Task<Result<void>> run(Serve options) {
   service.health.add({.name = "runtime",
                       .ask = [runtime = options.runtime] { return runtime->health(); },
                       .remedy = "see the log of the service; osb doctor says what this host lacks"});
+  service.health.add({.name = "store",
+                      .ask = [&store] { return check_store(*store); },
+                      .remedy =
+                          "make room on the disk of the state directory, or repair it; sandboxes that are "
+                          "deleted or expire end all the same"});
   http::Router router = make_router(service);
   Gate gate(config, options.tokens, router);
   if (config.runtime.fallback_native) {
@@ -87,6 +113,8 @@ io::Task<Result<void>> run(Serve options) {
   }
   io::TaskGroup sweeping(executor);
   sweeping.spawn(sweep_connections(connections));
+  bool reopen = false;
+  sweeping.spawn(tend_store(*store, *options.stop, reopen));
   log::info(
       "serving",
       {{"host", config.server.host}, {"port", config.server.port}, {"runtime", options.runtime->name()}});
@@ -95,7 +123,22 @@ io::Task<Result<void>> run(Serve options) {
   co_await sweeping.close();
   co_await lifecycle.close();
   log::info("stopped, sandboxes keep running");
+  if (reopen) co_return fail(Code::unavailable, "started again to write the state database");
   co_return Result<void>();
+}
+
+bool is_permanent(const Error& error) {
+  switch (error.code) {
+    case Code::already_exists:    // another service's
+    case Code::corrupt:           // no database
+    case Code::unsupported:       // a newer schema
+    case Code::invalid_argument:  // the configuration
+      return true;
+    case Code::permission_denied:
+      return error.sys_errno != EROFS;  // a disk may be repaired; rights have to be changed
+    default:
+      return false;
+  }
 }
 
 }  // namespace osb::server

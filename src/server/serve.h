@@ -20,11 +20,16 @@ struct Serve {
   Fd listener;  // listening stream socket of any family
   runtime::Runtime* runtime = nullptr;
   io::Event* stop = nullptr;            // set() ends the service gracefully
+  std::string identity = {};            // of this service, as its database has to know it; may be empty
   std::string isolation = {};           // the runtime's isolation tier, shown by /health
   std::function<void()> on_ready = {};  // recovery is done and requests are accepted
 };
 
-// Opens the store, recovers, serves until `stop`. Sandboxes live on when it returns.
+// Opens the store, recovers, serves until `stop`. Sandboxes live on when it returns. See is_permanent() for
+// its errors.
 io::Task<Result<void>> run(Serve options);
+
+// Whether the next attempt to start would fail in the same way: somebody has to change something first.
+bool is_permanent(const Error& error);
 
 }  // namespace osb::server

@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -19,27 +20,30 @@ namespace osb::store {
 
 class Checkpointer {
  public:
-  static constexpr int kLogPages = 1000;  // 4 MB; SQLite's own default
+  static constexpr int kLogPages = 1000;  // a little less than kLogBytes; SQLite's own default
   // How long commits wait for others before all of them are brought to the disk.
   static constexpr auto kGather = std::chrono::milliseconds(400);
 
   // Takes over from SQLite's automatic checkpoints on `db`, which must outlive this.
-  static Result<std::unique_ptr<Checkpointer>> start(Database& db, const std::string& path);
+  // An exclusive one is checkpointed by itself, and only synced here.
+  static Result<std::unique_ptr<Checkpointer>> start(Database& db, const std::string& path, Locking locking);
   ~Checkpointer();  // waits for a checkpoint that runs
   Checkpointer(const Checkpointer&) = delete;
 
  private:
-  Checkpointer(Database& db, Database own, std::string path);
+  Checkpointer(Database& db, std::optional<Database> own, std::string path);
   static int after_commit(void* self, sqlite3*, const char*, int pages);
   void run();
-  void move_pages();
+  Result<void> move_pages();
+  void report(const Result<void>& outcome);
   Result<void> sync_file();
   Result<void> sync_log();
 
   Database& db_;
-  Database own_;  // these three belong to thread_
+  std::optional<Database> own_;  // these belong to thread_
   std::string path_;
   Fd log_;
+  bool is_failing_ = false;
   std::mutex mu_;
   std::condition_variable changed_;
   bool stopping_ = false, is_long_ = false, is_unsynced_ = false;  // guarded by mu_

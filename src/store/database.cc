@@ -1,20 +1,48 @@
 #include "store/database.h"
 
-#include <fcntl.h>
-
-#include "base/fd.h"
-
 namespace osb::store {
 namespace {
 
+// Results come with SQLite's extended codes, of which the low byte is the kind. Why the kernel refused is
+// asked for only where SQLite has just asked the kernel; elsewhere the answer would be an older error's.
 std::unexpected<Error> fail_sqlite(std::string_view what, sqlite3* db, int rc) {
   std::string text = db ? sqlite3_errmsg(db) : sqlite3_errstr(rc);
-  Code code = Code::internal;
-  if (rc == SQLITE_BUSY || rc == SQLITE_LOCKED) code = Code::unavailable;
-  if (rc == SQLITE_FULL) code = Code::exhausted;
-  if (rc == SQLITE_CORRUPT || rc == SQLITE_NOTADB) code = Code::corrupt;
-  return fail(code, std::string(what) + ": " + text);
+  Error error{Code::internal, 0, std::string(what) + ": " + text};
+  switch (rc & 0xff) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      error.code = Code::unavailable;
+      break;
+    case SQLITE_FULL:
+      error.code = Code::exhausted;
+      error.sys_errno = ENOSPC;
+      break;
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      error.code = Code::corrupt;
+      break;
+    case SQLITE_READONLY:
+      error.code = Code::permission_denied;
+      error.sys_errno = EROFS;
+      break;
+    case SQLITE_IOERR:
+      error.sys_errno = EIO;
+      [[fallthrough]];
+    case SQLITE_CANTOPEN:
+      if (int refused = db ? sqlite3_system_errno(db) : 0; refused != 0) {
+        error.code = code_from_errno(refused);
+        error.sys_errno = refused;
+        error.message += " (" + errno_text(refused) + ")";
+      }
+      break;
+    default:
+      break;
+  }
+  return std::unexpected(std::move(error));
 }
+
+// A log that was full goes back to this size, which is also what is reserved for it on the disk (files.h).
+static_assert(kLogBytes == 4194304, "as in the pragma below");
 
 // Kept small: the server's whole resident memory is budgeted, and the rows of a thousand sandboxes fit in one
 // megabyte.
@@ -83,28 +111,30 @@ Query Statement::run_texts(const std::vector<std::string>& texts, std::initializ
   return query;
 }
 
-Result<Database> Database::open(const std::string& path) {
-  // SQLite would create it with the umask's mode; the state holds metadata of every tenant.
-  TRY(open_at(AT_FDCWD, path, O_RDWR | O_CREAT, 0600));
-  return open_as(path);
-}
+Result<Database> Database::open(const std::string& path, Locking locking) { return open_as(path, locking); }
 
-Result<Database> Database::open_in_memory() { return open_as(":memory:"); }
+Result<Database> Database::open_in_memory() { return open_as(":memory:", Locking::shared); }
 
-Result<Database> Database::open_as(const std::string& path) {
+Result<Database> Database::open_as(const std::string& path, Locking locking) {
   sqlite3* raw = nullptr;
   int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
   int rc = sqlite3_open_v2(path.c_str(), &raw, flags, nullptr);
   Database db(raw);  // also a failed open must be closed
   if (rc != SQLITE_OK) return fail_sqlite("open state database " + path, raw, rc);
   sqlite3_busy_timeout(raw, 2000);
-  TRY(in_context("open state database " + path, db.execute(kPragmas)));
+  // Before anything is read: the choice between an index in a file and one in memory is made then.
+  std::string pragmas = locking == Locking::exclusive ? "PRAGMA locking_mode=EXCLUSIVE;" : "";
+  TRY(in_context("open state database " + path, db.execute(pragmas + kPragmas)));
+  // An orderly end would remove the log and its index, and the next start, on a full disk, could not make
+  // them.
+  int keep = 1;
+  sqlite3_file_control(raw, "main", SQLITE_FCNTL_PERSIST_WAL, &keep);
   return db;
 }
 
 Result<void> Database::execute(const std::string& sql) {
   int rc = sqlite3_exec(db_.get(), sql.c_str(), nullptr, nullptr, nullptr);
-  if (rc != SQLITE_OK) return fail_sqlite("execute", db_.get(), rc & 0xff);
+  if (rc != SQLITE_OK) return fail_sqlite("execute", db_.get(), rc);
   return {};
 }
 

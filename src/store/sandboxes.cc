@@ -1,8 +1,11 @@
 #include "store/sandboxes.h"
 
+#include <algorithm>
 #include <array>
 
+#include "base/log.h"
 #include "base/strings.h"
+#include "json/decode.h"
 
 namespace osb::store {
 namespace {
@@ -29,13 +32,31 @@ std::optional<int64_t> micros(std::optional<WallTime> time) {
 }
 WallTime from_micros(int64_t value) { return WallTime(std::chrono::microseconds(value)); }
 
-Result<void> read_row(const Query& query, Sandbox& row) {
+// A text that goes into answers as it stands: one that is broken would break every list it is in.
+void repair_json(std::string& text, std::string_view empty, std::string_view column, std::string& damage) {
+  if (text == empty) return;
+  auto parsed = json::parse(text);
+  if (parsed && (empty == "[]" ? parsed->is_array() : parsed->is_object())) return;
+  damage.append(damage.empty() ? "" : ", ")
+      .append(column)
+      .append(" is no JSON ")
+      .append(empty == "[]" ? "array" : "object");
+  text = empty;
+}
+
+// What is wrong with the row; empty when nothing is.
+std::string read_row(const Query& query, Sandbox& row) {
+  std::string damage;
   auto state = state_from(query.text(1));
-  if (!state) return fail(Code::corrupt, "sandbox row with state '" + std::string(query.text(1)) + "'");
   row.id = query.text(0);
-  row.status.state = *state;
+  row.status.state = state.value_or(State::failed);
   row.status.reason = query.text(2);
   row.status.message = query.text(3);
+  if (!state) {
+    damage = "state is no word that this program knows";
+    row.status.reason = "DAMAGED";
+    row.status.message = "What was stored about this sandbox cannot be read.";
+  }
   row.image = query.text(4);
   row.entrypoint = query.text(5);
   row.metadata = query.text(6);
@@ -48,7 +69,12 @@ Result<void> read_row(const Query& query, Sandbox& row) {
   row.status.changed = from_micros(query.integer(13));
   row.expires = query.is_null(14) ? std::nullopt : std::optional(from_micros(query.integer(14)));
   row.handle = query.text(15);
-  return {};
+  repair_json(row.entrypoint, "[]", "entrypoint", damage);
+  repair_json(row.metadata, "{}", "metadata", damage);
+  repair_json(row.limits, "{}", "limits", damage);
+  repair_json(row.env_names, "[]", "env_names", damage);
+  repair_json(row.extensions, "{}", "extensions", damage);
+  return damage;
 }
 
 // " WHERE ..." and the texts to bind. Metadata is compared through json_each, so that no key can act as a
@@ -68,7 +94,9 @@ std::string where(const Filter& filter, std::vector<std::string>& texts) {
   }
   for (const auto& [key, value] : filter.metadata) {
     join();
-    sql += "EXISTS (SELECT 1 FROM json_each(metadata) m WHERE m.key = ? AND m.value = ?)";
+    sql +=
+        "EXISTS (SELECT 1 FROM json_each(CASE WHEN json_valid(metadata) THEN metadata ELSE '{}' END) m"
+        " WHERE m.key = ? AND m.value = ?)";
     texts.push_back(key);
     texts.push_back(value);
   }
@@ -131,11 +159,27 @@ Result<SandboxPtr> Sandboxes::read(std::string_view id) {
   auto query = find_->run(id);
   if (!TRY(query.next())) return nullptr;
   auto row = std::make_shared<Sandbox>();
-  TRY(read_row(query, *row));
+  note_damage(std::string(id), read_row(query, *row));
   return row;
 }
 
+void Sandboxes::note_damage(const std::string& id, std::string damage) {
+  if (damage.empty()) {
+    if (!damaged_.empty()) damaged_.erase(id);
+    return;
+  }
+  auto [entry, is_new] = damaged_.insert_or_assign(id, std::move(damage));
+  if (is_new) log::error("a row of the state database is damaged", {{"id", id}, {"what", entry->second}});
+}
+
 Result<SandboxPtr> Sandboxes::find(std::string_view id) {
+  SandboxPtr row = TRY(find_stored(id));
+  if (held_.empty() || row == nullptr) return row;
+  auto held = held_.find(id);
+  return held == held_.end() ? row : with_held(std::move(row), held->second);
+}
+
+Result<SandboxPtr> Sandboxes::find_stored(std::string_view id) {
   if (auto found = kept_.find(id); found != kept_.end()) return found->second;
   SandboxPtr row = TRY(read(id));
   // What a transaction has written may still be taken back.
@@ -155,29 +199,108 @@ Result<bool> Sandboxes::change(std::string_view id, Query query) {
   return found;
 }
 
+SandboxPtr Sandboxes::with_held(SandboxPtr row, const Held& held) const {
+  if (held.removed) return nullptr;
+  auto changed = std::make_shared<Sandbox>(*row);
+  if (held.status) changed->status = *held.status;
+  if (held.expires) changed->expires = held.expires;
+  return changed;
+}
+
+void Sandboxes::hold(std::string_view id, Held held) {
+  ++generation_;
+  Held& all = held_[std::string(id)];
+  if (held.status) all.status = std::move(held.status);
+  if (held.expires) all.expires = held.expires;
+  all.removed |= held.removed;
+}
+
+void Sandboxes::let_go(std::string_view id) {
+  ++generation_;
+  if (auto held = held_.find(id); held != held_.end()) held_.erase(held);
+}
+
+Result<bool> Sandboxes::write_held(const std::string& id) {
+  const Held& held = held_[id];
+  if (held.removed) {
+    TRY(change(id, remove_->run(std::string_view(id))));
+    damaged_.erase(id);
+    return true;
+  }
+  if (held.status) {
+    const Status& status = *held.status;
+    TRY(change(id,
+               status_->run(to_string(status.state), std::string_view(status.reason),
+                            std::string_view(status.message), micros(status.changed), std::string_view(id))));
+  }
+  if (held.expires) TRY(change(id, expiry_->run(micros(*held.expires), std::string_view(id))));
+  return false;
+}
+
+Result<void> Sandboxes::settle_first(std::string_view id) {
+  if (held_.empty() || !held_.contains(id)) return {};
+  if (db_->in_transaction())
+    return fail(Code::unavailable, "earlier changes of " + std::string(id) + " wait");
+  return settle_(id);
+}
+
 Result<bool> Sandboxes::set_identity(std::string_view id, std::string_view identity, const Status& status) {
+  TRY(settle_first(id));
   return change(id, identity_->run(identity, to_string(status.state), std::string_view(status.reason),
                                    std::string_view(status.message), micros(status.changed), id));
 }
 
 Result<bool> Sandboxes::set_status(std::string_view id, const Status& status) {
+  TRY(settle_first(id));
   return change(id, status_->run(to_string(status.state), std::string_view(status.reason),
                                  std::string_view(status.message), micros(status.changed), id));
 }
 
 Result<bool> Sandboxes::set_expiry(std::string_view id, WallTime expires) {
+  TRY(settle_first(id));
   return change(id, expiry_->run(micros(expires), id));
 }
 
 Result<bool> Sandboxes::set_metadata(std::string_view id, std::string_view json) {
+  TRY(settle_first(id));
   return change(id, metadata_->run(json, id));
 }
 
-Result<bool> Sandboxes::remove(std::string_view id) { return change(id, remove_->run(id)); }
+Result<bool> Sandboxes::remove(std::string_view id) {
+  TRY(settle_first(id));
+  damaged_.erase(std::string(id));
+  return change(id, remove_->run(id));
+}
+
+// All that match, while some rows are not what the disk says: states are compared here, not there.
+Result<std::vector<SandboxPtr>> Sandboxes::list_with_held(const Filter& filter) {
+  std::vector<std::string> texts;
+  Filter stored{.states = {}, .metadata = filter.metadata};
+  std::string sql = "SELECT id FROM sandboxes" + where(stored, texts) + " ORDER BY created_us DESC, id DESC";
+  Statement statement = TRY(db_->prepare(sql));
+  auto query = statement.run_texts(texts, {});
+  std::vector<SandboxPtr> rows;
+  while (TRY(query.next())) {
+    SandboxPtr row = TRY(find(query.text(0)));
+    if (row == nullptr) continue;
+    if (filter.states && std::ranges::find(*filter.states, row->status.state) == filter.states->end())
+      continue;
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
 
 // The ids come from an index alone; most rows are at hand.
 Result<void> Sandboxes::list(const Filter& filter, int64_t limit, int64_t offset,
                              const std::function<void(const Sandbox&)>& visit) {
+  if (!held_.empty()) {
+    for (const SandboxPtr& row : TRY(list_with_held(filter))) {
+      if (offset-- > 0) continue;
+      if (limit >= 0 && limit-- == 0) break;
+      visit(*row);
+    }
+    return {};
+  }
   auto drain = [&](Query query) -> Result<void> {
     while (TRY(query.next())) {
       if (SandboxPtr row = TRY(find(query.text(0)))) visit(*row);
@@ -193,6 +316,7 @@ Result<void> Sandboxes::list(const Filter& filter, int64_t limit, int64_t offset
 }
 
 Result<int64_t> Sandboxes::count(const Filter& filter) {
+  if (!held_.empty()) return static_cast<int64_t>(TRY(list_with_held(filter)).size());
   if (is_open(filter)) {
     auto query = count_->run();
     TRY(query.next());
@@ -207,8 +331,17 @@ Result<int64_t> Sandboxes::count(const Filter& filter) {
 
 Result<std::vector<std::string>> Sandboxes::due(WallTime now, int64_t limit) {
   std::vector<std::string> ids;
-  auto query = due_->run(micros(now), limit);
-  while (TRY(query.next())) ids.emplace_back(query.text(0));
+  for (const auto& [id, held] : held_) {
+    if (!held.removed && held.expires && *held.expires <= now) ids.push_back(id);
+  }
+  // Those that are held count above or not at all, and must not take the place of others.
+  auto query = due_->run(micros(now), limit + static_cast<int64_t>(held_.size()));
+  while (TRY(query.next())) {
+    auto held = held_.find(query.text(0));
+    if (held == held_.end() || (!held->second.removed && !held->second.expires))
+      ids.emplace_back(query.text(0));
+  }
+  if (static_cast<int64_t>(ids.size()) > limit) ids.resize(static_cast<size_t>(limit));
   return ids;
 }
 

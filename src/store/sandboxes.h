@@ -5,6 +5,7 @@
 // there can be.
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -52,8 +53,19 @@ struct Filter {
   std::vector<std::pair<std::string, std::string>> metadata;  // all of these
 };
 
+// What is known about a row beyond what the disk has; see backlog.h.
+struct Held {
+  std::optional<Status> status = {};
+  std::optional<WallTime> expires = {};
+  bool removed = false;
+};
+
 // Rows that were read are kept until they change: all writes of this process's tables go through here, and no
 // other process writes.
+//
+// A row that cannot be read as it is spoils nothing: a state that is no word of ours reads as Failed with the
+// reason DAMAGED, a text that is no JSON as an empty one. Such rows are named in damaged(), can be deleted,
+// and expire.
 class Sandboxes {
  public:
   static constexpr size_t kMaxKept = 16384;
@@ -76,10 +88,26 @@ class Sandboxes {
   Result<std::vector<std::string>> due(WallTime now, int64_t limit);  // ids, the longest overdue first
   Result<std::optional<WallTime>> next_expiry();
 
+  // How changes that wait for the disk are written, before anything else is written to their row.
+  void on_earlier_changes(std::function<Result<void>(std::string_view)> settle) {
+    settle_ = std::move(settle);
+  }
+
+  // Ids of rows that were damaged when they were read last, and what is wrong with each.
+  const std::map<std::string, std::string>& damaged() const { return damaged_; }
+
   // Moves with every change: what was made from rows is valid as long as this stays the same.
   uint64_t generation() const { return generation_; }
 
  private:
+  friend class Backlog;
+  // Readers see `held` on top of the row, until let_go().
+  void hold(std::string_view id, Held held);
+  void let_go(std::string_view id);
+  Result<bool> write_held(const std::string& id);  // true: the row is removed
+  // Earlier changes of this row come first.
+  Result<void> settle_first(std::string_view id);
+
   struct Hash : std::hash<std::string_view> {
     using is_transparent = void;
   };
@@ -87,11 +115,18 @@ class Sandboxes {
   Sandboxes(Database& db) : db_(&db) {}
   Result<bool> change(std::string_view id, Query query);
   Result<SandboxPtr> read(std::string_view id);
+  Result<SandboxPtr> find_stored(std::string_view id);
+  SandboxPtr with_held(SandboxPtr row, const Held& held) const;
+  Result<std::vector<SandboxPtr>> list_with_held(const Filter& filter);
+  void note_damage(const std::string& id, std::string damage);
 
   Database* db_;
   std::optional<Statement> insert_, find_, identity_, status_, expiry_, metadata_, remove_, list_, count_,
       due_, next_;
   std::unordered_map<std::string, SandboxPtr, Hash, std::equal_to<>> kept_;
+  std::map<std::string, Held, std::less<>> held_;  // empty on a healthy disk
+  std::function<Result<void>(std::string_view)> settle_ = [](std::string_view) { return Result<void>(); };
+  std::map<std::string, std::string> damaged_;
   uint64_t generation_ = 0;
 };
 

@@ -2,32 +2,100 @@
 
 #include <filesystem>
 
+#include "base/log.h"
 #include "store/migrations.h"
 
 namespace osb::store {
+namespace {
 
-Result<std::unique_ptr<Store>> Store::open(const std::string& path) {
-  auto parent = std::filesystem::path(path).parent_path();
-  std::error_code error;
-  if (!parent.empty() && !std::filesystem::exists(parent, error)) {
-    std::filesystem::create_directories(parent, error);
-    if (error) return fail_errno("create directory " + parent.string() + " for store.path", error.value());
-    std::filesystem::permissions(parent, std::filesystem::perms::owner_all, error);
-  }
-  auto store = TRY(finish(TRY(Database::open(path))));
-  store->checkpointer_ = TRY(Checkpointer::start(store->db_, path));
+constexpr auto kTendSoon = std::chrono::seconds(1);
+constexpr auto kTendLater = std::chrono::seconds(5);
+
+bool is_disk_trouble(const Error& error) {
+  return error.code != Code::corrupt && error.code != Code::unsupported && error.code != Code::unavailable;
+}
+
+// Not by another way of opening it where the usual one works: the usual one can be checkpointed on a thread.
+Result<Database> open_somehow(const std::string& path, Locking& locking) {
+  auto opened = Database::open(path, locking);
+  if (opened || !is_disk_trouble(opened.error())) return opened;
+  auto exclusive = Database::open(path, Locking::exclusive);
+  if (!exclusive) return opened;
+  log::warn("the disk has no room for the index of the state database; keeping it in memory",
+            {{"error", opened.error().message}});
+  locking = Locking::exclusive;
+  return exclusive;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Store>> Store::open(const std::string& path, const Owner& owner) {
+  auto files = std::make_unique<Files>(TRY(Files::open(path)));
+  Locking locking = Locking::shared;
+  auto store = TRY(in_context("state database " + path, finish(TRY(open_somehow(path, locking)), owner)));
+  store->files_ = std::move(files);
+  std::string parent = std::filesystem::path(path).parent_path();
+  store->directories_.push_back(parent.empty() ? "." : parent);
+  if (!owner.state_dir.empty()) store->directories_.push_back(owner.state_dir);
+  auto checkpointer = Checkpointer::start(store->db_, path, locking);
+  if (!checkpointer) return std::unexpected(std::move(checkpointer.error()));
+  store->checkpointer_ = std::move(*checkpointer);
+  store->files_->reserve();
   return store;
 }
 
-Result<std::unique_ptr<Store>> Store::open_in_memory() { return finish(TRY(Database::open_in_memory())); }
+Result<std::unique_ptr<Store>> Store::open_in_memory() { return finish(TRY(Database::open_in_memory()), {}); }
 
-Result<std::unique_ptr<Store>> Store::finish(Database db) {
+Result<std::unique_ptr<Store>> Store::finish(Database db, const Owner& owner) {
   std::unique_ptr<Store> store(new Store(std::move(db)));
+  if (!owner.state_dir.empty()) TRY(check_owner(store->db_, owner));
   TRY(migrate(store->db_));
+  if (!owner.state_dir.empty()) {
+    auto noted = note_owner(store->db_, owner);
+    if (!noted) log::warn("cannot note whose database it is", {{"error", noted.error().message}});
+  }
   store->sandboxes_ = TRY(Sandboxes::open(store->db_));
   store->events_ = TRY(Events::open(store->db_));
   store->outputs_ = TRY(Outputs::open(store->db_));
+  store->backlog_.emplace(store->db_, *store->sandboxes_, *store->events_, *store->outputs_);
+  store->sandboxes_->on_earlier_changes(
+      [backlog = &*store->backlog_](std::string_view id) { return backlog->settle(id); });
   return store;
+}
+
+Store::~Store() {
+  checkpointer_.reset();
+  // Or closing would cut the log off, and with it the room that is kept for it.
+  static_cast<void>(db_.execute("PRAGMA journal_size_limit=-1"));
+}
+
+Result<Transaction> Store::begin() {
+  // Inside of it they could not be written, and what is to come builds on them.
+  if (backlog_->size() > 0) static_cast<void>(backlog_->settle());
+  return Transaction::begin(db_);
+}
+
+std::chrono::milliseconds Store::tend() {
+  auto settled = backlog_->settle();
+  if (!settled && !backlog_reported_) {
+    log::error("what happened to sandboxes cannot be stored; it is kept in memory and tried again",
+               {{"sandboxes", backlog_->size()}, {"error", settled.error().message}});
+  }
+  if (settled && backlog_reported_) log::info("the state database can be written again");
+  backlog_reported_ = !settled;
+  bool reserved = !files_ || files_->reserve();
+  return settled && reserved ? kTendLater : kTendSoon;
+}
+
+Result<void> Store::check_room() const {
+  for (const std::string& directory : directories_) TRY(store::check_room(directory));
+  return {};
+}
+
+Result<void> Store::check_writing() {
+  // The version is written as it is: one page, whatever the schema.
+  if (!db_.in_transaction()) TRY(db_.execute("PRAGMA user_version=" + std::to_string(migrations().size())));
+  return check_room();
 }
 
 }  // namespace osb::store

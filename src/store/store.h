@@ -1,35 +1,70 @@
 #pragma once
 
 // The server's state on disk: one database file, opened, brought to the current schema, and its tables.
+//
+// A disk that is full, read-only or broken keeps nothing of what has happened from counting: see Backlog.
+// What has not happened yet (a new row) is refused instead.
 
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "store/backlog.h"
 #include "store/checkpointer.h"
 #include "store/events.h"
+#include "store/files.h"
 #include "store/outputs.h"
+#include "store/owner.h"
 #include "store/sandboxes.h"
 
 namespace osb::store {
 
 class Store {
  public:
-  // Makes missing parent directories (mode 0700).
-  static Result<std::unique_ptr<Store>> open(const std::string& path);
+  // Makes what is missing. Errors that no later attempt can cure have a code of their own: already_exists
+  // (another service's), corrupt (no database), unsupported (a newer schema), permission_denied; the last
+  // one, with EROFS, may pass.
+  static Result<std::unique_ptr<Store>> open(const std::string& path, const Owner& owner = {});
   static Result<std::unique_ptr<Store>> open_in_memory();
   Store(const Store&) = delete;
+  ~Store();
 
   Sandboxes& sandboxes() { return *sandboxes_; }
   Events& events() { return *events_; }
   Outputs& outputs() { return *outputs_; }
   // Changes that belong together: nothing of them is stored unless the transaction commits.
-  Result<Transaction> begin() { return Transaction::begin(db_); }
+  Result<Transaction> begin();
+
+  // What has happened counts from now on, for every reader. An error says that it is not on the disk yet: it
+  // is tried again by tend() until it is.
+  Result<void> note(std::string_view id, Change change) { return backlog_->note(id, std::move(change)); }
+  // Writes what waits of one row; fine when nothing does.
+  Result<void> settle(std::string_view id) { return backlog_->settle(id); }
+  size_t waiting() const { return backlog_->size(); }
+
+  // From time to time: writes what waits, keeps room on the disk. Says how long it can wait until the next
+  // time.
+  std::chrono::milliseconds tend();
+  // It was opened on a read-only file system, and could be opened properly now: by the next process.
+  bool wants_reopening() const { return files_ && files_->writable_again(); }
+
+  // Is there room for something new? Costs one system call, or two.
+  Result<void> check_room() const;
+  // Can the state be written, really, and is there room for more? Writes a page.
+  Result<void> check_writing();
 
  private:
   explicit Store(Database db) : db_(std::move(db)) {}
-  static Result<std::unique_ptr<Store>> finish(Database db);
+  static Result<std::unique_ptr<Store>> finish(Database db, const Owner& owner);
 
+  std::unique_ptr<Files> files_;          // first: closed after the connections; absent in memory
+  std::vector<std::string> directories_;  // whose file systems have to have room
   Database db_;
   std::optional<Sandboxes> sandboxes_;
   std::optional<Events> events_;
   std::optional<Outputs> outputs_;
+  std::optional<Backlog> backlog_;
+  bool backlog_reported_ = false;
   std::unique_ptr<Checkpointer> checkpointer_;
 };
 

@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -53,6 +55,21 @@ class StoreTest : public testing::Test {
 };
 
 using Ids = std::vector<std::string>;
+
+// As long as it lives, this process can write to no file.
+class BrokenDisk {
+ public:
+  BrokenDisk() {
+    ::signal(SIGXFSZ, SIG_IGN);
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    struct rlimit none{0, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &none);
+  }
+  ~BrokenDisk() { ::setrlimit(RLIMIT_FSIZE, &before_); }
+
+ private:
+  struct rlimit before_{};
+};
 
 TEST_F(StoreTest, MakesTheFilePrivate) {
   struct stat info{};
@@ -256,6 +273,137 @@ TEST_F(StoreTest, EventsAreBounded) {
   EXPECT_FALSE(*events.prune(at(2), 5));
   EXPECT_EQ(events.of("gone", 9999)->size(), 5u);
   EXPECT_EQ(events.of("alive", 9)->size(), 1u);
+}
+
+TEST_F(StoreTest, WhatHappenedCountsAlthoughTheDiskDoesNotTakeIt) {
+  auto& table = store_->sandboxes();
+  for (const char* id : {"a", "b", "c"}) {
+    Sandbox r = row(id, id[0]);
+    r.expires = at(1000);
+    r.status.state = State::running;
+    ASSERT_TRUE(table.insert(r));
+  }
+  {
+    BrokenDisk broken;
+    EXPECT_FALSE(table.insert(row("d", 1))) << "nothing new";
+    uint64_t generation = table.generation();
+    EXPECT_FALSE(store_->note("a", {.removed = true, .event = SandboxEvent{at(2), "Deleted", "x"}}));
+    EXPECT_FALSE(store_->note("b", {.status = Status{State::failed, "LOST", "m", at(3)},
+                                    .event = SandboxEvent{at(3), "Ended", "y"},
+                                    .output = Output{"last words", true}}));
+    EXPECT_FALSE(store_->note("c", {.expires = at(5)}));
+    EXPECT_NE(table.generation(), generation);
+    EXPECT_EQ(store_->waiting(), 3u);
+    EXPECT_EQ(*table.find("a"), nullptr);
+    EXPECT_EQ((*table.find("b"))->status.reason, "LOST");
+    EXPECT_EQ(ids({}), (Ids{"c", "b"}));
+    EXPECT_EQ(ids({}, 1, 1), (Ids{"b"}));
+    EXPECT_EQ(ids({.states = std::vector{State::failed}, .metadata = {}}), (Ids{"b"}));
+    EXPECT_EQ(*table.count({}), 2);
+    EXPECT_EQ(*table.due(at(5), 10), Ids{"c"});
+    EXPECT_EQ(*table.due(at(1000), 1), Ids{"c"});
+    EXPECT_EQ(*table.due(at(1000), 10), (Ids{"c", "b"})) << "what is removed is not due";
+    EXPECT_FALSE(table.set_metadata("b", "{}")) << "earlier changes come first";
+    EXPECT_FALSE(store_->check_writing());
+    store_->tend();
+    EXPECT_EQ(store_->waiting(), 3u);
+  }
+  store_->tend();
+  EXPECT_EQ(store_->waiting(), 0u);
+  store_.reset();
+  open();
+  EXPECT_EQ(ids({}), (Ids{"c", "b"}));
+  EXPECT_EQ((*store_->sandboxes().find("b"))->status.reason, "LOST");
+  EXPECT_EQ((*store_->sandboxes().find("c"))->expires, at(5));
+  EXPECT_EQ((*store_->outputs().find("b"))->text, "last words");
+  EXPECT_EQ(store_->events().of("a", 9)->at(0).kind, "Deleted");
+}
+
+TEST_F(StoreTest, AChangeTakesEarlierOnesThatWaitAlong) {
+  ASSERT_TRUE(store_->sandboxes().insert(row("a", 1)));
+  {
+    BrokenDisk broken;
+    EXPECT_FALSE(store_->note("a", {.status = Status{State::paused, "PAUSED", "", at(3)}}));
+  }
+  ASSERT_TRUE(*store_->sandboxes().set_expiry("a", at(9)));
+  EXPECT_EQ(store_->waiting(), 0u);
+  EXPECT_EQ((*store_->sandboxes().find("a"))->status.reason, "PAUSED");
+}
+
+TEST_F(StoreTest, OpensWithoutRoomForAnythingNew) {
+  ASSERT_TRUE(store_->sandboxes().insert(row("a", 1)));
+  store_.reset();
+  EXPECT_TRUE(std::filesystem::exists(path_ + "-wal")) << "an orderly end keeps it, and the room that it has";
+  {
+    BrokenDisk broken;
+    open();
+    EXPECT_EQ(ids({}), Ids{"a"});
+    EXPECT_FALSE(store_->note("a", {.removed = true}));
+  }
+  store_->tend();
+  EXPECT_EQ(store_->waiting(), 0u) << "it can be written without being opened again";
+  store_.reset();
+  open();
+  EXPECT_EQ(ids({}), Ids{});
+}
+
+TEST_F(StoreTest, TheLogHasItsRoomBeforeItNeedsIt) {
+  struct stat info{};
+  ASSERT_EQ(::stat((path_ + "-wal").c_str(), &info), 0);
+  EXPECT_GE(info.st_blocks * 512, kLogBytes);
+  store_.reset();
+  ASSERT_EQ(::stat((path_ + "-wal").c_str(), &info), 0);
+  EXPECT_GE(info.st_blocks * 512, kLogBytes) << "also while nobody has it open";
+}
+
+TEST_F(StoreTest, ADamagedRowSpoilsNothing) {
+  for (const char* id : {"a", "b", "c"}) ASSERT_TRUE(store_->sandboxes().insert(row(id, id[0])));
+  store_.reset();
+  {
+    auto db = Database::open(path_);
+    ASSERT_TRUE(db->execute("UPDATE sandboxes SET metadata = '{\"x\":', limits = '[]' WHERE id = 'a'"));
+    ASSERT_TRUE(db->execute("UPDATE sandboxes SET state = 'Dancing' WHERE id = 'b'"));
+  }
+  open();
+  auto& table = store_->sandboxes();
+  EXPECT_EQ(ids({}), (Ids{"c", "b", "a"}));
+  EXPECT_EQ(ids({.states = {}, .metadata = {{"x", "y"}}}), Ids{});
+  EXPECT_EQ((*table.find("a"))->metadata, "{}");
+  EXPECT_EQ((*table.find("a"))->limits, "{}");
+  EXPECT_EQ((*table.find("b"))->status.state, State::failed);
+  EXPECT_EQ((*table.find("b"))->status.reason, "DAMAGED");
+  EXPECT_EQ(table.damaged().size(), 2u);
+  ASSERT_TRUE(*table.set_status("b", {State::running, "RUNNING", "", at(1)}));
+  EXPECT_EQ((*table.find("b"))->status.reason, "RUNNING");
+  ASSERT_TRUE(store_->note("a", {.removed = true}));
+  EXPECT_TRUE(table.damaged().empty());
+}
+
+TEST_F(StoreTest, OneServiceAtATime) {
+  auto second = Store::open(path_);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, Code::already_exists) << second.error().message;
+  EXPECT_NE(second.error().message.find(path_), std::string::npos);
+}
+
+TEST_F(StoreTest, BelongsToOneService) {
+  auto opens = [&](const Owner& owner) {
+    store_.reset();
+    auto store = Store::open(path_, owner);
+    if (!store) EXPECT_EQ(store.error().code, Code::already_exists) << store.error().message;
+    return store.has_value();
+  };
+  EXPECT_TRUE(opens({.identity = "", .state_dir = "/one"}));
+  EXPECT_FALSE(opens({.identity = "", .state_dir = "/two"}));
+  EXPECT_TRUE(opens({.identity = "1", .state_dir = "/one"})) << "it got an identity";
+  EXPECT_FALSE(opens({.identity = "2", .state_dir = "/one"})) << "another directory under the same name";
+  EXPECT_TRUE(opens({.identity = "1", .state_dir = "/moved"}));
+  EXPECT_FALSE(opens({.identity = "", .state_dir = "/one"}));
+}
+
+TEST_F(StoreTest, CanBeWrittenAndSaysSo) {
+  auto can = store_->check_writing();
+  EXPECT_TRUE(can) << can.error().message;
 }
 
 TEST(Migrations, RunOnceAndInOrder) {

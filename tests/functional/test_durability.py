@@ -15,18 +15,21 @@ from lib.waiting import wait_for
 OTHER_BOOT = "00000000-0000-4000-8000-000000000000"
 FS_IOC_FIEMAP = 0xC020660B
 DELAYED = 0x4  # the extent has no place on the disk yet
+UNWRITTEN = 0x800  # it has a place, which holds nothing yet
 
 
 def unwritten_extents(path):
-    """How many pieces of a file exist in memory only."""
+    """How many pieces of a file exist in memory only. What is reserved behind its end is none of it."""
     most = 200
     head = array.array("Q", [0, 2**64 - 1, 0, most])  # from, to, (flags, count of what is found), room
     request = bytearray(head.tobytes() + bytes(56 * most))
     with open(path, "rb") as file:
         fcntl.ioctl(file, FS_IOC_FIEMAP, request)
     found = int.from_bytes(request[20:24], "little")
-    flags = [int.from_bytes(request[32 + 56 * i + 40 : 32 + 56 * i + 44], "little") for i in range(found)]
-    return sum(1 for flag in flags if flag & DELAYED)
+    size = Path(path).stat().st_size
+    extents = [request[32 + 56 * i : 32 + 56 * (i + 1)] for i in range(found)]
+    inside = [extent for extent in extents if int.from_bytes(extent[0:8], "little") < size]
+    return sum(1 for extent in inside if int.from_bytes(extent[40:44], "little") & (DELAYED | UNWRITTEN))
 
 
 def log_of(service):

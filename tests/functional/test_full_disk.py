@@ -1,0 +1,219 @@
+"""A disk that is full or cannot be written: the service starts, answers, deletes, expires, and says what is wrong.
+
+Each test has a state directory on a small file system of its own.
+"""
+
+import os
+import signal
+import subprocess
+import time
+import uuid
+from pathlib import Path
+
+import pytest
+from lib import rawhttp
+from lib.api import Api, assert_envelope
+from lib.small_disk import fill, free, small_disk
+from lib.waiting import wait_for
+
+
+class Marked:
+    """A sandbox whose processes can be found whatever the host calls it."""
+
+    def __init__(self, api, **fields):
+        self.marker = f"marker-{uuid.uuid4().hex}"
+        self.id = api.create(entrypoint=["sh", "-c", f"while sleep 1000; do :; done # {self.marker}"], **fields)["id"]
+        assert self.pids(), "it runs"
+
+    def pids(self):
+        found = []
+        for name in os.listdir("/proc"):
+            try:
+                if name.isdigit() and self.marker.encode() in Path(f"/proc/{name}/cmdline").read_bytes():
+                    found.append(int(name))
+            except OSError:
+                continue
+        return found
+
+    def ends(self, timeout=10):
+        wait_for(lambda: not self.pids(), timeout, f"the processes of {self.id} end")
+
+
+def answers(service):
+    try:
+        return rawhttp.request(service.address, "GET", "/version", timeout=5).status == 200
+    except (OSError, rawhttp.Closed):
+        return False
+
+
+def wait_until_it_answers(service, timeout=15):
+    wait_for(lambda: answers(service), timeout, "the service answers")
+
+
+def health(service):
+    return rawhttp.request(service.address, "GET", "/health", timeout=10)
+
+
+def status_of(api, name):
+    return api.call("GET", f"/sandboxes/{name}").status
+
+
+def restart(service, how):
+    """Ends a part of the service and waits for an answer, which /health would not be on a bad disk."""
+    if how == "kill the server":
+        old = service.server_pid()
+        os.kill(old, signal.SIGKILL)
+        wait_for(lambda: service.server_pid(required=False) not in (None, old), 15, "another server")
+    elif how == "kill the launcher":
+        service.kill_launcher()
+        service.spawn()
+    else:
+        service.stop()
+        service.spawn()
+    wait_until_it_answers(service)
+
+
+@pytest.fixture
+def on_small_disk(new_service):
+    service = new_service(start=False)
+    with small_disk(service, 64):
+        service.start()
+        api = Api(service)
+        api.delete(api.create()["id"])
+        yield service, api
+
+
+class TestFull:
+    @pytest.mark.parametrize("how", ["kill the server", "kill the launcher", "stop and start"])
+    def test_a_restart_finds_everything_and_deletes_work(self, on_small_disk, how):
+        service, api = on_small_disk
+        sandboxes = [Marked(api) for _ in range(3)]
+        fill(service.state_dir)
+        for _ in range(2):
+            restart(service, how)
+            fill(service.state_dir)  # whatever the end of the last one gave back
+        assert {item["id"]: item["status"]["state"] for item in api.list_all()} == {s.id: "Running" for s in sandboxes}
+        assert api.run(sandboxes[0].id, "echo works").stdout == "works"
+        for sandbox in sandboxes[:2]:
+            assert api.delete(sandbox.id).status == 204
+            sandbox.ends(1)
+            assert status_of(api, sandbox.id) == 404
+        fill(service.state_dir)
+        restart(service, how)
+        assert [item["id"] for item in api.list_all()] == [sandboxes[2].id]
+        free(service.state_dir)
+        assert api.delete(sandboxes[2].id).status == 204
+        wait_for(service.is_healthy, 5, "it is healthy again")
+        assert api.delete(api.create()["id"]).status == 204
+
+    def test_expiry_ends_sandboxes(self, on_small_disk):
+        service, api = on_small_disk
+        sandboxes = [Marked(api) for _ in range(3)]
+        due = max(api.renew(sandbox.id, 3) for sandbox in sandboxes)
+        fill(service.state_dir)
+        restart(service, "kill the server")
+        for sandbox in sandboxes:
+            sandbox.ends(max(0, due - time.monotonic()) + 5)
+            wait_for(lambda name=sandbox.id: status_of(api, name) == 404, 5, "its row is gone")
+
+    @pytest.mark.parametrize("how", ["kill the launcher", "stop and start"])
+    def test_what_ended_while_nobody_watched(self, on_small_disk, how):
+        service, api = on_small_disk
+        ended, deleted, living = (Marked(api) for _ in range(3))
+        service.stop() if how == "stop and start" else service.kill_both()
+        for pid in ended.pids():
+            os.kill(pid, signal.SIGKILL)
+        fill(service.state_dir)
+        service.spawn()
+        wait_until_it_answers(service)
+        wait_for(lambda: api.status(ended.id)["state"] == "Failed", 10, "its end is told")
+        assert api.status(living.id)["state"] == "Running"
+        for sandbox in (deleted, ended):
+            assert api.delete(sandbox.id).status == 204
+        deleted.ends(1)
+        restart(service, "kill the server")
+        assert [item["id"] for item in api.list_all()] == [living.id]
+
+    def test_an_end_is_told(self, on_small_disk):
+        service, api = on_small_disk
+        name = api.create(entrypoint=["sh", "-c", "while ! test -e /tmp/go; do sleep 0.05; done; echo last; exit 7"])["id"]
+        api.upload(name, "/tmp/going", b"")
+        fill(service.state_dir)
+        assert api.run(name, "mv /tmp/going /tmp/go").exit_code == 0
+        wait_for(lambda: api.status(name)["state"] == "Failed", 10, "the end is seen")
+        restart(service, "kill the server")
+        assert api.status(name)["reason"] == "ENTRYPOINT_FAILED"
+        assert api.delete(name).status == 204
+
+    def test_health_and_creates_say_what_is_wrong(self, on_small_disk):
+        service, api = on_small_disk
+        fill(service.state_dir)
+        body = assert_envelope(api.post_create(), 500, "SANDBOX::START_FAILED")
+        assert "the disk of the service is full" in body["cause"] and "the disk of the service is full" in body["message"]
+        assert "room" in body["remedy"]
+        wait_for(lambda: health(service).status == 503, 3, "it says that it is not healthy")
+        reply = health(service)
+        assert reply.json["status"] == "unhealthy" and "no space" in reply.body.decode().lower(), reply
+        free(service.state_dir)
+        wait_for(service.is_healthy, 3, "it is healthy again")
+        assert api.delete(api.create()["id"]).status == 204
+
+    def test_the_log_of_a_command_does_not_fill_it(self, new_service):
+        service = new_service(start=False)
+        with small_disk(service, 192):
+            api = Api(service.start())
+            name = api.create()["id"]
+            started = api.run(name, "head -c 300M /dev/zero | tr '\\0' x; echo the-end", background=True)
+            command = next(event["text"] for event in started.events if event["type"] == "init")
+            wait_for(lambda: not api.execd(name, "GET", f"/command/status/{command}").json["running"], 60, "it ends", interval=0.2)
+            room = os.statvfs(service.state_dir)
+            assert room.f_bavail * room.f_frsize > 64 << 20
+            reply = api.execd(name, "GET", f"/command/{command}/logs?cursor=0")
+            total = 300 * (1 << 20) + len("the-end\n")
+            assert int(reply.header("EXECD-COMMANDS-TAIL-CURSOR")) == total, "offsets are those of the whole output"
+            first = int(reply.header("EXECD-COMMANDS-HEAD-CURSOR"))
+            assert first == total - (64 << 20) and len(reply.body) == total - first
+            assert reply.body.endswith(b"xthe-end\n") and reply.body.startswith(b"xxx")
+            tail = api.execd(name, "GET", f"/command/{command}/logs?cursor={total - 8}")
+            assert tail.body == b"the-end\n" and tail.header("EXECD-COMMANDS-HEAD-CURSOR") is None
+            assert api.delete(name).status == 204
+
+
+class TestReadOnly:
+    """As a disk error leaves an ext4: every write is refused, and only a new mount can change that."""
+
+    @pytest.fixture
+    def broken(self, on_small_disk):
+        service, api = on_small_disk
+        sandboxes = [Marked(api) for _ in range(3)]
+        due = api.renew(sandboxes[1].id, 5)
+        subprocess.run(["sync", "-f", service.state_dir], check=True)  # an abort takes what is not on the disk along
+        subprocess.run(["mount", "-o", "remount,abort", service.state_dir], check=True)
+        return service, api, sandboxes, due
+
+    def test_it_says_so_and_ends_what_has_to_end(self, broken):
+        service, api, sandboxes, due = broken
+        deleted, expiring, living = sandboxes
+        wait_for(lambda: health(service).status == 503, 3, "it says that it is not healthy")
+        assert health(service).json["status"] == "unhealthy"
+        reply = api.delete(deleted.id)
+        deleted.ends(2)
+        # Its files are still there, and nobody says that they were not.
+        assert reply.status == 500 and reply.json["code"] == "SANDBOX::DELETE_FAILED", reply
+        assert api.status(deleted.id)["state"] == "Stopping"
+        expiring.ends(max(0, due - time.monotonic()) + 5)
+        body = assert_envelope(api.post_create(), 500, "SANDBOX::START_FAILED")
+        assert "the disk of the service cannot be written" in body["cause"] and body["remedy"], body
+        restart(service, "kill the server")
+        assert living.pids() and api.status(living.id)["state"] == "Running"
+        assert health(service).status == 503
+        assert api.delete(living.id).status == 500
+        living.ends(2)  # its mounts with it
+        service.stop()
+        subprocess.run(["umount", service.state_dir], check=True)
+        subprocess.run(["mount", "-o", "loop", service.directory / "disk.img", service.state_dir], check=True)
+        service.start()
+        wait_for(lambda: status_of(api, expiring.id) == 404, 10, "what had expired goes")
+        for sandbox in (deleted, living):
+            assert api.delete(sandbox.id).status in (204, 404)
+        assert api.list_all() == []
