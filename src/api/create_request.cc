@@ -4,6 +4,7 @@
 
 #include "api/body.h"
 #include "api/error_catalogue.h"
+#include "base/shell_words.h"
 #include "base/strings.h"
 
 namespace osb::api {
@@ -67,6 +68,10 @@ void decode_entrypoint(const Field& field, CreateRequest& out) {
   for (const std::string& word : *out.entrypoint) {
     if (has_nul(word)) complain_value(field, "must not contain NUL");
   }
+  if (!is_command_line(*out.entrypoint)) return;
+  auto words = shell_words(out.entrypoint->front());
+  if (!words) return complain_value(field, words.error().message);
+  if (words->empty()) complain_value(field, "must name a program");
 }
 
 void decode_platform(const Field& field, CreateRequest& out) {
@@ -149,6 +154,10 @@ ApiResult<> check_across(const CreateRequest& r) {
 }
 
 }  // namespace
+
+bool is_command_line(const std::vector<std::string>& entrypoint) {
+  return entrypoint.size() == 1 && entrypoint.front().find_first_of(" \t\n") != std::string::npos;
+}
 
 std::string_view CreateRequest::pool_ref() const {
   auto found = extensions.find("poolRef");

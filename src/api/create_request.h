@@ -44,6 +44,9 @@ struct CreateRequest {
   std::string_view pool_ref() const;  // extensions.poolRef, trimmed; "" outside pool mode
 };
 
+// One element with a blank in it: see words_of() in create_rules.h.
+bool is_command_line(const std::vector<std::string>& entrypoint);
+
 ApiResult<CreateRequest> decode_create(std::string_view content_type, std::string_view body);
 
 }  // namespace osb::api

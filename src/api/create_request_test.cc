@@ -137,6 +137,10 @@ TEST(CreateRequest, SchemaMistakesAre422WithTheirPlace) {
        R"(["body","entrypoint",1])"},
       {R"({"image":{"uri":"h"},"entrypoint":["a\u0000"],"resourceLimits":{}})", "value_error",
        R"(["body","entrypoint"])"},
+      {R"({"image":{"uri":"h"},"entrypoint":["sh -c 'a"],"resourceLimits":{}})", "value_error",
+       R"(["body","entrypoint"])"},
+      {R"({"image":{"uri":"h"},"entrypoint":[" "],"resourceLimits":{}})", "value_error",
+       R"(["body","entrypoint"])"},
       {R"({"image":{"uri":"h"},"entrypoint":["a"],"resourceLimits":{"cpu":1}})", "string_type",
        R"(["body","resourceLimits","cpu"])"},
       {R"({"image":{"uri":"h"},"entrypoint":["a"],"resourceLimits":{"cpu":null}})", "string_type",
@@ -332,6 +336,14 @@ TEST(CreateRules, TheConfiguredMaximumOfTheTimeout) {
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, "SANDBOX::INVALID_PARAMETER");
   EXPECT_THAT(result.error().message, HasSubstr("3600"));
+}
+
+TEST(CreateRequest, AnEntrypointOfOneElementWithABlankIsACommandLine) {
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(words_of({"tail -f /dev/null"}), (Words{"tail", "-f", "/dev/null"}));
+  EXPECT_EQ(words_of({"sh -c 'exit 3'"}), (Words{"sh", "-c", "exit 3"}));
+  EXPECT_EQ(words_of({"it's"}), (Words{"it's"}));
+  EXPECT_EQ(words_of({"sh", "-c", "exit 3"}), (Words{"sh", "-c", "exit 3"}));
 }
 
 }  // namespace

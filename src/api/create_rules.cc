@@ -5,6 +5,7 @@
 #include <array>
 
 #include "api/error_catalogue.h"
+#include "base/shell_words.h"
 #include "base/strings.h"
 
 namespace osb::api {
@@ -114,6 +115,11 @@ ApiResult<> check_env(std::vector<std::pair<std::string, std::string>>& env) {
 }
 
 }  // namespace
+
+std::vector<std::string> words_of(std::vector<std::string> entrypoint) {
+  if (!is_command_line(entrypoint)) return entrypoint;
+  return shell_words(entrypoint.front()).value_or(entrypoint);
+}
 
 std::string_view host_arch() {
 #if defined(__aarch64__)

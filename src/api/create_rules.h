@@ -29,6 +29,10 @@ struct CreatePlan {
   bool read_only_root = false;
 };
 
+// What to execute: an entrypoint of one element with a blank in it is a command line, cut by a shell's rules
+// of quoting. Clients of one family send all of theirs so.
+std::vector<std::string> words_of(std::vector<std::string> entrypoint);
+
 std::string_view host_arch();
 
 ApiResult<CreatePlan> check_create(CreateRequest request, const CreateRules& rules);

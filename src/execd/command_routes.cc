@@ -42,6 +42,11 @@ void CommandRoutes::add_to(http::Router& router) {
   router.add("GET", "/command/{id}/logs", [this](Request& q, ResponseWriter& r) { return logs(q, r); });
 }
 
+ApiError too_many_commands() {
+  return {503, codes::kUnavailable,
+          std::to_string(Commands::kMaxRunning) + " commands run already; wait for some to end"};
+}
+
 io::Task<> CommandRoutes::run(http::Request& request, http::ResponseWriter& response) {
   auto body = co_await read_json(request, EmptyBody::invalid,
                                  {"command", "argv", "cwd", "background", "timeout", "uid", "gid", "envs"});
@@ -50,11 +55,7 @@ io::Task<> CommandRoutes::run(http::Request& request, http::ResponseWriter& resp
   if (!spec) co_return co_await reply_error(response, spec.error());
   if (core_.ended)
     co_return co_await reply_error(response, {500, codes::kRuntimeError, "the sandbox has ended"});
-  if (commands_.full()) {
-    co_return co_await reply_error(
-        response, {503, codes::kUnavailable,
-                   std::to_string(Commands::kMaxRunning) + " commands run already; wait for some to end"});
-  }
+  if (commands_.full()) co_return co_await reply_error(response, too_many_commands());
   auto command = commands_.start(std::move(*spec));
   co_await send_events(command->events(), response);
 }

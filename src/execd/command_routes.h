@@ -3,9 +3,13 @@
 // POST/DELETE /command, GET /command/status/{id}, GET /command/{id}/logs.
 
 #include "execd/commands.h"
+#include "execd/reply.h"
 #include "http/router.h"
 
 namespace osb::execd {
+
+// What a request for one more gets when Commands is full().
+ApiError too_many_commands();
 
 class CommandRoutes {
  public:

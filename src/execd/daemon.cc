@@ -102,6 +102,7 @@ class Daemon {
   Core core_;
   Options options_;
   Entry entry_;
+  std::optional<Control> control_;  // native
   Api api_;
   Commands commands_;
   CommandRoutes command_routes_;
@@ -120,9 +121,10 @@ Result<Fd> Daemon::listen() {
   return io::listen_tcp("0.0.0.0", options_.port, kBacklog);
 }
 
+// The connections belong to this object, not to the task: a signal cancels the task while they are open.
 io::Task<> Daemon::run_control(int* code) {
-  Control control(core_, entry_, Fd(kControlFd));
-  *code = co_await control.run();
+  control_.emplace(core_, entry_, Fd(kControlFd));
+  *code = co_await control_->run();
 }
 
 // Returns on SIGTERM or SIGINT. As PID 1 of a native sandbox only a signal from outside counts (its sender

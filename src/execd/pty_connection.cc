@@ -73,8 +73,9 @@ io::Task<> Connection::serve(PtyConnect wanted) {
   if (session_->holder() && !co_await evict_holder()) {
     co_return co_await fail_with("ALREADY_CONNECTED", "the other client does not let go");
   }
-  if (auto started = session_->start(wanted.mode); !started) {
-    co_return co_await fail_with("START_FAILED", started.error().message);
+  if (!session_->has_untold_end()) {
+    if (auto started = session_->start(wanted.mode); !started)
+      co_return co_await fail_with("START_FAILED", started.error().message);
   }
   auto missed = session_->attach(client_, wanted.since);
   if (!missed.bytes.empty()) {
@@ -108,15 +109,15 @@ io::Task<> Connection::send_output() {
 }
 
 io::Task<> Connection::say_goodbye() {
-  bool evicted = client_->evicted;
-  std::string exit =
-      evicted ? "" : "{\"type\":\"exit\",\"exit_code\":" + std::to_string(*client_->exit_code) + "}\n";
-  session_->detach(client_);
-  if (evicted) {
+  if (client_->evicted) {
+    session_->detach(client_);
     co_await io::race(close_as_taken_over(), io::sleep_for(std::chrono::milliseconds(200)));
     co_return;
   }
-  if (!co_await socket_.send_text(exit)) co_return;
+  int code = *std::exchange(client_->exit_code, std::nullopt);
+  std::string exit = "{\"type\":\"exit\",\"exit_code\":" + std::to_string(code) + "}\n";
+  session_->detach(client_);
+  if (!co_await socket_.send_text(exit)) co_return session_->keep_untold(code);
   if (!co_await socket_.close(1000, "process exited")) co_return;
   // The other side's answer, which read() in receive() waits for.
   co_await io::sleep_for(kCloseDeadline);

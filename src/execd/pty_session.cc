@@ -33,7 +33,8 @@ struct PtySession::Process {
   std::string input;
   io::Event input_changed;
   int readers = 0;
-  io::Event read;  // something was read, or a reader has ended
+  int held_up = 0;  // readers that wait until their client has taken more
+  io::Event read;   // something was read, a reader goes on or has ended
   bool closing = false;
 
   Pipe& input_end() { return terminal ? out[0] : in; }
@@ -112,6 +113,7 @@ std::expected<void, SpawnError> PtySession::start(PtyMode mode) {
   auto launched = launch(mode);
   if (!launched) return std::unexpected(launched.error());
   mode_ = mode;
+  untold_end_.reset();
   process_ = std::move(*launched);
   auto self = shared_from_this();
   for (int which = 0; which < (mode == PtyMode::terminal ? 1 : 2); ++which) {
@@ -136,11 +138,13 @@ io::Task<> PtySession::read_output(std::shared_ptr<PtySession> self, std::shared
     if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) break;  // a terminal ends with EIO
     if (n < 0) continue;
     self->deliver(channel, {bytes.data(), static_cast<size_t>(n)});
-    process->read.set();
+    ++process->held_up;
     while (self->client_ && self->client_->bytes > kMaxWaiting && !process->closing) {
       self->room_.reset();
       co_await self->room_.wait();
     }
+    --process->held_up;
+    process->read.set();
   }
   --process->readers;
   process->read.set();
@@ -175,31 +179,43 @@ io::Task<> PtySession::feed_input(std::shared_ptr<PtySession> self, std::shared_
 }
 
 // Everything that was printed comes before the end: a terminal's last bytes may arrive after its program's
-// exit was seen.
+// exit was seen. Descendants may hold the terminal open for ever, so it ends when nothing has come for a
+// moment; a reader that waits for a slow client has not come to the end of what is there, whatever the time.
 io::Task<> PtySession::finish(std::shared_ptr<PtySession> self, std::shared_ptr<Process> process,
                               ExitStatus status) {
   auto deadline = std::chrono::steady_clock::now() + kMaxDrain;
-  while (process->readers > 0 && std::chrono::steady_clock::now() < deadline) {
+  while (process->readers > 0) {
     process->read.reset();
+    if (process->held_up > 0) {
+      co_await process->read.wait();
+      deadline = std::chrono::steady_clock::now() + kMaxDrain;
+      continue;
+    }
+    if (std::chrono::steady_clock::now() >= deadline) break;
     if (co_await io::race(process->read.wait(), io::sleep_for(kQuiet)) == 1) break;
   }
   process->close();
   self->room_.set();
   if (self->process_ == process) self->process_ = nullptr;
-  if (self->client_) {
-    self->client_->exit_code = status.api_code();
-    self->client_->changed.set();
-  }
+  if (!self->client_) return self->keep_untold(status.api_code());
+  self->client_->exit_code = status.api_code();
+  self->client_->changed.set();
+}
+
+void PtySession::keep_untold(int exit_code) {
+  if (!process_) untold_end_ = exit_code;
 }
 
 ReplayBuffer::Piece PtySession::attach(std::shared_ptr<Client> client, uint64_t since) {
   client_ = std::move(client);
+  if (!process_) client_->exit_code = std::exchange(untold_end_, std::nullopt);
   return replay_.since(since);
 }
 
 void PtySession::detach(const std::shared_ptr<Client>& client) {
   if (client_ != client) return;
   client_ = nullptr;
+  if (client->exit_code) keep_untold(*client->exit_code);
   room_.set();
 }
 

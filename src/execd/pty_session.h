@@ -1,8 +1,8 @@
 #pragma once
 
 // An interactive program that clients attach to over a WebSocket, one at a time. It lives on when they leave,
-// and what it prints meanwhile is kept (bounded). A program that has ended is started anew by the next
-// client.
+// and what it prints meanwhile is kept (bounded). How it ended is told to a client once, to the next one if
+// nobody is there; whoever comes after that starts it anew.
 
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <deque>
@@ -40,6 +40,10 @@ class PtySession : public std::enable_shared_from_this<PtySession> {
   };
 
   std::expected<void, SpawnError> start(PtyMode mode);
+  // The program has ended and no client knows it yet: attach() tells.
+  bool has_untold_end() const { return untold_end_.has_value(); }
+  // The client that was to be told has gone before it heard of it.
+  void keep_untold(int exit_code);
   // From here on everything goes to this client; the result is what came before, from `since`. Atomic: no
   // byte is in both, none in neither.
   ReplayBuffer::Piece attach(std::shared_ptr<Client> client, uint64_t since);
@@ -70,6 +74,7 @@ class PtySession : public std::enable_shared_from_this<PtySession> {
   std::shared_ptr<Process> process_;
   ReplayBuffer replay_;
   std::shared_ptr<Client> client_;
+  std::optional<int> untold_end_;
   io::Event room_;
 };
 

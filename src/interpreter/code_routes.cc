@@ -4,6 +4,7 @@
 
 #include "base/strings.h"
 #include "execd/command_request.h"
+#include "execd/command_routes.h"
 #include "execd/reply.h"
 #include "execd/session_routes.h"
 #include "json/decode.h"
@@ -91,6 +92,7 @@ io::Task<> CodeRoutes::run_command(std::string code, bool background, http::Resp
   if (!spec) co_return co_await reply_error(response, spec.error());
   if (parts_.core.ended)
     co_return co_await reply_error(response, {500, codes::kRuntimeError, "the sandbox has ended"});
+  if (parts_.commands.full()) co_return co_await reply_error(response, execd::too_many_commands());
   auto command = parts_.commands.start(std::move(*spec));
   co_await execd::send_events(command->events(), response);
 }

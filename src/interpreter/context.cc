@@ -4,7 +4,6 @@
 #include "base/ids.h"
 #include "execd/events.h"
 #include "interpreter/code_events.h"
-#include "io/running_time.h"
 
 namespace osb::interpreter {
 namespace {
@@ -28,14 +27,13 @@ Context::Context(execd::Core& core, std::string language, std::string cwd)
 void Context::attach(std::shared_ptr<Kernel> kernel) {
   kernel_ = std::move(kernel);
   // Its time does not run while the sandbox is paused.
-  auto expire = [weak = weak_from_this()](const boost::system::error_code& error) {
+  start_limit_.start(kStartLimit, [weak = weak_from_this()] {
     auto self = weak.lock();
-    if (error || !self || self->ready_ || self->ended_) return;
+    if (!self || self->ready_ || self->ended_) return;
     auto stuck = self->kernel_;
     self->on_end("the kernel was not ready within " + std::to_string(kStartLimit.count()) + " s");
     stuck->destroy();
-  };
-  io::async_wait_running(start_limit_, kStartLimit, std::move(expire));
+  });
   kernel_->listen(weak_from_this());
 }
 

@@ -17,6 +17,7 @@
 #include "execd/event_stream.h"
 #include "interpreter/kernel.h"
 #include "interpreter/output_text.h"
+#include "io/running_time.h"
 
 namespace osb::interpreter {
 
@@ -82,7 +83,8 @@ class Context final : public KernelListener, public std::enable_shared_from_this
   std::shared_ptr<Run> active_;
   std::deque<std::shared_ptr<Run>> waiting_;
   uint64_t runs_ = 0;
-  io::asio::steady_timer start_limit_, partial_;
+  io::RunningTimer start_limit_;
+  io::asio::steady_timer partial_;
   bool partial_armed_ = false;
   Imported imported_;
 };

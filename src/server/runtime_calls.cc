@@ -28,7 +28,7 @@ runtime::SandboxSpec spec_of(const store::Sandbox& row, api::CreatePlan plan) {
   spec.limits = {plan.limits.cpu_millis, plan.limits.memory_bytes,  plan.limits.pids,
                  plan.limits.disk_bytes, plan.limits.io_read_bytes, plan.limits.io_write_bytes,
                  plan.limits.open_files};
-  spec.entrypoint = std::move(plan.entrypoint);
+  spec.entrypoint = api::words_of(std::move(plan.entrypoint));
   spec.read_only_root = plan.read_only_root;
   spec.env = std::move(plan.env);
   std::erase_if(spec.env, [](const auto& pair) { return pair.first == "OPENSANDBOX_ID"; });

@@ -58,6 +58,13 @@ class TestArguments:
         wait_for(lambda: api.run(made["id"], "test -s /tmp/argv").exit_code == 0, 5, "the entry process wrote its arguments")
         assert api.download(made["id"], "/tmp/argv").decode().split("\0")[:-1] == odd
 
+    def test_one_element_with_a_blank_is_a_command_line(self, api, make_sandbox):
+        made = make_sandbox(entrypoint=["sh -c 'exit 7'"])
+        assert "7" in ended(api, made["id"])["message"]
+        assert made["entrypoint"] == ["sh -c 'exit 7'"], "the client sees what it sent"
+        reply = api.post_create(entrypoint=["sh -c 'exit 7"])
+        assert_envelope(reply, 422)
+
 
 class TestEnds:
     def test_zero(self, api, make_sandbox):
@@ -116,6 +123,15 @@ class TestEnds:
         entry = service.scope.sandbox_pids(made["id"])[1]
         os.kill(entry, signal.SIGKILL)
         assert ended(api, made["id"])["reason"] == "KILLED_BY_SIGNAL"
+
+    def test_its_init_terminated_from_the_host(self, service, api, make_sandbox):
+        """SIGTERM is an orderly end of the daemon, also while somebody is connected to it."""
+        made = make_sandbox()
+        init = service.scope.sandbox_pids(made["id"])[0]
+        os.kill(init, signal.SIGTERM)
+        status = ended(api, made["id"])
+        assert status["state"] == "Failed"
+        assert "abort" not in status["message"].lower() and "signal 6" not in status["message"], status
 
     def test_its_init_killed_from_the_host(self, service, api, make_sandbox):
         made = make_sandbox()

@@ -177,6 +177,31 @@ def test_item_11_exit_and_restart(execd, pty):
     assert state(execd, session)["output_offset"] > offset
 
 
+def test_item_11_an_end_that_nobody_saw_is_told_once(execd, pty, place):
+    session = pty(command=f"echo started >> {place}/starts; until [ -e {place}/go ]; do sleep 0.05; done; echo late; exit 7")
+    with Terminal(execd, session) as client:
+        client.until_text("connected")
+    execd.put(f"{place}/go")
+    wait_for(lambda: state(execd, session)["running"] is False, 10, "the program ends while nobody is attached")
+    with Terminal(execd, session, "?takeover=1") as client:
+        assert client.until_text("exit") == {"type": "exit", "exit_code": 7}
+        assert client.frames[0][1].endswith(b"late\r\n"), "its last words come before its end"
+        assert client.until_close() == (1000, "process exited")
+    assert execd.get(f"{place}/starts").body == b"started\n", "it was not run again for that"
+    with Terminal(execd, session, "?takeover=1") as client:
+        client.until_text("exit")
+    assert execd.get(f"{place}/starts").body == b"started\n" * 2, "the next client starts it anew"
+
+
+def test_item_11_a_slow_client_gets_the_last_output(execd, pty):
+    size = 24 << 20  # more than sockets and buffers on the way hold
+    with Terminal(execd, pty(command=f"head -c {size} /dev/zero | tr '\\0' x")) as client:
+        client.until_text("connected")
+        time.sleep(1)  # the slowness is the test: the program may end long before its client has read
+        client.until_text("exit")
+        assert len(client.output) == size
+
+
 def test_item_11_killed_by_a_signal(execd, pty):
     with Terminal(execd, pty()) as client:
         client.until_text("connected")
