@@ -74,6 +74,14 @@ Error api_error(int status, std::string_view body) {
     read("cause", cause);
     read("remedy", remedy);
     read("requestId", request);
+    // What /health says is wrong.
+    const auto* checks = value->as_object().if_contains("checks");
+    if (checks && checks->is_array() && !checks->as_array().empty()) {
+      auto first = json::Field::root(checks->as_array().front(), ignored, "checks");
+      message = "the server cannot do its work";
+      cause = printable(first["cause"].string().value_or(""));
+      remedy = printable(first["remedy"].string().value_or(""));
+    }
   } else {
     message = printable(body.substr(0, kShown));
   }

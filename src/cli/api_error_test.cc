@@ -25,6 +25,18 @@ TEST(ApiError, MissingKeyHasARemedyOfItsOwn) {
   EXPECT_EQ(error.message, "MISSING_API_KEY: no key\n  remedy: set OPEN_SANDBOX_API_KEY to the server's key");
 }
 
+TEST(ApiError, AnUnhealthyServerSaysWhatIsWrong) {
+  auto error = api_error(
+      503,
+      R"({"status":"unhealthy","checks":[{"name":"runtime","cause":"no groups","remedy":"mount them"}]})");
+  EXPECT_EQ(error.code, Code::exhausted);
+  EXPECT_EQ(error.message,
+            "HTTP 503: the server cannot do its work\n  cause: no groups\n  remedy: mount them");
+  EXPECT_EQ(api_error(500, R"({"checks":7})").message, "HTTP 500");
+  EXPECT_EQ(api_error(500, R"({"checks":[]})").message, "HTTP 500");
+  EXPECT_EQ(api_error(500, R"({"checks":[7]})").message, "HTTP 500: the server cannot do its work");
+}
+
 TEST(ApiError, SurvivesForeignBodies) {
   EXPECT_EQ(api_error(502, "<html>\x1b[31mbad</html>").message, "HTTP 502: <html> [31mbad</html>");
   EXPECT_EQ(api_error(500, "").message, "HTTP 500");

@@ -65,6 +65,10 @@ io::Task<int> print_server_line(Connection connection) {
   auto healthy = co_await api.health();
   if (healthy) {
     line("ok", "answers at " + where);
+  } else if (healthy.error().code == Code::exhausted) {
+    std::string text = healthy.error().message;
+    std::replace(text.begin(), text.end(), '\n', ';');
+    line("no", fmt::format("answers at {}, but: {}", where, text));
   } else if (healthy.error().code != Code::unavailable) {
     line("weaker",
          fmt::format(

@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 from . import rawhttp
-from .scope import Scope, command_line, kill_exactly
+from .scope import Scope, cgroup_mounts, command_line, kill_exactly
 from .waiting import process_gone, process_stat, wait_for
 
 # On a real disk: overlay uppers and fsync behave differently on tmpfs.
@@ -170,7 +170,22 @@ class Service:
             if stat:
                 kill_exactly(server, stat["start_time"])  # it ends with its launcher; this is for a broken one
         self.scope.reap()
+        remove_claims(self.state_dir)
         shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def remove_claims(state_dir):
+    """The blocks of user ids that a service keeps for sandboxes which outlive it."""
+    try:
+        owner = Path(state_dir, "identity").read_text().split()[0]
+    except (OSError, IndexError):
+        return
+    for group in Path(cgroup_mounts().get("", "/nowhere")).glob("opensandbox-ids-*"):
+        try:
+            if os.getxattr(group, "trusted.opensandbox.owner").decode().startswith(owner):
+                group.rmdir()
+        except OSError:
+            continue
 
 
 def to_toml(sections):

@@ -73,6 +73,10 @@ Isolation NativeRuntime::isolation() const {
 }
 
 Task<Result<void>> NativeRuntime::health() {
+  // The launcher made its groups a moment ago, before it started this server. It is busy making things ahead
+  // now, and whoever waits for the start should not wait for that.
+  constexpr auto kFreshStart = std::chrono::seconds(1);
+  if (std::chrono::steady_clock::now() - started_ < kFreshStart) co_return Result<void>();
   auto answered = co_await launcher_.call(Verb::health, "");
   if (!answered) co_return std::unexpected(std::move(answered.error()).in("no sandbox can be made"));
   co_return Result<void>();

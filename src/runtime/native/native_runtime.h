@@ -70,6 +70,7 @@ class NativeRuntime : public Runtime {
   LauncherClient launcher_;
   io::TaskGroup tasks_;
   std::map<std::string, SandboxPtr> sandboxes_;
+  std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   std::string boot_id_;
 };
 
