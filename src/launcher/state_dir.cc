@@ -299,11 +299,10 @@ Result<Fd> StateDir::listen(const std::string& id, const char* suffix) const {
   std::memcpy(address.sun_path, name.c_str(), name.size() + 1);
   Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   if (!socket.valid()) return fail_errno("unix socket");
-  // Mode 0660; the group comes from the directory.
-  mode_t mask = ::umask(0117);
-  int bound = ::bind(socket.get(), reinterpret_cast<struct sockaddr*>(&address), sizeof address);
-  ::umask(mask);
-  if (bound < 0) return fail_errno("bind " + name);
+  if (::bind(socket.get(), reinterpret_cast<struct sockaddr*>(&address), sizeof address) < 0)
+    return fail_errno("bind " + name);
+  // The group comes from the directory. Nobody can connect before it listens.
+  if (::chmod(name.c_str(), 0660) < 0) return fail_errno("own " + name);
   if (::listen(socket.get(), kBacklog) < 0) return fail_errno("listen " + name);
   return socket;
 }
