@@ -132,6 +132,7 @@ Task<Result<bj::object>> Api::create(NewSandbox what) {
   bj::object limits, env;
   if (!what.cpu.empty()) limits["cpu"] = what.cpu;
   if (!what.memory.empty()) limits["memory"] = what.memory;
+  if (!what.disk.empty()) limits["disk"] = what.disk;
   for (const auto& [name, value] : what.env) env[name] = value;
   bj::object body{{"image", {{"uri", what.image}}},
                   {"entrypoint", {"tail", "-f", "/dev/null"}},

@@ -23,7 +23,8 @@ using io::Task;
 struct NewSandbox {
   std::string image;
   std::vector<Variable> env;
-  std::string cpu, memory;                      // "" means the server's default
+  std::string cpu, memory;  // "" means the server's default
+  std::string disk = {};
   std::optional<std::chrono::seconds> timeout;  // absent: lives until it is removed
 };
 

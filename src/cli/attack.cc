@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/asio/this_coro.hpp>
+#include <iterator>
 
 #include "base/strings.h"
 #include "cli/api.h"
 #include "cli/api_error.h"
+#include "cli/decoys.h"
 #include "cli/terminal.h"
 
 namespace osb::cli {
@@ -39,10 +42,44 @@ struct Answer {
   std::string output;
 };
 
+NewSandbox plain() { return {.image = "host", .env = {}, .cpu = "", .memory = "", .timeout = kLife}; }
+
+// Another sandbox, whom attempts look for. Its disk is limited where that is possible: such a sandbox has a
+// device of its own, which the kernel shows to all.
+class Neighbour {
+ public:
+  explicit Neighbour(Api api) : api_(std::move(api)) {}
+
+  const std::string& id() const { return id_; }
+
+  Task<Result<void>> open() {
+    NewSandbox limited = plain();
+    limited.disk = "64Mi";
+    auto made = co_await api_.create(std::move(limited));
+    if (!made) made = co_await api_.create(plain());
+    auto sandbox = CO_TRY(std::move(made));
+    id_ = CO_TRY(text_of(sandbox, "id"));
+    co_return Result<void>{};
+  }
+
+  Task<> close() {
+    if (id_.empty()) co_return;
+    auto removed = co_await api_.remove(std::exchange(id_, {}));
+    if (!removed && removed.error().code != Code::not_found)
+      print_error("osb: remove the sandbox", removed.error());
+  }
+
+ private:
+  Api api_;
+  std::string id_;
+};
+
 // The sandbox under attack. An attempt that takes it down gets a fresh one for the next.
 class Target {
  public:
   Target(Api api, std::string_view probe) : api_(std::move(api)), probe_(probe) {}
+
+  const std::string& id() const { return id_; }
 
   Task<Result<Answer>> run(std::vector<std::string> arguments) {
     if (id_.empty()) CO_TRY(co_await open());
@@ -74,8 +111,7 @@ class Target {
 
  private:
   Task<Result<void>> open() {
-    auto sandbox =
-        CO_TRY(co_await api_.create({.image = "host", .env = {}, .cpu = "", .memory = "", .timeout = kLife}));
+    auto sandbox = CO_TRY(co_await api_.create(plain()));
     id_ = CO_TRY(text_of(sandbox, "id"));
     co_return co_await api_.upload(id_, kPath, 755, probe_);
   }
@@ -91,13 +127,19 @@ struct Tally {
   int of(Verdict verdict) const { return count[static_cast<size_t>(verdict)]; }
 };
 
-Task<Result<Tally>> try_all(Target& target) {
+Task<Result<Tally>> try_all(Target& target, Neighbour& neighbour) {
+  CO_TRY(co_await neighbour.open());
   auto listed = CO_TRY(co_await target.run({"list"}));
   if (listed.status != 0) co_return fail(Code::internal, "osb-probe list: " + listed.output);
   auto attempts = CO_TRY(parse_attempts(listed.output));
+  // With both sandboxes there: their names are among what is looked for.
+  Decoys decoys = CO_TRY(Decoys::create());
   Tally tally;
   for (const Attempt& attempt : attempts) {
-    auto answer = co_await target.run({"run", attempt.name});
+    std::vector<std::string> words = {"run", attempt.name};
+    std::ranges::copy(decoys.arguments_for(attempt.name, neighbour.id(), target.id()),
+                      std::back_inserter(words));
+    auto answer = co_await target.run(std::move(words));
     Verdict verdict = answer ? verdict_of(answer->status) : Verdict::unclear;
     std::string output(trim(answer ? answer->output : answer.error().message));
     std::ranges::replace(output, '\n', ' ');
@@ -110,8 +152,8 @@ Task<Result<Tally>> try_all(Target& target) {
   co_return tally;
 }
 
-Task<> try_all_into(Target& target, std::optional<Result<Tally>>* into) {
-  into->emplace(co_await try_all(target));
+Task<> try_all_into(Target& target, Neighbour& neighbour, std::optional<Result<Tally>>* into) {
+  into->emplace(co_await try_all(target, neighbour));
 }
 
 }  // namespace
@@ -149,9 +191,11 @@ Task<int> attack_sandbox(DoctorOptions options, std::string_view probe) {
     co_return 1;
   }
   Target target(Api(options.connection), probe);
+  Neighbour neighbour{Api(options.connection)};
   std::optional<Result<Tally>> tally;
-  co_await io::race(try_all_into(target, &tally), signals->more_than(0));
+  co_await io::race(try_all_into(target, neighbour, &tally), signals->more_than(0));
   co_await target.close();
+  co_await neighbour.close();
   if (signals->first()) co_return 128 + *signals->first();
   if (!*tally) {
     print_error("osb", tally->error());

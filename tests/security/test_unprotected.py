@@ -3,14 +3,23 @@
 What is left out says why: the probe's own reason (`osb-probe list --unsafe`), or a kernel without the thing.
 """
 
+import inspect
 import os
 import pty
+import re
+import secrets
+import shutil
 import subprocess
+import sys
+import tempfile
+from pathlib import Path
 
 import pytest
+from lib.waiting import wait_for
 
 import host
 import probes
+import test_core_dump
 
 # What has to be there for the probe to find, made inside the throw-away namespaces.
 SETUP = {
@@ -26,7 +35,7 @@ SETUP = {
 }
 OWN_TEST = {
     "canary", "leaked_fds", "cwd_escape", "chroot_escape", "host_processes", "host_loopback", "abstract_sockets",
-    "control_sockets", "interfaces", "tty",
+    "control_sockets", "interfaces", "tty", "names", "core_dump", "kernel_pools",
 }  # fmt: skip
 
 
@@ -47,6 +56,29 @@ def test_every_file_is_in_the_list(probe_path):
 
 def test_unknown_probe(probe_path):
     assert probes.unprotected_on_host(probe_path, "no_such_probe").status == 2
+
+
+def test_every_probe_has_a_control(unsafe):
+    """A probe that nobody has seen succeed says "refused" for all we know because it cannot do anything else."""
+    own = {name.removeprefix("test_") for name, _ in inspect.getmembers(sys.modules[__name__], inspect.isfunction)}
+    elsewhere = {"core_dump": test_core_dump.test_control}
+    for name in OWN_TEST:
+        assert name in own or name in elsewhere, f"{name} is left out of test_succeeds and has no test_{name}"
+    assert OWN_TEST <= set(probes.names()), "a control of no probe"
+    # To change the kernel or to end it is not for a test; that these are refused at all is what the filter's own test shows.
+    assert set(unsafe) == {"kexec", "modules", "reboot"}, "a probe that is never seen to succeed needs a very good reason"
+
+
+def test_doctor_aims_every_probe_that_needs_a_target(probe_path, bin_dir):
+    """What takes arguments must get some in `osb doctor --attack`: src/cli/decoys.cc has them."""
+    listed = dict(line.split("\t") for line in run(probe_path, "list"))
+    need = {name for name, what in listed.items() if "argument" in what}
+    assert need == WITH_ARGUMENTS
+    source = (probes.SOURCES.parents[2] / "src/cli/decoys.cc").read_text()
+    assert set(re.findall(r'attempt [!=]= "(\w+)"', source)) == need
+
+
+WITH_ARGUMENTS = {"canary", "host_processes", "host_ipc", "host_loopback", "abstract_sockets", "control_sockets", "names"}
 
 
 @pytest.mark.parametrize("name", [name for name in probes.names() if name not in OWN_TEST])
@@ -148,3 +180,63 @@ def test_tty(probe_path):
         os.close(theirs)
     verdict.assert_succeeded()
     assert "TIOCSTI on descriptor 0" in verdict.line, verdict.line
+
+
+def test_tty_without_one(probe_path):
+    """As doctor runs it: no terminal anywhere, and the attempt is made all the same."""
+    verdict = probes.unprotected(probe_path, "tty")
+    verdict.assert_succeeded()
+    assert "TIOCSTI on a terminal of its own worked" in verdict.line, verdict.line
+
+
+def test_host_ipc_by_key(probe_path):
+    with host.shared_memory() as key:
+        verdict = probes.unprotected_on_host(probe_path, "host_ipc", key)
+    verdict.assert_succeeded()
+    assert f"segment {key} worked" in verdict.line or "System V objects are visible" in verdict.line
+
+
+# Most of a machine's /sys is large, and none of what is looked for here lies in it.
+SMALL_SYS = 'for d in /sys/module /sys/kernel /sys/fs /sys/bus /sys/class $(ls -d /sys/devices/* | grep -v virtual); do mount -t tmpfs none "$d"; done'
+
+
+def test_names(probe_path, tmp_path):
+    """Where another sandbox's name has been, or could be: a loop device's file, a command line."""
+    name = f"osb-secret-{secrets.token_hex(6)}"
+    digits = name.encode().hex()
+    probes.unprotected(probe_path, "names", digits, setup=SMALL_SYS).assert_refused()
+    verdict = probes.unprotected(probe_path, "names", digits, setup=f"{SMALL_SYS}; sh -c 'sleep 50; true' {name} > /dev/null &")
+    verdict.assert_succeeded()
+    assert "/cmdline" in verdict.line, verdict.line
+    with host.loop_device(tmp_path / name) as device:
+        verdict = probes.unprotected(probe_path, "names", digits, setup=SMALL_SYS)
+    verdict.assert_succeeded()
+    assert f"{device}/loop/backing_file" in verdict.line, verdict.line
+
+
+def test_sysfs_by_reading(probe_path, tmp_path):
+    """As a user who can write nothing there: what is read is what counts."""
+    with host.loop_device(tmp_path / "image") as device, tempfile.TemporaryDirectory(dir="/tmp") as place:
+        os.chmod(place, 0o755)
+        copy = shutil.copy(probe_path, place)
+        nobody = "exec setpriv --reuid 65534 --regid 65534 --clear-groups --no-new-privs"
+        script = ["sh", "-c", f'{SMALL_SYS}; {nobody} "$@"', "sh"]
+        verdict = probes.execute("sysfs", [*probes.NAMESPACES, *script, copy, "run", "sysfs"])
+    verdict.assert_succeeded()
+    assert f"reads /sys/devices/virtual/block/{device}/loop/backing_file" in verdict.line, verdict.line
+
+
+def test_kernel_pools(probe_path):
+    probes.unprotected(probe_path, "kernel_pools").assert_succeeded()
+    # Ids of its own are not enough where the namespace belongs to the host's root.
+    waiter = subprocess.Popen(
+        ["unshare", "--user", "sh", "-c", 'read go; exec "$@"', "sh", probe_path, "run", "kernel_pools"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd="/",
+    )  # fmt: skip
+    own = os.readlink("/proc/self/ns/user")
+    wait_for(lambda: os.readlink(f"/proc/{waiter.pid}/ns/user") != own, 5, "a user namespace")
+    for kind in ("uid_map", "gid_map"):
+        Path(f"/proc/{waiter.pid}/{kind}").write_text("0 100000 65536")
+    line, _ = waiter.communicate("go\n", timeout=30)
+    probes.Verdict("kernel_pools", waiter.returncode, line.strip()).assert_succeeded()
+    assert "a user outside, who owns" in line, line

@@ -22,9 +22,8 @@ Answer connect_abstract(int type, const std::string& name) {
 
 // Abstract names have no file and no permission bits: only the network namespace keeps them apart.
 void run(Attempts& a, Args names) {
+  if (names.empty()) return a.skipped("no name of an abstract socket outside was given");
   const std::string table = read_file("/proc/net/unix", 1 << 20).value_or("");
-  if (const size_t at = table.find(" @"); at != std::string::npos && names.empty())
-    a.got("an abstract socket is visible:" + table.substr(at, table.find('\n', at) - at));
   for (const std::string name : names) {
     if (table.find(" @" + name + "\n") != std::string::npos) a.got("sees the host's socket @" + name);
     a.call("connect(2)", "@" + name, connect_abstract(SOCK_STREAM, name));

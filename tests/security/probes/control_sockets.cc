@@ -26,6 +26,7 @@ Answer connect_to(const std::string& path) {
 }
 
 void run(Attempts& a, Args paths) {
+  if (paths.empty()) return a.skipped("no path of a control socket outside was given");
   for (const char* path : kWellKnown) a.call("connect(2)", path, connect_to(path));
   for (const char* path : paths) {
     a.call("connect(2)", path, connect_to(path));

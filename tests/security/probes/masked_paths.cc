@@ -1,23 +1,37 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include <algorithm>
+
 #include "tools.h"
 
 namespace osb::probe {
 namespace {
 
+// What /proc may show beside processes: what programs need, and what the kernel itself blanks or refuses for
+// everybody without rights over the machine. Whatever else is there, of this kernel or of a later one, must
+// show nothing.
+constexpr std::string_view kShown[] = {"buddyinfo",     "cgroups",     "config.gz",
+                                       "consoles",      "cpuinfo",     "crypto",
+                                       "devices",       "dma",         "driver",
+                                       "execdomains",   "fb",          "filesystems",
+                                       "iomem",         "ioports",     "kallsyms",
+                                       "key-users",     "kmsg",        "kpagecgroup",
+                                       "kpagecount",    "kpageflags",  "loadavg",
+                                       "locks",         "lockdep",     "lockdep_chains",
+                                       "lockdep_stats", "lock_stat",   "meminfo",
+                                       "misc",          "modules",     "mounts",
+                                       "mtrr",          "net",         "pagetypeinfo",
+                                       "pressure",      "self",        "slabinfo",
+                                       "softirqs",      "stat",        "sys",
+                                       "sysvipc",       "thread-self", "tty",
+                                       "uptime",        "version",     "version_signature",
+                                       "vmallocinfo",   "vmstat",      "zoneinfo"};
+
 constexpr const char* kMasked[] = {
-    "/proc/acpi",
-    "/proc/asound",
-    "/proc/interrupts",
     "/proc/kcore",
     "/proc/keys",
-    "/proc/latency_stats",
-    "/proc/sched_debug",
-    "/proc/scsi",
     "/proc/sysrq-trigger",
-    "/proc/timer_list",
-    "/proc/timer_stats",
     "/sys/firmware",
     "/sys/devices/virtual/powercap",
     "/sys/kernel/debug",
@@ -27,6 +41,11 @@ constexpr const char* kMasked[] = {
     "/sys/fs/pstore",
 };
 
+bool is_shown(std::string_view name) {
+  return std::ranges::find(kShown, name) != std::end(kShown) ||
+         name.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 struct Device {
   const char* path;
   unsigned major, minor;
@@ -34,7 +53,8 @@ struct Device {
 constexpr Device kDevices[] = {{"/dev/null", 1, 3},   {"/dev/zero", 1, 5},    {"/dev/full", 1, 7},
                                {"/dev/random", 1, 8}, {"/dev/urandom", 1, 9}, {"/dev/tty", 5, 0}};
 
-void check_mask(Attempts& a, const char* path) {
+void check_mask(Attempts& a, const std::string& name) {
+  const char* path = name.c_str();
   struct stat about;
   if (::lstat(path, &about) < 0) return void(a.call("stat", path, -1));
   if (S_ISLNK(about.st_mode))
@@ -90,6 +110,8 @@ void run(Attempts& a, Args) {
     if (!S_ISCHR(about.st_mode) || about.st_rdev != makedev(device.major, device.minor))
       a.got(std::string(device.path) + " is not the device it is named for");
   }
+  for (const std::string& name : list_directory("/proc"))
+    if (!is_shown(name)) check_mask(a, "/proc/" + name);
   for (const char* path : kMasked) check_mask(a, path);
 }
 

@@ -8,9 +8,11 @@ namespace osb::probe {
 extern const Probe probe_canary, probe_leaked_fds, probe_cwd_escape, probe_chroot_escape, probe_file_handles,
     probe_fs_ioctls, probe_trusted_xattrs;
 extern const Probe probe_initial_namespaces, probe_host_processes, probe_host_ipc, probe_ptrace,
-    probe_pid1_proc, probe_pidfd_getfd, probe_runtime_binary, probe_tty, probe_core_dump;
+    probe_pid1_proc, probe_pidfd_getfd, probe_runtime_binary, probe_tty, probe_line_disciplines,
+    probe_core_dump, probe_rlimit_core, probe_kernel_pools, probe_names;
 extern const Probe probe_interfaces, probe_host_loopback, probe_abstract_sockets, probe_control_sockets,
-    probe_raw_sockets, probe_vsock, probe_socket_families, probe_net_admin, probe_netlink_events;
+    probe_raw_sockets, probe_vsock, probe_socket_families, probe_net_admin, probe_netlink_events,
+    probe_socket_ioctls;
 extern const Probe probe_mount, probe_mount_api, probe_unmask, probe_masked_paths, probe_pivot_root;
 extern const Probe probe_unshare, probe_clone, probe_clone3, probe_setns, probe_namespace_ioctls,
     probe_uid_map, probe_setuid, probe_capabilities, probe_seccomp, probe_other_abi;
@@ -41,7 +43,11 @@ constexpr const Probe* kAll[] = {
     &probe_pidfd_getfd,
     &probe_runtime_binary,
     &probe_tty,
+    &probe_line_disciplines,
     &probe_core_dump,
+    &probe_rlimit_core,
+    &probe_kernel_pools,
+    &probe_names,
     // Network and sockets.
     &probe_interfaces,
     &probe_host_loopback,
@@ -52,6 +58,7 @@ constexpr const Probe* kAll[] = {
     &probe_socket_families,
     &probe_net_admin,
     &probe_netlink_events,
+    &probe_socket_ioctls,
     // Mounts.
     &probe_mount,
     &probe_mount_api,

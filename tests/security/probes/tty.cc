@@ -1,4 +1,5 @@
 #include <linux/tiocl.h>
+#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -16,9 +17,27 @@ void push(Attempts& a, const std::string& name, int fd) {
   a.call("ioctl(2)", "TIOCLINUX on " + name, ::ioctl(fd, TIOCLINUX, &ask));
 }
 
+// Whatever we were started with: a terminal of our own, made the controlling one, has nothing that would
+// refuse but the protection itself.
+void push_into_own(Attempts& a) {
+  File master = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
+  if (!master.ok() || ::grantpt(master.fd()) < 0 || ::unlockpt(master.fd()) < 0)
+    return void(a.call("posix_openpt(3)", "a terminal of its own", -1));
+  const Answer typed = in_child([&] {
+    ::setsid();
+    File terminal = ::open(::ptsname(master.fd()), O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (!terminal.ok()) return -1;
+    ::ioctl(terminal.fd(), TIOCSCTTY, 0);
+    char space = ' ';
+    return ::ioctl(terminal.fd(), TIOCSTI, &space);
+  });
+  a.call("ioctl(2)", "TIOCSTI on a terminal of its own", typed);
+}
+
 void run(Attempts& a, Args) {
   for (int fd = 0; fd <= 2; ++fd)
     if (::isatty(fd)) push(a, "descriptor " + std::to_string(fd), fd);
+  push_into_own(a);
   File controlling = ::open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY);
   if (controlling.ok())
     push(a, "/dev/tty", controlling.fd());
@@ -35,7 +54,7 @@ void run(Attempts& a, Args) {
 
 }  // namespace
 
-extern const Probe probe_tty = {
-    "tty", "type into an inherited terminal (TIOCSTI, TIOCLINUX) or use a console", nullptr, run};
+extern const Probe probe_tty = {"tty", "type into a terminal (TIOCSTI, TIOCLINUX) or use a console", nullptr,
+                                run};
 
 }  // namespace osb::probe
