@@ -79,6 +79,8 @@ class Target {
  public:
   Target(Api api, std::string_view probe) : api_(std::move(api)), probe_(probe) {}
 
+  const std::string& id() const { return id_; }
+
   Task<Result<Answer>> run(std::vector<std::string> arguments) {
     if (id_.empty()) CO_TRY(co_await open());
     arguments.insert(arguments.begin(), kPath);
@@ -135,7 +137,8 @@ Task<Result<Tally>> try_all(Target& target, Neighbour& neighbour) {
   Tally tally;
   for (const Attempt& attempt : attempts) {
     std::vector<std::string> words = {"run", attempt.name};
-    std::ranges::copy(decoys.arguments_for(attempt.name, neighbour.id()), std::back_inserter(words));
+    std::ranges::copy(decoys.arguments_for(attempt.name, neighbour.id(), target.id()),
+                      std::back_inserter(words));
     auto answer = co_await target.run(std::move(words));
     Verdict verdict = answer ? verdict_of(answer->status) : Verdict::unclear;
     std::string output(trim(answer ? answer->output : answer.error().message));

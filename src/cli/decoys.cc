@@ -114,7 +114,8 @@ Decoys::~Decoys() {
   if (segment_.id >= 0) ::shmctl(segment_.id, IPC_RMID, nullptr);
 }
 
-std::vector<std::string> Decoys::arguments_for(std::string_view attempt, const std::string& neighbour) const {
+std::vector<std::string> Decoys::arguments_for(std::string_view attempt, const std::string& neighbour,
+                                               const std::string& own) const {
   if (attempt == "canary") return {canary_};
   if (attempt == "host_processes") return {victim_};
   if (attempt == "host_ipc") return {std::to_string(segment_.key)};
@@ -124,7 +125,9 @@ std::vector<std::string> Decoys::arguments_for(std::string_view attempt, const s
   if (attempt != "names") return {};
   // In hexadecimal digits: written out, they would be found in the command line that has them.
   std::vector<std::string> names = {in_hex(neighbour), in_hex(directory_.path())};
-  for (const std::string& name : names_) names.push_back(in_hex(name));
+  for (const std::string& name : names_) {
+    if (name != own) names.push_back(in_hex(name));
+  }
   return names;
 }
 

@@ -19,8 +19,10 @@ class Decoys {
   Decoys(Decoys&&) = default;
   ~Decoys();
 
-  // What an attempt takes as arguments; none for most. `neighbour` is the id of another sandbox.
-  std::vector<std::string> arguments_for(std::string_view attempt, const std::string& neighbour) const;
+  // What an attempt takes as arguments; none for most. `neighbour` is the id of another sandbox, `own` that
+  // of the one under attack, which may know it.
+  std::vector<std::string> arguments_for(std::string_view attempt, const std::string& neighbour,
+                                         const std::string& own) const;
 
  private:
   // System V's shared memory, which nobody takes away but by name.

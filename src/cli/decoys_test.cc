@@ -33,10 +33,10 @@ TEST(Decoys, EveryAttemptThatNeedsATargetHasOne) {
   ASSERT_TRUE(decoys) << decoys.error().message;
   for (const char* attempt : {"canary", "host_processes", "host_ipc", "host_loopback", "abstract_sockets",
                               "control_sockets", "names"})
-    EXPECT_FALSE(decoys->arguments_for(attempt, "id").empty()) << attempt;
-  EXPECT_TRUE(decoys->arguments_for("mount", "id").empty());
-  EXPECT_EQ(decoys->arguments_for("names", "id")[0], "6964");
-  std::string canary = decoys->arguments_for("canary", "")[0];
+    EXPECT_FALSE(decoys->arguments_for(attempt, "id", "").empty()) << attempt;
+  EXPECT_TRUE(decoys->arguments_for("mount", "id", "").empty());
+  EXPECT_EQ(decoys->arguments_for("names", "id", "")[0], "6964");
+  std::string canary = decoys->arguments_for("canary", "", "")[0];
   EXPECT_EQ(::access(canary.c_str(), R_OK), 0);
   {
     auto gone = std::move(*decoys);
