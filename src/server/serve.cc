@@ -1,5 +1,7 @@
 #include "server/serve.h"
 
+#include <filesystem>
+
 #include "base/log.h"
 #include "http/server.h"
 #include "server/gate.h"
@@ -71,7 +73,11 @@ io::Task<Result<void>> run(Serve options) {
   co_await io::asio::this_coro::throw_if_cancelled(false);
   auto executor = co_await io::asio::this_coro::executor;
   const Config& config = options.config;
-  store::Owner owner{.identity = options.identity, .state_dir = config.native.state_dir};
+  // One directory has many spellings.
+  std::error_code unknown;
+  std::string state_dir = std::filesystem::weakly_canonical(config.native.state_dir, unknown);
+  store::Owner owner{.identity = options.identity,
+                     .state_dir = unknown ? config.native.state_dir : state_dir};
   auto store = CO_TRY(store::Store::open(config.database_path(), owner));
   ConnectionPool connections;
   CreateQueue creates(executor);
