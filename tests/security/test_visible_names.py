@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from lib.api import Api
+from lib.plugin import shared_service
 
 # Reads what it looks for from a file, written in another way: its own memory, arguments and files would be found.
 SEARCH = """
@@ -96,8 +97,6 @@ def names_of_host(service):
 
 @pytest.fixture(scope="module")
 def neighbours(bin_dir, request):
-    from lib.plugin import shared_service
-
     service = shared_service(request, bin_dir)
     api = Api(service)
     ids = {"limited": api.create(resourceLimits=limits())["id"], "plain": api.create()["id"]}
@@ -109,6 +108,9 @@ def neighbours(bin_dir, request):
 @pytest.mark.parametrize("inside", ["plain", "limited"])
 def test_nothing_names_the_host_or_a_neighbour(inside, neighbours):
     service, api, ids = neighbours
+    kernel = tuple(int(part) for part in os.uname().release.split("-")[0].split(".")[:2])
+    if inside == "limited" and kernel < (6, 15):
+        pytest.skip("before Linux 6.15 the files that show limits lie in the state directory (decision 19)")
     other = ids["limited" if inside == "plain" else "plain"]
     needles = (names_of_host(service) | {other}) - {ids[inside]}
     result = search(api, ids[inside], needles)
