@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <span>
 
 #include "base/fd.h"
 #include "base/ids.h"
+#include "base/sha256.h"
 #include "base/strings.h"
 #include "launcher/settings.h"
 #include "sys/remove_tree.h"
@@ -126,6 +128,17 @@ Result<Identity> parse_identity(std::string_view text) {
                 "the file identity is damaged\n  remedy: restore it, or remove it when no sandbox of this "
                 "service runs any more");
   return Identity{std::string(lines[0]), std::string(lines[1])};
+}
+
+std::string fingerprint(const Identity& identity) {
+  constexpr size_t kBytes = 16;
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string out;
+  for (uint8_t byte : std::span(sha256_digest("identity " + identity.id)).first(kBytes)) {
+    out.push_back(kDigits[byte >> 4]);
+    out.push_back(kDigits[byte & 15]);
+  }
+  return out;
 }
 
 std::string to_text(const Identity& identity) { return identity.id + "\n" + identity.group + "\n"; }

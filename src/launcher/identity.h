@@ -31,6 +31,9 @@ Result<Identity> claim_state_dir(const std::string& path, const std::string& giv
 // Code::not_found when there is none.
 Result<Identity> read_identity(const std::string& state_dir);
 
+// What others may know of it, on a command line and in a database: tells services apart and opens nothing.
+std::string fingerprint(const Identity& identity);
+
 Result<Identity> parse_identity(std::string_view text);
 std::string to_text(const Identity& identity);
 

@@ -193,5 +193,13 @@ TEST_F(Claim, EverySpellingIsOnePath) {
   EXPECT_FALSE(resolve_state_dir(base + "/loop/x"));
 }
 
+TEST(IdentityText, AFingerprintTellsServicesApartAndNothingElse) {
+  Identity one{std::string(32, 'a'), "opensandbox-1111111111111111"};
+  Identity other{std::string(31, 'a') + "b", one.group};
+  EXPECT_EQ(fingerprint(one).size(), 32u);
+  EXPECT_NE(fingerprint(one), fingerprint(other));
+  EXPECT_EQ(fingerprint(one).find(one.id.substr(0, 8)), std::string::npos);
+}
+
 }  // namespace
 }  // namespace osb::launcher

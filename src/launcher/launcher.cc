@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "launcher/identity.h"
 #include "launcher/loop.h"
 #include "launcher/rootless.h"
 #include "launcher/sandboxes.h"
@@ -53,6 +54,7 @@ Result<int> open_and_run(Settings& settings) {
   ::signal(SIGPIPE, SIG_IGN);
   ::umask(022);
   StateDir state = TRY(StateDir::open(settings));
+  settings.server.push_back("--identity=" + fingerprint(state.identity()));
   const std::string& name = state.identity().group;
   auto cgroups = TRY(settings.rootless ? rootless_cgroups(name) : open_cgroups(name));
   if (settings.rootless && cgroups.exists()) settings.server.push_back("--cgroups=" + abilities(cgroups));

@@ -22,7 +22,8 @@ LAUNCHER_FD = 4
 SERVICE_ID = 60_700
 MAX_MESSAGE = 128 * 1024
 
-START, STOP, DESTROY, LIST, ADOPT, SOCKETS, OOMS, FREEZE, THAW = range(1, 10)
+VERSION = 2
+START, STOP, DESTROY, LIST, ADOPT, SOCKETS, OOMS, FREEZE, THAW, RECALL, RECORD, HEALTH = range(1, 13)
 KINDS = ["overlay", "bind", "proc", "sysfs", "devices", "mask", "read_only", "hostname", "scratch", "seal", "show_limits"]
 READ_ONLY = ["/proc/sys", "/proc/sysrq-trigger"]
 MASKED = ["/proc/" + name for name in (
@@ -49,9 +50,9 @@ def system_steps():
     return steps
 
 
-def plan(sandbox_id, steps, *, image="", limits=(-1,) * 7, count=None):
+def plan(sandbox_id, steps, *, image="", limits=(-1,) * 7, count=None, record=b""):
     head = text(sandbox_id) + text(image) + struct.pack("<7q", *limits)
-    return head + struct.pack("<I", len(steps) if count is None else count) + b"".join(steps)
+    return head + struct.pack("<I", len(steps) if count is None else count) + b"".join(steps) + text(record)
 
 
 def ordinary_steps(lower, before=(), after=()):
@@ -60,13 +61,14 @@ def ordinary_steps(lower, before=(), after=()):
 
 
 def request(tag, verb, body):
-    return struct.pack("<QB", tag, verb) + text(body)
+    return struct.pack("<BQB", VERSION, tag, verb) + text(body)
 
 
 class Answer:
     def __init__(self, data, descriptors):
-        self.tag, self.error, self.code = struct.unpack_from("<QiI", data)
-        at = 16
+        version, self.tag, self.error, self.code = struct.unpack_from("<BQiI", data)
+        assert version == VERSION, f"an answer of version {version}"
+        at = 17
         parts = []
         for _ in range(2):
             (size,) = struct.unpack_from("<I", data, at)
@@ -96,6 +98,9 @@ class Rogue:
         self.state_dir = self.directory / "state"
         self.log_path = self.directory / "launcher.log"
         self.tag = 0
+        # What opensandbox-server makes of a directory before it starts the launcher.
+        self.state_dir.mkdir(mode=0o711, exist_ok=True)
+        (self.state_dir / "identity").write_text(f"{os.urandom(16).hex()}\nopensandbox-{os.urandom(8).hex()}\n")
         self.channel = None
         self.peer = None
         script = self.directory / "rogue.py"
@@ -279,9 +284,11 @@ def nonsense():
         "cut": good[:-1],
         "too long": good + b"x",
         "verb 0": request(1, 0, b""),
-        "verb 10": request(1, 10, b""),
+        "verb 13": request(1, 13, b""),
         "verb 255": request(1, 255, b""),
-        "a length beyond the end": struct.pack("<QBI", 1, LIST, 2**32 - 1) + b"x",
+        "a length beyond the end": struct.pack("<BQBI", VERSION, 1, LIST, 2**32 - 1) + b"x",
+        "another version": b"\x01" + good[1:],
+        "no version": good[1:],
         "zeros": bytes(100),
         "ones": b"\xff" * 1000,
     }

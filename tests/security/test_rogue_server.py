@@ -239,10 +239,12 @@ def test_processes_and_groups_of_others(server, sources):
                     answer = server.ask(rogue.ADOPT, rogue.text(name) + struct.pack("<qQ", other, ticks))
                     assert answer.error and not answer.descriptors, (other, answer)
         for name in [*rogue.hostile_ids(), f"../osb-rogue-test-{os.getpid()}", f"../osb-rogue-test-{os.getpid()}/{sandbox_id}"]:
-            for verb in (rogue.STOP, rogue.DESTROY, rogue.FREEZE, rogue.THAW, rogue.OOMS):
+            for verb in (rogue.STOP, rogue.DESTROY, rogue.FREEZE, rogue.THAW, rogue.OOMS, rogue.RECALL):
                 assert server.ask(verb, name).error, (verb, name[:50])
             for verb in (rogue.ADOPT, rogue.SOCKETS):
                 assert server.ask(verb, rogue.text(name) + struct.pack("<qQ", 1, 1)).error, (verb, name[:50])
+            assert server.ask(rogue.RECORD, rogue.text(name) + rogue.text(b"{}")).error, name[:50]
+        assert_refused(server.ask(rogue.RECORD, rogue.text(sandbox_id) + rogue.text(b"x" * (65 << 10))))
         for verb in (rogue.FREEZE, rogue.STOP, rogue.DESTROY):
             server.ask(verb, new_id())
         server.ask(rogue.DESTROY, sandbox_id)  # a group of that name is another's, too
