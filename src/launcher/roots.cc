@@ -61,8 +61,8 @@ bool untouched(const Root::Overlay& overlay, int directory) {
   // of anything deeper first needs an entry here.
   const struct stat& then = overlay.upper;
   if (!same_time(now.st_ctim, then.st_ctim) || !same_time(now.st_mtim, then.st_mtim) ||
-      !same_time(now.st_atim, then.st_atim) || now.st_mode != then.st_mode || now.st_uid != then.st_uid ||
-      now.st_gid != then.st_gid || now.st_nlink != then.st_nlink)
+      now.st_mode != then.st_mode || now.st_uid != then.st_uid || now.st_gid != then.st_gid ||
+      now.st_nlink != then.st_nlink)
     return false;
   return sys::is_empty_directory(upper->get()).value_or(false);
 }
