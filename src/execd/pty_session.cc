@@ -197,7 +197,7 @@ io::Task<> PtySession::finish(std::shared_ptr<PtySession> self, std::shared_ptr<
   process->close();
   self->room_.set();
   if (self->process_ == process) self->process_ = nullptr;
-  if (!self->client_) return self->keep_untold(status.api_code());
+  if (!self->client_) co_return self->keep_untold(status.api_code());
   self->client_->exit_code = status.api_code();
   self->client_->changed.set();
 }
