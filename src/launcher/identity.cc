@@ -133,8 +133,9 @@ Result<Identity> parse_identity(std::string_view text) {
 std::string fingerprint(const Identity& identity) {
   constexpr size_t kBytes = 16;
   constexpr char kDigits[] = "0123456789abcdef";
+  const Sha256Digest digest = sha256_digest("identity " + identity.id);
   std::string out;
-  for (uint8_t byte : std::span(sha256_digest("identity " + identity.id)).first(kBytes)) {
+  for (uint8_t byte : std::span(digest).first(kBytes)) {
     out.push_back(kDigits[byte >> 4]);
     out.push_back(kDigits[byte & 15]);
   }
