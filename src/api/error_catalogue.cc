@@ -234,7 +234,7 @@ ApiError sandbox_not_found(std::string_view id) {
 }
 
 ApiError image_not_found(const Error& error) {
-  return {.status = 404, .code = "IMAGE::NOT_FOUND", .message = error.message};
+  return {.status = 400, .code = "IMAGE::NOT_FOUND", .message = error.message};
 }
 
 ApiError invalid_entrypoint(const Error& error) {

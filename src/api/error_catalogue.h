@@ -36,7 +36,7 @@ ApiError invalid_scope(std::string_view scope, std::string_view known);
 
 // Sandboxes.
 ApiError sandbox_not_found(std::string_view id);
-ApiError image_not_found(const Error& error);
+ApiError image_not_found(const Error& error);  // 400: clients do not understand 404 on create
 ApiError invalid_entrypoint(const Error& error);
 ApiError bad_limit(const Error& error);
 ApiError start_failed(const Error& error);

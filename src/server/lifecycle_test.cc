@@ -32,10 +32,10 @@ TEST_F(LifecycleTest, AFailedCreationLeavesNothingAndIsExplained) {
     int status;
     const char* code;
   };
-  for (Case c : {Case{Kind::image_not_found, 404, "IMAGE::NOT_FOUND"},
+  for (Case c : {Case{Kind::image_not_found, 400, "IMAGE::NOT_FOUND"},
                  {Kind::bad_entrypoint, 400, "SANDBOX::INVALID_ENTRYPOINT"},
                  {Kind::bad_limit, 400, "SANDBOX::INVALID_PARAMETER"},
-                 {Kind::overloaded, 503, "SANDBOX::OVERLOADED"},
+                 {Kind::overloaded, 429, "SANDBOX::TOO_MANY_REQUESTS"},
                  {Kind::step_failed, 500, "SANDBOX::START_FAILED"}}) {
     runtime_.next_failure = CreateFailure{c.kind, {Code::internal, 0, "mount proc: denied"}};
     auto row = loop_.await(lifecycle_->create(plan()));
@@ -43,7 +43,7 @@ TEST_F(LifecycleTest, AFailedCreationLeavesNothingAndIsExplained) {
     EXPECT_EQ(row.error().status, c.status);
     EXPECT_EQ(row.error().code, c.code);
     EXPECT_THAT(row.error().message, HasSubstr("mount proc: denied"));
-    EXPECT_EQ(row.error().retry_after_seconds.has_value(), c.status == 503);
+    EXPECT_EQ(row.error().retry_after_seconds.has_value(), c.status == 429);
   }
   EXPECT_EQ(*store_->sandboxes().count({}), 0);
   EXPECT_TRUE(runtime_.sandboxes.empty());

@@ -57,7 +57,7 @@ TEST(Routes, CreateErrors) {
   EXPECT_EQ(limit.code(), "SANDBOX::INVALID_PARAMETER");
   Reply missing = server.call("POST", "/sandboxes",
                               R"({"image":{"uri":"missing"},"entrypoint":["a"],"resourceLimits":{}})");
-  EXPECT_EQ(missing.status, 404);
+  EXPECT_EQ(missing.status, 400);
   EXPECT_EQ(missing.code(), "IMAGE::NOT_FOUND");
   Reply timeout =
       server.call("POST", "/sandboxes",

@@ -68,7 +68,7 @@ def plain(images, tmp_path_factory):
 
 
 def test_a_running_server_sees_an_import(api, images, archive, run):
-    assert_envelope(api.post_create(image={"uri": "fresh"}), 404, "IMAGE::NOT_FOUND")
+    assert_envelope(api.post_create(image={"uri": "fresh"}), 400, "IMAGE::NOT_FOUND")
     images.import_(archive(make.root_tar(), "fresh.tar"))
     assert run("fresh", "echo it runs").stdout == "it runs"
 
@@ -105,13 +105,13 @@ def test_alias_of_the_host(run):
 ])  # fmt: skip
 def test_the_interpreter_of_any_host(images, archive, api, run, asked):
     if "opensandbox/code-interpreter" not in images.names():
-        assert_envelope(api.post_create(image={"uri": asked}), 404, "IMAGE::NOT_FOUND")
+        assert_envelope(api.post_create(image={"uri": asked}), 400, "IMAGE::NOT_FOUND")
         images.import_(archive(make.root_tar()), "--name", "opensandbox/code-interpreter")
     assert run(asked, "echo ok").stdout == "ok"
 
 
 def test_not_found_says_what_to_do(api, plain):
-    body = assert_envelope(api.post_create(image={"uri": "registry.example/nope:1"}), 404, "IMAGE::NOT_FOUND")
+    body = assert_envelope(api.post_create(image={"uri": "registry.example/nope:1"}), 400, "IMAGE::NOT_FOUND")
     assert "osb images import" in body["message"] and "plain" in body["message"], body
 
 
@@ -251,7 +251,7 @@ def test_removed_images_are_gone(images, archive, api):
     assert images.contents()[0][0] == layers, "it has another name"
     assert images.run("rm", "second-name").returncode == 0
     assert len(images.contents()[0][0]) == len(layers) - 1
-    assert_envelope(api.post_create(image={"uri": "short-lived"}), 404, "IMAGE::NOT_FOUND")
+    assert_envelope(api.post_create(image={"uri": "short-lived"}), 400, "IMAGE::NOT_FOUND")
     gone = images.run("rm", "short-lived")
     assert gone.returncode == 1 and "osb images ls" in gone.stderr
 
@@ -272,7 +272,7 @@ def test_a_crash_of_the_host_costs_at_most_unwritten_images(host, images, archiv
     wait_for(lambda: not marks(), 60, "the layer is known to be on disk")
     os.setxattr(path, "trusted.opensandbox.boot", b"00000000-0000-0000-0000-000000000000")
     host.restart()
-    assert_envelope(api.post_create(image={"uri": "unlucky"}), 404, "IMAGE::NOT_FOUND")
+    assert_envelope(api.post_create(image={"uri": "unlucky"}), 400, "IMAGE::NOT_FOUND")
     assert "import it again" in host.log_tail()
     assert not path.exists() and "unlucky" not in images.names()
     assert run(plain, "echo $GREETING").stdout == "hello"

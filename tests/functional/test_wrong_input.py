@@ -178,7 +178,7 @@ def test_unknown_source(api, change):
 
 @pytest.mark.parametrize("uri", ["registry.example/none:1", "nope", "../../etc", "/etc", "host/../../etc", "HOST"])
 def test_unknown_image(api, uri):
-    found = assert_envelope(api.post_create(image={"uri": uri}), 404, "IMAGE::NOT_FOUND")
+    found = assert_envelope(api.post_create(image={"uri": uri}), 400, "IMAGE::NOT_FOUND")
     assert uri in found["message"]
 
 
