@@ -14,6 +14,7 @@
 
 #include "base/ids.h"
 #include "image/digest.h"
+#include "json/decode.h"
 #include "sys/process.h"
 #include "sys/remove_tree.h"
 
@@ -252,20 +253,32 @@ Result<std::multimap<std::string, std::string>> Store::users() const {
   auto sandboxes = open_at(AT_FDCWD, options_.state_dir + "/sandboxes", O_RDONLY | O_DIRECTORY);
   if (!sandboxes && sandboxes.error().code == Code::not_found) return found;  // no service has run yet
   if (!sandboxes) return std::unexpected(std::move(sandboxes.error()));
-  for (const std::string& id : TRY(sys::names_in(sandboxes->get()))) {
+  for (const std::string& handle : TRY(sys::names_in(sandboxes->get()))) {
     char value[128];
-    std::string directory = options_.state_dir + "/sandboxes/" + id;
+    std::string directory = options_.state_dir + "/sandboxes/" + handle;
     ssize_t n = ::lgetxattr(directory.c_str(), kImageAttribute, value, sizeof value);
-    if (n > 0) found.emplace(std::string(value, static_cast<size_t>(n)), id);
-    if (n < 0 && errno != ENODATA && errno != ENOENT) return fail_errno("look at the image of sandbox " + id);
+    if (n > 0) found.emplace(std::string(value, static_cast<size_t>(n)), handle);
+    if (n < 0 && errno != ENODATA && errno != ENOENT)
+      return fail_errno("look at the image of sandbox " + handle);
   }
   return found;
+}
+
+// What its owner calls it: its record says so (server/record.h). One from before there were records bears its
+// id.
+std::string Store::owners_name(const std::string& handle) const {
+  constexpr size_t kMost = 64 * 1024;
+  auto text = read_file(options_.state_dir + "/sandboxes/" + handle + "/record", kMost);
+  auto record = text ? json::parse(*text) : Result<boost::json::value>(fail(Code::not_found, ""));
+  const auto* object = record ? record->if_object() : nullptr;
+  const auto* id = object ? object->if_contains("id") : nullptr;
+  return id && id->is_string() ? std::string(id->as_string()) : handle;
 }
 
 Result<std::vector<std::string>> Store::users_of(const std::string& image_id) const {
   auto all = TRY(users());
   std::vector<std::string> ids;
-  for (auto [it, end] = all.equal_range(image_id); it != end; ++it) ids.push_back(it->second);
+  for (auto [it, end] = all.equal_range(image_id); it != end; ++it) ids.push_back(owners_name(it->second));
   return ids;
 }
 

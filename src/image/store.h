@@ -70,7 +70,8 @@ class Store {
   Result<void> drop_lost_images();
   Result<void> write_index(const Index& index);
   Result<void> empty_trash();
-  Result<std::multimap<std::string, std::string>> users() const;  // image id -> sandbox id
+  Result<std::multimap<std::string, std::string>> users() const;  // image id -> handles of sandboxes
+  std::string owners_name(const std::string& handle) const;
   std::string path(const std::string& below) const;
 
   Options options_;

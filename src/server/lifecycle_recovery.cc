@@ -25,8 +25,10 @@ constexpr io::Duration kAskAgainMost = std::chrono::seconds(30);
 // For a sandbox about which nothing is known but that it runs: time for its owner to be found.
 constexpr auto kStrangerLives = std::chrono::hours(24);
 
+// What a damaged row says of its state is no more than that it could not be read.
 bool has_ended(const store::Sandbox& row) {
-  return row.status.state == State::terminated || row.status.state == State::failed;
+  return (row.status.state == State::terminated || row.status.state == State::failed) &&
+         row.status.reason != store::kDamaged;
 }
 
 store::Status running(WallTime at) { return {State::running, "RUNNING", "The sandbox is running.", at}; }

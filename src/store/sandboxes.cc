@@ -54,7 +54,7 @@ std::string read_row(const Query& query, Sandbox& row) {
   row.status.message = query.text(3);
   if (!state) {
     damage = "state is no word that this program knows";
-    row.status.reason = "DAMAGED";
+    row.status.reason = kDamaged;
     row.status.message = "What was stored about this sandbox cannot be read.";
   }
   row.image = query.text(4);

@@ -28,6 +28,9 @@ struct Status {
   WallTime changed;
 };
 
+// The reason of a row whose state could not be read.
+inline constexpr std::string_view kDamaged = "DAMAGED";
+
 struct Sandbox {
   std::string id;
   Status status;

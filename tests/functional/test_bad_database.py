@@ -130,7 +130,8 @@ class TestPlace:
 class TestTwoServices:
     @pytest.fixture
     def pair(self, new_service):
-        first, second = new_service(start=False), new_service(start=False)
+        # With accounts of their own they could not even open each other's database.
+        first, second = (new_service(start=False, native={"user": "daemon"}) for _ in range(2))
         place = first.directory / "shared"
         place.mkdir()
         place.chmod(0o777)

@@ -459,10 +459,11 @@ class TestDelegatedGroup:
         assert api.run(paused, "echo on").stdout == "on"
         assert api.call("POST", f"/sandboxes/{running}/pause").status == 202
         new = api.create()["id"]
-        assert list(other.glob(f"*/{new}"))
+        assert list(other.glob(f"*/{service.scope.handle(new)}"))
         for name in (paused, running, new):
+            handle = service.scope.handle(name)
             assert api.delete(name).status == 204
-            assert not list(group.rglob(name))
+            assert not list(group.rglob(handle))
 
     def test_a_sandbox_made_without_a_group_cannot_be_paused(self, delegated):
         service, _ = delegated
