@@ -32,7 +32,7 @@ def targets(name, service, armed):
         elif name == "abstract_sockets":
             yield [stack.enter_context(host.abstract_socket())]
         elif name == "control_sockets":
-            sockets = sorted((service.state_dir / "run").glob(f"{armed.sandbox_id}*"))
+            sockets = sorted((service.state_dir / "run").glob(f"{service.scope.handle(armed.sandbox_id)}*"))
             assert sockets, "the sandbox's own sockets are not where this test looks for them"
             yield sockets
         elif name == "names":

@@ -65,7 +65,7 @@ def test_other_sandboxes_files_are_out_of_reach(rootless, user_armed):
     api = Api(rootless)
     other = api.create()["id"]
     api.run(other, "echo secret > /root/secret")
-    upper = rootless.state_dir / "sandboxes" / other / "root.upper/root/secret"
+    upper = rootless.state_dir / "sandboxes" / rootless.scope.handle(other) / "root.upper/root/secret"
     assert upper.read_text() == "secret\n"
     for path in (upper, rootless.state_dir / "db", rootless.config_path, rootless.home, "/etc/shadow-", "/var/tmp"):
         ran = api.run(user_armed.sandbox_id, ["cat", str(path)])
