@@ -53,8 +53,18 @@ TEST(Secret, ARestOfAnInterruptedStartIsNoObstacle) {
   EXPECT_FALSE(std::filesystem::exists(directory.path + "/secret.new"));
 }
 
+TEST(Secret, WhatAPowerCutLeftIsMadeAnew) {
+  for (size_t zeros : {0, 32}) {
+    Directory directory;
+    ASSERT_TRUE(write_file(directory.path + "/secret", std::string(zeros, '\0'), O_CREAT, 0600));
+    ASSERT_TRUE(directory.ensure());
+    EXPECT_EQ(directory.read().size(), 32u);
+    EXPECT_NE(directory.read(), std::string(32, '\0'));
+  }
+}
+
 TEST(Secret, SomethingElseUnderItsNameIsRefused) {
-  for (const char* content : {"", "short", "longer than the thirty-two bytes that it has"}) {
+  for (const char* content : {"short", "longer than the thirty-two bytes that it has"}) {
     Directory directory;
     ASSERT_TRUE(write_file(directory.path + "/secret", content, O_CREAT));
     EXPECT_FALSE(directory.ensure()) << content;
