@@ -379,13 +379,6 @@ def test_other_users_cannot_list_sockets_or_groups(new_service):
 class TestUpgrade:
     """From the version that named things by the path of the state directory."""
 
-    @pytest.fixture
-    def old_bin(self):
-        path = os.environ.get("OPENSANDBOX_OLD_BIN")
-        if not path:
-            pytest.skip("OPENSANDBOX_OLD_BIN does not name executables of the version before identities")
-        return Path(path)
-
     @pytest.mark.parametrize("spelling", ["state", "link"])
     def test_its_sandboxes_go_on(self, bin_dir, new_service, old_bin, spelling):
         service = new_service(start=False)

@@ -5,9 +5,7 @@ The earlier version is built once, outside the repository (tests/lib/old_build);
 """
 
 import json
-import subprocess
 import time
-from pathlib import Path
 
 import pytest
 from lib import leaks
@@ -15,22 +13,6 @@ from lib.api import Api
 from lib.service import Service
 from lib.waiting import wait_for
 from lib.websocket import BINARY, WebSocket
-
-OLD = "d4c026d"
-SCRIPT = Path(__file__).resolve().parents[1] / "lib" / "old_build"
-
-
-@pytest.fixture(scope="module")
-def old_bin(pytestconfig):
-    find = [] if pytestconfig.getoption("--long") else ["--find"]
-    made = subprocess.run([SCRIPT, *find, OLD], stdout=subprocess.PIPE, text=True, check=False)
-    if made.returncode == 3:
-        pytest.skip(f"{OLD} has not been built: tests/lib/old_build {OLD}, or --long")
-    if made.returncode == 4:
-        pytest.skip(f"this copy of the repository has no commit {OLD}")
-    assert made.returncode == 0, "the earlier version cannot be built"
-    return Path(made.stdout.strip())
-
 
 class Terminal:
     def __init__(self, api, sandbox, session, since=None):

@@ -3,6 +3,7 @@
 import faulthandler
 import os
 import signal
+import subprocess
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ from .rootless import RootlessService, require_user_namespaces
 from .service import ALIVE, Service
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+OLD = "d4c026d"
 KEY = "a-key-for-tests-0123456789"
 
 
@@ -79,6 +81,19 @@ def bin_dir(pytestconfig):
     if path is None or not (Path(path) / "opensandbox-server").exists():
         pytest.exit(f"no opensandbox-server in {path or 'build/{release,dev}/bin'}: build first, or give --bin", returncode=4)
     return Path(path)
+
+
+@pytest.fixture(scope="session")
+def old_bin(pytestconfig):
+    """The executables of the version before sandboxes had handles and services identities; made once with --long."""
+    find = [] if pytestconfig.getoption("--long") else ["--find"]
+    made = subprocess.run([REPOSITORY / "tests/lib/old_build", *find, OLD], stdout=subprocess.PIPE, text=True, check=False)
+    if made.returncode == 3:
+        pytest.skip(f"{OLD} has not been built: tests/lib/old_build {OLD}, or --long")
+    if made.returncode == 4:
+        pytest.skip(f"this copy of the repository has no commit {OLD}")
+    assert made.returncode == 0, "the earlier version cannot be built"
+    return Path(made.stdout.strip())
 
 
 @pytest.fixture(scope="session")
