@@ -194,7 +194,7 @@ def test_item_11_an_end_that_nobody_saw_is_told_once(execd, pty, place):
 
 
 def test_item_11_a_slow_client_gets_the_last_output(execd, pty):
-    size = 24 << 20  # more than sockets and buffers on the way hold
+    size = 12 << 20  # more than sockets and buffers on the way hold
     with Terminal(execd, pty(command=f"head -c {size} /dev/zero | tr '\\0' x")) as client:
         client.until_text("connected")
         time.sleep(1)  # the slowness is the test: the program may end long before its client has read
