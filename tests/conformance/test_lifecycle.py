@@ -147,8 +147,9 @@ class TestErrors:
     def test_unknown_image(self, sdk):
         with pytest.raises(SandboxApiException) as caught:
             sdk.create("registry.example/none:1")
-        assert caught.value.status_code == 404
-        assert "registry.example/none:1" in str(caught.value) or sdk.version < (1, 0)  # 404 is not in the old client's schema
+        assert caught.value.status_code == 400
+        assert caught.value.error.code == "IMAGE::NOT_FOUND"
+        assert "registry.example/none:1" in str(caught.value)
 
     def test_entrypoint_that_cannot_be_executed(self, sdk):
         with pytest.raises(SandboxApiException) as caught:
