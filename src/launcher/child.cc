@@ -99,12 +99,7 @@ int set_limits(const ChildOrder& order) {
     const struct rlimit files{most, most};
     if (::setrlimit(RLIMIT_NOFILE, &files) < 0) return -errno;
   }
-  // Batch: it has its share, but does not interrupt the program that has just written something for it. What
-  // it starts is scheduled as usual.
-  struct sched_param none{};
-  if (order.first_in_group && (::setpriority(PRIO_PROCESS, 0, kExecdNice) < 0 ||
-                               ::sched_setscheduler(0, SCHED_BATCH | SCHED_RESET_ON_FORK, &none) < 0))
-    return -errno;
+  if (order.first_in_group && ::setpriority(PRIO_PROCESS, 0, kExecdNice) < 0) return -errno;
   if (order.processes > 0) {
     auto most = static_cast<rlim_t>(order.processes);
     const struct rlimit processes{most, most};
