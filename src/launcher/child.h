@@ -15,10 +15,11 @@ namespace osb::launcher {
 // A step with its descriptors opened and its strings ready. Borrows from the Plan.
 struct ReadyStep {
   const Step* step = nullptr;
-  // Detached mounts: the overlay when it is mounted already, else one per layer of it; a sysfs whose parts
-  // are to be copied; the source of a bind.
+  // What of it was mounted ahead: nothing, something that it is made of (a sysfs whose parts are to be
+  // copied), or all of it, to be attached.
+  enum class Made { nothing, source, whole } made = Made::nothing;
+  // Detached mounts: what was made; else one per layer of an overlay, or the source of a bind.
   const int* sources = nullptr;
-  bool mounted = false;
   bool layers_at_once = false;  // overlay: the kernel does not take them one by one
   const char* upper =
       nullptr;  // overlay: relative to the state directory, or to a disk that is attached nowhere

@@ -1,6 +1,10 @@
 #include "launcher/networks.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/log.h"
+#include "launcher/system_trees.h"
 #include "sys/mount.h"
 #include "sys/namespaces.h"
 
@@ -28,26 +32,41 @@ Result<Network> Networks::make() {
 
 Result<Network> Networks::take() {
   if (spares_.empty()) return make();
-  Network spare = std::move(spares_.back());
-  spares_.pop_back();
+  auto found =
+      std::find_if(spares_.rbegin(), spares_.rend(), [](const Network& spare) { return spare.tree.valid(); });
+  if (found == spares_.rend()) found = spares_.rbegin();
+  Network spare = std::move(*found);
+  spares_.erase(std::next(found).base());
   return spare;
 }
 
+bool Networks::complete() {
+  if (!trees_ || !home_.valid()) return false;
+  auto has_tree = [](const Network& spare) { return spare.tree.valid(); };
+  if (std::count_if(spares_.begin(), spares_.end(), has_tree) >= static_cast<ptrdiff_t>(kAhead)) return false;
+  auto found = std::find_if_not(spares_.rbegin(), spares_.rend(), has_tree);
+  if (found == spares_.rend()) return false;
+  found->tree = Fd(make_sysfs_tree(found->sysfs.get()));
+  trees_ = found->tree.valid();
+  return trees_;
+}
+
 bool Networks::prepare() {
-  if (spares_.size() >= kAhead) return false;
+  if (spares_.size() >= kAhead) return complete();
   auto made = make();
   if (!made) {
     log::warn("cannot make a spare network namespace", {{"error", made.error().message}});
     return false;
   }
   spares_.push_back(std::move(*made));
-  return spares_.size() < kAhead;
+  return true;
 }
 
 void Networks::give_back(Network network) {
   if (silence_.empty() || spares_.size() >= kMostSpares) return;
   auto counters = sys::network_counters(network.space.get(), home_.get());
   if (!counters || *counters != silence_ || sys::forget_cached(network.sysfs.get()) < 0) return;
+  network.tree.reset();
   spares_.push_back(std::move(network));
 }
 

@@ -14,8 +14,10 @@ namespace osb::launcher {
 
 struct Network {
   Fd space;
-  Fd sysfs;  // what shows its devices, mounted ahead: the kernel looks at all others to mount one. May be
-             // none
+  // What shows its devices, mounted ahead: the kernel looks at all others to mount one. May be none.
+  Fd sysfs;
+  // What a sandbox sees of that (system_trees.h), for one sandbox. May be none.
+  Fd tree;
 };
 
 class Networks {
@@ -28,7 +30,7 @@ class Networks {
   int home() const { return home_.get(); }  // -1 without a way back
 
   Result<Network> take();
-  // Makes one more; false when there are enough, or when it failed.
+  // Makes one more, or completes one; false when nothing is left to do, or when it failed.
   bool prepare();
   // After the last process of its sandbox is gone. Closes it unless it is as good as new.
   void give_back(Network network);
@@ -37,10 +39,12 @@ class Networks {
 
  private:
   Result<Network> make();
+  bool complete();  // adds a tree to a spare without; false when enough have one, or when it failed
 
   Fd home_;
   std::string silence_;  // what the counters of a new one say
   std::vector<Network> spares_;
+  bool trees_ = true;  // until the kernel says that it cannot
 };
 
 }  // namespace osb::launcher

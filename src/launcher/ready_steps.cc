@@ -37,13 +37,18 @@ Result<ReadySteps> ReadySteps::make(const Plan& plan, const Layers& layers, cons
     if (step.kind == Step::Kind::bind) {
       Fd source = TRY(open_source(settings, step.source));
       TRY(ready.add_mount(source.get(), step.source));
+    } else if (step.kind == Step::Kind::sysfs && ahead.sysfs_tree >= 0) {
+      ready.sources_.back().push_back(ahead.sysfs_tree);
+      r.made = ReadyStep::Made::whole;
     } else if (step.kind == Step::Kind::sysfs && ahead.sysfs >= 0) {
-      // As it is: the new process copies the parts that it shows.
       ready.sources_.back().push_back(ahead.sysfs);
-      r.mounted = true;
+      r.made = ReadyStep::Made::source;
+    } else if (step.kind == Step::Kind::devices && ahead.devices >= 0) {
+      ready.sources_.back().push_back(ahead.devices);
+      r.made = ReadyStep::Made::whole;
     } else if (step.kind == Step::Kind::overlay && ahead.root) {
       TRY(ready.add_mount(ahead.root->overlays.at(overlay++).mount.get(), "the overlay for " + step.target));
-      r.mounted = true;
+      r.made = ReadyStep::Made::whole;
     } else if (step.kind == Step::Kind::overlay) {
       for (const Fd& layer : layers.at(overlay++)) TRY(ready.add_mount(layer.get(), "a layer"));
       r.layers_at_once = !sys::overlay_takes_single_layers();

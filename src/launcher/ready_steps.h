@@ -20,7 +20,9 @@ class ReadySteps {
   // Borrows from `plan`. What is not mounted ahead (no root, a sysfs of -1) the new process mounts itself.
   struct Ahead {
     const Root* root = nullptr;
-    int sysfs = -1;
+    int sysfs = -1;       // of the sandbox's network
+    int sysfs_tree = -1;  // what it shows of that
+    int devices = -1;
     // Where a sandbox with a disk limit has its file system: nowhere, or over its directory (older kernels).
     enum class Disk { attached, detached } disk = Disk::attached;
   };

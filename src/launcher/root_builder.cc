@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "launcher/rootless.h"
 #include "launcher/settings.h"
+#include "launcher/system_trees.h"
 #include "sys/mount.h"
 
 namespace osb::launcher {
@@ -22,40 +23,6 @@ namespace {
 constexpr uint64_t kQuiet = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
 constexpr uint64_t kKernel = kQuiet | MOUNT_ATTR_NOEXEC;
 constexpr size_t kMostLayers = 256;
-
-// Of sysfs a sandbox sees what programs read to size themselves and to find their network. All the rest tells
-// of the host: disks with the files and serial numbers behind them, boards, buses, drivers and their
-// settings.
-constexpr const char* kShownOfSysfs[] = {"class/net", "devices/system", "devices/virtual/net", "kernel/mm"};
-// Where those go, and places that programs list and may find empty; parents first.
-constexpr const char* kSysfsDirectories[] = {"block",
-                                             "bus",
-                                             "class",
-                                             "class/net",
-                                             "dev",
-                                             "devices",
-                                             "devices/system",
-                                             "devices/virtual",
-                                             "devices/virtual/net",
-                                             "firmware",
-                                             "fs",
-                                             "fs/cgroup",
-                                             "kernel",
-                                             "kernel/mm",
-                                             "module",
-                                             "power"};
-
-// Opens the null device in a directory of ours. Verified: whatever is wrong with that directory, nothing else
-// ever becomes a descriptor of execd.
-int open_null(int dev) {
-  int null = check_call(::openat(dev, "null", O_RDWR | O_NOFOLLOW | O_CLOEXEC));
-  if (null < 0) return null;
-  struct stat info{};
-  int status = check_call(::fstat(null, &info));
-  if (status == 0 && S_ISCHR(info.st_mode) && info.st_rdev == makedev(1, 3)) return null;
-  ::close(null);
-  return status < 0 ? status : -ENODEV;
-}
 
 }  // namespace
 
@@ -186,7 +153,7 @@ int RootBuilder::mount_overlay_of_descriptors(const ReadyStep& ready) const {
 }
 
 int RootBuilder::overlay(const ReadyStep& ready) {
-  if (ready.mounted) return add_root(ready.sources[0], *ready.step);
+  if (ready.made == ReadyStep::Made::whole) return add_root(ready.sources[0], *ready.step);
   return add_root(disk_ >= 0 ? mount_overlay_of_descriptors(ready) : mount_overlay(ready), *ready.step);
 }
 
@@ -206,111 +173,38 @@ int RootBuilder::bind(const ReadyStep& ready) const {
   return place(mount, ready.step->target.c_str(), Links::inside);
 }
 
-int RootBuilder::show_sysfs(int source, int shown) const {
-  for (const char* name : kShownOfSysfs) {
-    int part = sys::clone_mount(source, name);
-    if (part == -ENOENT) continue;
-    int status = part < 0 ? part : sys::attach_mount(part, shown, name);
-    if (part >= 0) ::close(part);
-    if (status < 0) return status;
-  }
-  return 0;
-}
-
 int RootBuilder::sysfs(const ReadyStep& ready) const {
-  int source = ready.mounted ? ready.sources[0]
-                             : sys::mount_filesystem("sysfs", nullptr, 0, kKernel | MOUNT_ATTR_RDONLY);
+  const char* target = ready.step->target.c_str();
+  if (ready.made == ReadyStep::Made::whole) return attach(ready.sources[0], target, Links::refused);
+  bool given = ready.made == ReadyStep::Made::source;
+  int source =
+      given ? ready.sources[0] : sys::mount_filesystem("sysfs", nullptr, 0, kKernel | MOUNT_ATTR_RDONLY);
   if (source < 0) return source;
-  const sys::MountOption options[] = {{"mode", "0755"}, {"size", "4096"}, {"nr_inodes", "32"}};
-  int shown = sys::mount_filesystem("tmpfs", options, 3, kKernel);
-  int status = shown < 0 ? shown : 0;
-  for (const char* name : kSysfsDirectories) {
-    if (status == 0) status = check_call(::mkdirat(shown, name, 0755));
-  }
-  if (status == 0) status = sys::restrict_mount(shown, MOUNT_ATTR_RDONLY);
-  if (status == 0) status = attach(shown, ready.step->target.c_str(), Links::refused);
+  int shown = make_sysfs_frame();
+  int status = shown < 0 ? shown : attach(shown, target, Links::refused);
   if (status == 0) status = show_sysfs(source, shown);
-  if (status == -EINVAL && !ready.mounted) {
+  if (status == -EINVAL && !given) {
     // Kernels before 6.15 copy only what is attached somewhere. The directory of the layers is free again.
     status = sys::attach_mount(source, AT_FDCWD, state::kLowers);
     if (status == 0) status = show_sysfs(source, shown);
     if (status == 0) status = check_call(::umount2(state::kLowers, MNT_DETACH));
   }
   if (shown >= 0) ::close(shown);
-  if (!ready.mounted) ::close(source);
-  return status;
-}
-
-int RootBuilder::fill_devices(int dev) const {
-  static constexpr struct {
-    const char* name;
-    unsigned major, minor;
-  } kNodes[] = {{"null", 1, 3},   {"zero", 1, 5},    {"full", 1, 7},
-                {"random", 1, 8}, {"urandom", 1, 9}, {"tty", 5, 0}};
-  static constexpr struct {
-    const char *name, *to;
-  } kLinks[] = {{"fd", "/proc/self/fd"},
-                {"stdin", "/proc/self/fd/0"},
-                {"stdout", "/proc/self/fd/1"},
-                {"stderr", "/proc/self/fd/2"},
-                {"ptmx", "pts/ptmx"}};
-  uint32_t id = order_.first_id;
-  // The umask is cleared by run_child. Nodes are made here, while this process may; the sandbox itself
-  // never can.
-  for (const auto& node : kNodes) {
-    int status = 0;
-    if (order_.rootless) {
-      status = bind_host_device(dev, node.name);
-    } else {
-      status = check_call(::mknodat(dev, node.name, S_IFCHR | 0666, makedev(node.major, node.minor)));
-      if (status == 0) status = check_call(::fchownat(dev, node.name, id, id, AT_SYMLINK_NOFOLLOW));
-    }
-    if (status < 0) return status;
-  }
-  for (const auto& link : kLinks) {
-    if (::symlinkat(link.to, dev, link.name) < 0) return -errno;
-  }
-  return 0;
-}
-
-int RootBuilder::add_terminals_and_memory(int dev) const {
-  uint32_t id = order_.first_id;
-  char tty[16];
-  std::snprintf(tty, sizeof tty, "%u",
-                id + (order_.rootless ? 0 : 5));  // by Debian's numbering and most others'
-  if (::mkdirat(dev, "pts", 0755) < 0 || ::mkdirat(dev, "shm", 01777) < 0 ||
-      ::fchownat(dev, "shm", id, id, AT_SYMLINK_NOFOLLOW) < 0)
-    return -errno;
-  const sys::MountOption pts[] = {
-      {"newinstance", nullptr}, {"ptmxmode", "0666"}, {"mode", "0620"}, {"gid", tty}};
-  int mount = sys::mount_filesystem("devpts", pts, 4, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
-  if (mount < 0) return mount;
-  int status = sys::attach_mount(mount, dev, "pts");
-  ::close(mount);
-  if (status < 0) return status;
-  mount = sys::clone_mount(dev, "shm");
-  if (mount < 0) return mount;
-  status = sys::restrict_mount(mount, kQuiet | MOUNT_ATTR_NOEXEC);
-  if (status == 0) status = sys::attach_mount(mount, dev, "shm");
-  ::close(mount);
+  if (!given) ::close(source);
   return status;
 }
 
 // Everything through the descriptor of the new file system: no path of the image leads to what is opened.
-int RootBuilder::devices(const char* target) {
-  char owner[16];
-  std::snprintf(owner, sizeof owner, "%u", order_.first_id);
-  // With room for /dev/shm, which is a part of it: every file system more makes others slower to take
-  // apart.
-  const sys::MountOption options[] = {
-      {"mode", "0755"}, {"size", "67108864"}, {"nr_inodes", "16384"}, {"uid", owner}, {"gid", owner}};
-  int dev = sys::mount_filesystem("tmpfs", options, 5, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+int RootBuilder::devices(const ReadyStep& ready) {
+  const char* target = ready.step->target.c_str();
+  bool whole = ready.made == ReadyStep::Made::whole;
+  int dev = whole ? ready.sources[0] : make_device_frame(order_.first_id);
   if (dev < 0) return dev;
   int status = attach(dev, target, Links::refused);
-  if (status == 0) status = fill_devices(dev);
-  if (status == 0) status = add_terminals_and_memory(dev);
+  if (status == 0 && !whole)
+    status = fill_devices(dev, order_.first_id, order_.rootless ? Nodes::bound : Nodes::made);
   if (status == 0) null_ = open_null(dev);
-  ::close(dev);
+  if (!whole) ::close(dev);
   return status < 0 ? status : null_ < 0 ? null_ : 0;
 }
 
@@ -413,7 +307,7 @@ int RootBuilder::run(const ReadyStep& ready) {
     case Step::Kind::sysfs:
       return sysfs(ready);
     case Step::Kind::devices:
-      return devices(target);
+      return devices(ready);
     case Step::Kind::mask:
       return mask(target);
     case Step::Kind::read_only:

@@ -40,10 +40,7 @@ class RootBuilder {
   int add_root(int mount, const Step& step);
   int bind(const ReadyStep& ready) const;
   int sysfs(const ReadyStep& ready) const;
-  int show_sysfs(int source, int shown) const;
-  int devices(const char* target);
-  int fill_devices(int dev) const;
-  int add_terminals_and_memory(int dev) const;
+  int devices(const ReadyStep& ready);
   int cover_of(bool directory);
   int mask(const char* target);
   int read_only(const char* target) const;

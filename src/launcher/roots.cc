@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "launcher/system_trees.h"
 #include "sys/mount.h"
 #include "sys/remove_tree.h"
 
@@ -117,8 +118,10 @@ bool Roots::untouched(const Root& root, int directory) {
 }
 
 std::optional<Root> Roots::take(const std::string& key) {
-  auto found =
-      std::find_if(spares_.rbegin(), spares_.rend(), [&](const Root& root) { return root.key == key; });
+  auto fits = [&](const Root& root) { return root.key == key; };
+  auto found = std::find_if(spares_.rbegin(), spares_.rend(),
+                            [&](const Root& root) { return fits(root) && root.devices.valid(); });
+  if (found == spares_.rend()) found = std::find_if(spares_.rbegin(), spares_.rend(), fits);
   if (found == spares_.rend()) return std::nullopt;
   Root root = std::move(*found);
   spares_.erase(std::next(found).base());
@@ -136,6 +139,22 @@ Root Roots::take_oldest() {
   Root oldest = std::move(spares_.front());
   spares_.erase(spares_.begin());
   return oldest;
+}
+
+bool Roots::complete(const std::string& key, size_t enough) {
+  if (!devices_) return false;
+  Root* without = nullptr;
+  for (Root& root : spares_) {
+    if (root.key != key) continue;
+    if (!root.devices.valid())
+      without = &root;
+    else if (--enough == 0)
+      return false;
+  }
+  if (!without) return false;
+  without->devices = Fd(make_device_tree(without->range));
+  devices_ = without->devices.valid();
+  return devices_;
 }
 
 Result<void> Roots::keep(Root root) {

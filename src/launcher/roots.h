@@ -31,6 +31,7 @@ struct Root {
     std::vector<std::pair<dev_t, ino_t>> lowers;
   };
   std::vector<Overlay> overlays;
+  Fd devices;  // its /dev (system_trees.h), for one sandbox. May be none.
 };
 
 // Plans with the same key can use each other's roots.
@@ -63,10 +64,13 @@ class Roots {
   Root take_oldest();  // not when it is empty
   // Nothing that a sandbox looked at stays in the memory of the file systems.
   Result<void> keep(Root root);
+  // Adds devices to a spare without; false when `enough` have some, or when it failed.
+  bool complete(const std::string& key, size_t enough);
 
  private:
   std::vector<Root> spares_;
   bool available_ = false;
+  bool devices_ = true;  // until the kernel says that it cannot
 };
 
 }  // namespace osb::launcher

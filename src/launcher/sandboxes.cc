@@ -160,9 +160,11 @@ bool Sandboxes::prepare() {
   return networks_.prepare() || prepare_root();
 }
 
-// One more for a plan like the last one; false when there are enough, or when it failed.
+// One more for a plan like the last one, or its devices; false when nothing is left to do, or when it failed.
 bool Sandboxes::prepare_root() {
-  if (model_.steps.empty() || roots_.count(root_key(model_)) >= kRootsAhead) return false;
+  if (model_.steps.empty()) return false;
+  if (std::string key = root_key(model_); roots_.count(key) >= kRootsAhead)
+    return roots_.complete(key, kRootsAhead);
   auto made = make_spare(model_);
   if (made) return true;
   log::warn("cannot make a file system ahead", {{"error", made.error().message}});
@@ -259,16 +261,20 @@ Result<Sandboxes::Starting> Sandboxes::start(const Plan& plan) {
   Cleanup undo;
   Place place = TRY(make_place(plan, undo));
   uint32_t range = place.range;
-  if (!plan.record.empty()) TRY(keep_record(plan.id, plan.record));
   Network network = TRY(networks_.take());
   ReadySteps::Ahead ahead;
   // Where overlays can be made of descriptors the process starts from nothing, also one that makes its own.
   bool from_nothing = place.root || (plan.disk_bytes && roots_.available() && nothing_.valid());
-  if (from_nothing) ahead.sysfs = network.sysfs.get();
-  if (place.root)
+  if (from_nothing) {
+    ahead.sysfs = network.sysfs.get();
+    ahead.sysfs_tree = network.tree.get();
+  }
+  if (place.root) {
     ahead.root = &*place.root;
-  else if (from_nothing)
+    ahead.devices = place.root->devices.get();
+  } else if (from_nothing) {
     ahead.disk = ReadySteps::Ahead::Disk::detached;
+  }
   ReadySteps ready = TRY(ReadySteps::make(plan, place.layers, ahead, *settings_, *state_));
   undo.push([&] { cpus_.release(plan.id); });
   LimitOrder limited = TRY(LimitOrder::make(plan, range, overlay_names(plan), *state_, views_, cpus_));
@@ -333,6 +339,8 @@ Result<Sandboxes::Starting> Sandboxes::start(const Plan& plan) {
     ::kill(static_cast<pid_t>(pid), SIGKILL);  // ours and not waited for: the number is still its own
     ::waitpid(static_cast<pid_t>(pid), nullptr, __WALL);
   });
+  // While the new process makes itself at home. Nobody is told of it before this is written.
+  if (!plan.record.empty()) TRY(keep_record(plan.id, plan.record));
   if (settings_->rootless)
     TRY(gate.pass(record_process(settings_->state_dir, plan.id, static_cast<pid_t>(pid))));
   undo.release();
@@ -343,7 +351,10 @@ Result<Sandboxes::Starting> Sandboxes::start(const Plan& plan) {
   starting.pidfd = std::move(init);
   starting.started = {pid, sys::process_start_ticks(static_cast<pid_t>(pid)).value_or(0)};
   if (Fd copy(::fcntl(pidfd, F_DUPFD_CLOEXEC, 0)); copy.valid()) remember(plan.id, std::move(copy));
+  // The new process has them now. What is attached stays as long as anybody has it open.
+  network.tree.reset();
   if (place.root) {
+    place.root->devices.reset();
     if (model_.steps.empty() || root_key(model_) != place.root->key) {
       model_ = plan;
       model_.record.clear();

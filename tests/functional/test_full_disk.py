@@ -24,7 +24,7 @@ class Marked:
     def __init__(self, api, **fields):
         self.marker = f"marker-{uuid.uuid4().hex}"
         self.id = api.create(entrypoint=["sh", "-c", f"while sleep 1000; do :; done # {self.marker}"], **fields)["id"]
-        assert self.pids(), "it runs"
+        wait_for(self.pids, 5, "the entry process is what it is to be")  # running is told before its exec has ended
 
     def pids(self):
         found = []
