@@ -215,6 +215,12 @@ int RootBuilder::cover_of(bool directory) {
   return sys::mount_filesystem("tmpfs", options, 3, kQuiet | MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC);
 }
 
+// Whether the kernel keeps it from everybody in a sandbox: it belongs to the host's root, who is nobody in
+// there, and has nothing for others. Without root ids say less.
+bool RootBuilder::is_closed(const struct stat& info) const {
+  return !order_.rootless && info.st_uid == 0 && info.st_gid == 0 && (info.st_mode & S_IRWXO) == 0;
+}
+
 // Covers by descriptor: what is looked at and what is covered are the same object.
 int RootBuilder::mask(const char* target) {
   int at = open_in_root(target, O_PATH, Links::refused);
@@ -222,6 +228,10 @@ int RootBuilder::mask(const char* target) {
   if (at < 0) return at;
   struct stat info{};
   int status = check_call(::fstat(at, &info));
+  if (status == 0 && is_closed(info)) {
+    ::close(at);
+    return 0;
+  }
   bool directory = S_ISDIR(info.st_mode);
   int cover = status < 0 ? status : cover_of(directory);
   status = cover < 0 ? cover : sys::attach_mount_to(cover, at);

@@ -7,6 +7,8 @@
 // to mount something there, inside the new root and by descriptor; what is opened, written or copied lies in
 // file systems made here, and is reached through their own descriptors.
 
+#include <sys/stat.h>
+
 #include <cerrno>
 
 #include "launcher/child.h"
@@ -42,6 +44,7 @@ class RootBuilder {
   int sysfs(const ReadyStep& ready) const;
   int devices(const ReadyStep& ready);
   int cover_of(bool directory);
+  bool is_closed(const struct stat& info) const;
   int mask(const char* target);
   int read_only(const char* target) const;
   int scratch(const char* target) const;
