@@ -70,6 +70,7 @@ class Command : public std::enable_shared_from_this<Command> {
   struct Output {
     Pipe pipe;
     LineSplitter lines;
+    bool much = false;  // the last piece of it was large
   };
 
   Command(Core& core, const CommandSpec& spec);
