@@ -12,8 +12,17 @@
 namespace osb::sys {
 
 int clone_mount(int dir, const char* path) {
-  return check_call(
+  int copy = check_call(
       ::open_tree(dir, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH));
+  if (copy < 0) return copy;
+  // Where the host's mounts are shared (service managers do that) a copy is one of their peers: what is
+  // mounted on it in a sandbox would appear on the host, and the other way round.
+  struct mount_attr attr{};
+  attr.propagation = MS_PRIVATE;
+  int status = check_call(::mount_setattr(copy, "", AT_EMPTY_PATH, &attr, sizeof attr));
+  if (status == 0) return copy;
+  ::close(copy);
+  return status;
 }
 
 int idmap_mount(int mount, int user_namespace) {

@@ -10,8 +10,8 @@
 
 namespace osb::sys {
 
-// A detached copy of the mount at `path` (relative to `dir`), without its submounts. The descriptor, or
-// -errno.
+// A detached copy of the mount at `path` (relative to `dir`), without its submounts, that neither passes
+// mounts on nor receives any. The descriptor, or -errno.
 int clone_mount(int dir, const char* path);
 
 // Maps the ids of a detached mount through a user namespace. Overlay and proc cannot be idmapped (EINVAL).
