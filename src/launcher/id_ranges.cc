@@ -143,11 +143,11 @@ void IdRanges::prepare() {
   if (!top_.empty() && blocks_.size() < kBlocks && free_count() < kFewLeft) (void)claim_any();
 }
 
-void IdRanges::leave() {
+void IdRanges::give_back(size_t keep) {
   for (auto it = blocks_.begin(); it != blocks_.end();) {
-    bool used = is_used(it->first);
-    if (!used) ::rmdir(block_path(it->first).c_str());
-    it = used ? std::next(it) : blocks_.erase(it);
+    bool kept = is_used(it->first) || (keep > 0 && keep--);
+    if (!kept) ::rmdir(block_path(it->first).c_str());
+    it = kept ? std::next(it) : blocks_.erase(it);
   }
 }
 

@@ -40,8 +40,8 @@ class IdRanges {
 
   // Claims a block in spare time when few ranges are left.
   void prepare();
-  // At the end: gives back the blocks in which no sandbox is.
-  void leave();
+  // Gives back blocks in which no sandbox is, down to `keep` of them. Others may want them.
+  void give_back(size_t keep);
 
   // For warnings: how many of `used` are in blocks of others.
   size_t foreign() const { return foreign_; }

@@ -92,10 +92,12 @@ TEST_F(Ranges, WhatIsNotNeededIsGivenBack) {
   auto taken = take(ranges, 65);
   EXPECT_EQ(claimed(), 2u);
   ranges.mark(taken.back(), false);
-  ranges.leave();
+  ranges.give_back(0);
   EXPECT_EQ(claimed(), 1u) << "sandboxes live in the other";
   for (uint32_t range : taken) ranges.mark(range, false);
-  ranges.leave();
+  ranges.give_back(1);
+  EXPECT_EQ(claimed(), 1u) << "one is kept for the next sandbox";
+  ranges.give_back(0);
   EXPECT_EQ(claimed(), 0u);
 }
 
@@ -162,7 +164,7 @@ TEST(RangesWithoutRoot, AreNone) {
   EXPECT_EQ(none.find_free().value_or(1), 0u);
   none.mark(0, true);
   EXPECT_EQ(none.find_free().value_or(1), 0u);
-  none.leave();
+  none.give_back(0);
 }
 
 }  // namespace

@@ -208,12 +208,13 @@ void Sandboxes::drop_spares() {
     if (auto dropped = drop_oldest_root(); !dropped)
       log::error("cannot drop a spare", {{"error", dropped.error().message}});
   }
+  ranges_.give_back(1);
 }
 
 void Sandboxes::leave() {
   // The directories of spares go with StateDir::leave().
   while (!roots_.empty()) ranges_.mark(roots_.take_oldest().range, false);
-  ranges_.leave();
+  ranges_.give_back(0);
   cgroups_.leave();
 }
 
