@@ -122,8 +122,9 @@ class Client(threading.Thread):
 def strike(service, chance):
     """One blow. Afterwards the service runs again."""
     blow = chance.choice(["server", "launcher", "both", "term", "term server", "stop"])
+    old = service.server_pid()
     if blow == "server":
-        os.kill(service.server_pid(), signal.SIGKILL)
+        os.kill(old, signal.SIGKILL)
     elif blow == "launcher":
         service.kill_launcher()
     elif blow == "both":
@@ -131,15 +132,16 @@ def strike(service, chance):
     elif blow == "term":
         service.stop()
     elif blow == "term server":
-        os.kill(service.server_pid(), signal.SIGTERM)
+        os.kill(old, signal.SIGTERM)
     else:
-        pid = service.server_pid()
-        os.kill(pid, signal.SIGSTOP)
+        os.kill(old, signal.SIGSTOP)
         time.sleep(chance.random() * 0.2)
-        os.kill(pid, signal.SIGCONT)
+        os.kill(old, signal.SIGCONT)
     if service.process.poll() is not None:
         service.spawn()
-    wait_for(lambda: answers(service), 20, f"the service answers again after: {blow}")
+    # One that was told to end answers until it does: that is not yet the next one.
+    stays = blow == "stop"
+    wait_for(lambda: answers(service) and (service.server_pid(required=False) != old or stays), 20, f"the service answers again after: {blow}")
     return blow
 
 

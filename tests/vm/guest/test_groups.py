@@ -30,8 +30,8 @@ for pid in pids:
 """
 
 
-def group_of(sandbox_id):
-    found = [path for path in TOP.rglob(sandbox_id) if path.is_dir()]
+def group_of(service, sandbox_id):
+    found = [path for path in TOP.rglob(service.scope.handle(sandbox_id)) if path.is_dir()]
     assert len(found) == 1, found
     return found[0]
 
@@ -45,8 +45,8 @@ def controllers(group):
     return set((group / "cgroup.subtree_control").read_text().split())
 
 
-def assert_limits_bind(api, sandbox_id):
-    group = group_of(sandbox_id)
+def assert_limits_bind(service, api, sandbox_id):
+    group = group_of(service, sandbox_id)
     # The daemon has a tenth of a core more than all that it starts.
     assert settings(group) | {"memory.swap.max": "0"} == {
         "memory.max": str(96 << 20), "memory.swap.max": "0", "cpu.max": "60000 100000", "pids.max": "50",
@@ -94,7 +94,7 @@ def test_limits_are_what_was_asked_and_go_with_the_sandbox(new_service):
     api = Api(service)
     assert {"cpu", "memory", "pids", "io"} <= controllers(TOP)
     made = api.create(resourceLimits=LIMITS)["id"]
-    assert_limits_bind(api, made)
+    assert_limits_bind(service, api, made)
     assert_reason_of_memory(api)
     assert api.delete(made).status == 204
     parents = {mount + path for mount, path in service.scope.cgroup_roots}
@@ -152,8 +152,8 @@ def test_a_unit_of_a_service_manager(unit, new_service):
     warm_up(service)
     api = Api(service)
     made = api.create(resourceLimits=LIMITS)["id"]
-    assert unit not in group_of(made).parents
-    assert_limits_bind(api, made)
+    assert unit not in group_of(service, made).parents
+    assert_limits_bind(service, api, made)
     launcher, server = service.launcher_pid, service.server_pid()
     (unit / "cgroup.kill").write_text("1")
     service.process.wait(10)
@@ -177,8 +177,8 @@ def test_the_first_process_of_a_container(unit, new_service):
         service.start()
         api = Api(service)
         made = api.create(resourceLimits=LIMITS)["id"]
-        assert unit in group_of(made).parents
-        assert_limits_bind(api, made)
+        assert unit in group_of(service, made).parents
+        assert_limits_bind(service, api, made)
         assert_reason_of_memory(api)
         assert api.call("POST", f"/sandboxes/{made}/pause").status == 202
         assert api.call("POST", f"/sandboxes/{made}/resume").status == 202
@@ -223,8 +223,8 @@ def delegated(unit, new_rootless):
 def test_limits_without_root(unit, delegated):
     api = Api(delegated)
     made = api.create(resourceLimits=LIMITS)["id"]
-    assert unit in group_of(made).parents
-    assert_limits_bind(api, made)
+    assert unit in group_of(delegated, made).parents
+    assert_limits_bind(delegated, api, made)
     assert_reason_of_memory(api)
     text = api.call("GET", f"/sandboxes/{made}/diagnostics/inspect").body.decode()
     lacking = [line for line in text.splitlines() if line.startswith("  lacking")]
