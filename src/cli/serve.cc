@@ -11,10 +11,12 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "cli/api_error.h"
+#include "cli/host_values.h"
 #include "cli/server_role.h"
 #include "cli/store_path.h"
 #include "io/socket.h"
 #include "launcher/identity.h"
+#include "launcher/server_process.h"
 #include "runtime/native/service.h"
 #include "server/config.h"
 
@@ -82,25 +84,34 @@ runtime::ImageSettings image_settings(const server::NativeSection& native) {
           .aliases = native.image_aliases};
 }
 
-Result<void> hand_over(const ServeOptions& options, const Embedded& embedded) {
-  auto [text, source] = TRY(read_config(options));
-  auto config = TRY(server::parse_config(text, source, ::getenv));
-  // Before anything happens: a server that must not start has no effects.
+struct Checked {
+  ConfigText file;
+  server::Config config;
+};
+
+// What no second attempt cures: somebody has to change the configuration first.
+Result<Checked> check_configuration(const ServeOptions& options) {
+  auto file = TRY(read_config(options));
+  auto config = TRY(server::parse_config(file.text, file.source, ::getenv));
+  for (const std::string& warning : config.warnings) log::warn(warning);
   TRY(server::check_exposure(config));
   TRY(check_runtime(config));
+  TRY(check_host_values(config, ::geteuid() == 0));
+  return Checked{std::move(file), std::move(config)};
+}
+
+Result<void> hand_over(Checked checked, const std::string& given, const Embedded& embedded) {
+  auto& [file, config] = checked;
   if (embedded.launcher.empty() || embedded.execd.empty()) {
     return fail(
         Code::unsupported,
         "this build carries no launcher (a sanitizer build?)\n  remedy: use the release or dev preset");
   }
-  std::string given = TRY(server::choose_state_dir(config.native, ::geteuid() == 0, ::getenv));
-  config.native.state_dir = TRY(launcher::resolve_state_dir(given));
-  TRY(check_store_path(config.store_path));
   if (!config.has_key())
     log::info("no API key is configured: everyone who reaches the address may use the server");
   auto listener = TRY(listen_for_clients(config.server));
-  if (::setenv(kConfigVariable, text.c_str(), 1) < 0 ||
-      ::setenv(kConfigSourceVariable, source.c_str(), 1) < 0) {
+  if (::setenv(kConfigVariable, file.text.c_str(), 1) < 0 ||
+      ::setenv(kConfigSourceVariable, file.source.c_str(), 1) < 0) {
     return fail_errno("pass the configuration on");
   }
   return std::unexpected(
@@ -113,12 +124,26 @@ Result<void> hand_over(const ServeOptions& options, const Embedded& embedded) {
                                .execd_bytes = embedded.execd}));
 }
 
+int refused(const Error& error, int status) {
+  print_error("opensandbox-server", error);
+  return status;
+}
+
 }  // namespace
 
 int become_service(const ServeOptions& options, const Embedded& embedded) {
-  auto failed = hand_over(options, embedded);
-  print_error("opensandbox-server", failed.error());
-  return 1;
+  // Before anything happens: a server that must not start has no effects.
+  auto checked = check_configuration(options);
+  if (!checked) return refused(checked.error(), launcher::kServerCannotStart);
+  auto& native = checked->config.native;
+  auto given = server::choose_state_dir(native, ::geteuid() == 0, ::getenv);
+  if (!given) return refused(given.error(), launcher::kServerCannotStart);
+  auto resolved = launcher::resolve_state_dir(*given);
+  if (!resolved) return refused(resolved.error(), 1);
+  native.state_dir = *resolved;
+  auto store = check_store_path(checked->config, runtime::service_account(native.user, native.state_dir));
+  if (!store) return refused(store.error(), launcher::kServerCannotStart);
+  return refused(hand_over(std::move(*checked), *given, embedded).error(), 1);
 }
 
 }  // namespace osb::cli

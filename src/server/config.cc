@@ -3,108 +3,17 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/strings.h"
-
-#define TOML_EXCEPTIONS 0
-#define TOML_ENABLE_FORMATTERS 0
-#define TOML_UNDEF_MACROS 0
-#include <toml++/toml.h>
+#include "server/config_keys.h"
+#include "server/config_reader.h"
 
 namespace osb::server {
 namespace {
-
-// One section of the file. The first mistake is kept; later reads give their defaults.
-class Section {
- public:
-  Section(const toml::table& root, std::string name, std::optional<Error>& error)
-      : name_(std::move(name)), error_(error) {
-    const toml::node* node = root.get(name_);
-    if (node == nullptr) return;
-    table_ = node->as_table();
-    if (table_ == nullptr)
-      wrong(name_, "must be a table", fmt::format("write it as [{}] with its keys below", name_));
-  }
-
-  bool has(std::string_view key) const { return find(key) != nullptr; }
-
-  void text(std::string_view key, std::string& out) {
-    if (const toml::node* node = find(key)) {
-      if (auto value = node->value_exact<std::string>()) {
-        out = *value;
-      } else {
-        wrong(path(key), "must be a string", fmt::format("write {} = \"...\"", key));
-      }
-    }
-  }
-
-  void number(std::string_view key, int64_t low, int64_t high, const std::function<void(int64_t)>& set) {
-    if (const toml::node* node = find(key)) {
-      auto value = node->value_exact<int64_t>();
-      if (value && *value >= low && *value <= high) return set(*value);
-      std::string range = high == std::numeric_limits<int64_t>::max()
-                              ? fmt::format("of at least {}", low)
-                              : fmt::format("from {} to {}", low, high);
-      wrong(path(key), "must be a whole number " + range,
-            fmt::format("correct it, or remove {} to get the default", key));
-    }
-  }
-
-  void boolean(std::string_view key, bool& out) {
-    if (const toml::node* node = find(key)) {
-      if (auto value = node->value_exact<bool>()) {
-        out = *value;
-      } else {
-        wrong(path(key), "must be true or false", fmt::format("write {} = true, or remove it", key));
-      }
-    }
-  }
-
-  void texts(std::string_view key, std::vector<std::string>& out) {
-    const toml::node* node = find(key);
-    if (node == nullptr) return;
-    const toml::array* array = node->as_array();
-    std::vector<std::string> values;
-    for (size_t i = 0; array != nullptr && i < array->size(); ++i) {
-      auto value = array->get(i)->value_exact<std::string>();
-      if (!value) array = nullptr;
-      if (value) values.push_back(*value);
-    }
-    if (array == nullptr)
-      return wrong(path(key), "must be a list of strings", fmt::format("write {} = [\"...\"]", key));
-    out = std::move(values);
-  }
-
-  void text_map(std::string_view key, std::map<std::string, std::string>& out) {
-    const toml::node* node = find(key);
-    if (node == nullptr) return;
-    const toml::table* table = node->as_table();
-    if (table == nullptr) {
-      return wrong(path(key), "must be a table", fmt::format("write [{}] and its entries below", path(key)));
-    }
-    for (const auto& [name, entry] : *table) {
-      auto value = entry.value_exact<std::string>();
-      std::string where = fmt::format("{}.{}", path(key), name.str());
-      if (!value) return wrong(where, "must be a string", "write the name, '=' and a quoted text");
-      out.insert_or_assign(std::string(name.str()), *value);
-    }
-  }
-
-  void wrong(const std::string& where, std::string_view cause, std::string_view remedy) {
-    if (!error_) error_ = Error{Code::invalid_argument, 0, fmt::format("{}: {}; {}", where, cause, remedy)};
-  }
-  std::string path(std::string_view key) const { return fmt::format("{}.{}", name_, key); }
-
- private:
-  const toml::node* find(std::string_view key) const {
-    return table_ != nullptr ? table_->get(key) : nullptr;
-  }
-
-  std::string name_;
-  std::optional<Error>& error_;
-  const toml::table* table_ = nullptr;
-};
 
 constexpr int64_t kNoMaximum = std::numeric_limits<int64_t>::max();
 
@@ -118,7 +27,7 @@ std::string without_scheme(std::string_view eip) {
 
 void read_server(Section in, ServerSection& out) {
   in.text("host", out.host);
-  if (trim(out.host).empty()) in.wrong("server.host", "must not be empty", "write host = \"127.0.0.1\"");
+  if (trim(out.host).empty()) in.wrong("host", "must not be empty", "write host = \"127.0.0.1\"");
   in.number("port", 1, 65535, [&](int64_t v) { out.port = static_cast<uint16_t>(v); });
   in.text("api_key", out.api_key);
   in.text("eip", out.eip);
@@ -141,20 +50,20 @@ void read_runtime(Section in, RuntimeSection& out) {
   } else if (type == "kubernetes") {
     out.type = RuntimeType::kubernetes;
   } else if (type != "native") {
-    in.wrong("runtime.type", "must be native, docker or kubernetes", "write type = \"native\"");
+    in.wrong("type", "must be native, docker or kubernetes", "write type = \"native\"");
   }
   if (!fallback.empty() && fallback != "native") {
-    in.wrong("runtime.fallback", "must be native", "write fallback = \"native\" or remove it");
+    in.wrong("fallback", "must be native", "write fallback = \"native\" or remove it");
   }
   out.fallback_native = fallback == "native" && out.type != RuntimeType::native;
   if (out.type != RuntimeType::native && !out.fallback_native) {
-    in.wrong("runtime.type", fmt::format("this build has no {} runtime", to_string(out.type)),
+    in.wrong("type", fmt::format("this build has no {} runtime", to_string(out.type)),
              "write type = \"native\", or add fallback = \"native\" to run this file on the native runtime");
   }
 }
 
 void require_absolute(Section& in, std::string_view key, std::string_view path) {
-  if (!path.starts_with('/')) in.wrong(in.path(key), "must be an absolute path", "start it with '/'");
+  if (!path.starts_with('/')) in.wrong(key, "must be an absolute path", "start it with '/'");
 }
 
 void read_native(Section in, NativeSection& out) {
@@ -162,17 +71,16 @@ void read_native(Section in, NativeSection& out) {
   out.state_dir_given = in.has("state_dir");
   require_absolute(in, "state_dir", out.state_dir);
   in.text("user", out.user);
-  if (out.user.empty())
-    in.wrong("native.user", "must not be empty", "name the account that the server runs as");
+  if (out.user.empty()) in.wrong("user", "must not be empty", "name the account that the server runs as");
   in.number("pids_limit", 16, 1 << 22, [&](int64_t v) { out.pids_limit = v; });
   in.texts("host_paths", out.host_paths);
   for (const std::string& path : out.host_paths) require_absolute(in, "host_paths", path);
   in.text_map("images", out.images);
-  for (const auto& [name, path] : out.images) require_absolute(in, "images." + name, path);
+  for (const auto& [name, path] : out.images) require_absolute(in, "images." + shown_name(name), path);
   in.text_map("image_aliases", out.image_aliases);
   for (const auto& [name, target] : out.image_aliases) {
     if (target.empty() || target.find('*') != target.npos) {
-      in.wrong(in.path("image_aliases." + name), "must name one image", "write the name of a local image");
+      in.wrong("image_aliases." + shown_name(name), "must name one image", "write the name of a local image");
     }
   }
 }
@@ -183,15 +91,46 @@ std::string expand_home(std::string path, const Environment& environment) {
   return path;
 }
 
-void read_store(Section in, std::string& path, const Environment& environment) {
-  std::string type = "sqlite";
+void read_log(Section in, std::string& level) {
+  // Those of other OpenSandbox servers included; see log::level_from().
+  constexpr std::array<std::string_view, 8> kLevels = {"DEBUG", "INFO",  "WARNING",  "ERROR",
+                                                       "WARN",  "TRACE", "CRITICAL", "FATAL"};
+  in.text("level", level);
+  if (std::ranges::none_of(kLevels, [&](std::string_view known) { return iequals(known, level); })) {
+    in.wrong("level", "must be DEBUG, INFO, WARNING or ERROR", "write level = \"INFO\", or remove it");
+  }
+}
+
+// Where other OpenSandbox servers keep their database, and what their example files say. It is in the home of
+// who starts the service, out of reach for the user it runs as, and there may be a database of theirs.
+constexpr std::string_view kOthersDatabase = "~/.opensandbox/opensandbox.db";
+
+void read_store(Section in, Config& out, const Environment& environment) {
+  std::string type = "sqlite", path;
   in.text("type", type);
   if (type != "sqlite") {
-    in.wrong("store.type", "this build keeps its state in SQLite only",
-             "write type = \"sqlite\" or remove it");
+    in.wrong("type", "this build keeps its state in SQLite only", "write type = \"sqlite\" or remove it");
   }
   in.text("path", path);
-  path = expand_home(path, environment);
+  bool others = path == kOthersDatabase;
+  (others ? out.others_store_path : out.store_path) = expand_home(path, environment);
+}
+
+// Two things that other servers offer protect, and leaving them out is not for this server to decide.
+void refuse_missing_protection(ConfigFile& file, const Config& config) {
+  std::string runtime;
+  Section secure(file, "secure_runtime");
+  secure.text("type", runtime);
+  if (!trim(runtime).empty()) {
+    secure.wrong("type",
+                 "this build has no such runtime, and sandboxes would be isolated less than it asks for",
+                 "remove [secure_runtime] when what docs/security-model.md says is enough");
+  }
+  if (file.root.contains("tenants") && !config.has_key()) {
+    file.wrong("tenants",
+               "this build has one key and no tenants, and without their keys anybody could use the server",
+               "remove [tenants] and write api_key = \"...\" below [server]");
+  }
 }
 
 void read_environment(Config& config, const Environment& environment) {
@@ -244,22 +183,38 @@ Result<Config> parse_config(std::string_view text, const std::string& source,
   std::string where = source.empty() ? "configuration" : source;
   if (!parsed) {
     const auto& at = parsed.error().source().begin;
-    return fail(Code::invalid_argument, fmt::format("{}:{}:{}: not valid TOML: {}", where, at.line, at.column,
-                                                    parsed.error().description()));
+    std::string why(parsed.error().description());  // it may quote what it saw
+    std::ranges::replace_if(why, [](unsigned char c) { return c < ' ' || c == 0x7f; }, '?');
+    return fail(Code::invalid_argument,
+                fmt::format("{}:{}:{}: not valid TOML: {}", where, at.line, at.column, why));
   }
-  const toml::table& root = parsed.table();
-  std::optional<Error> error;
+  ConfigFile file{.root = parsed.table(), .source = where};
   Config config;
   config.source = source;
-  read_server({root, "server", error}, config.server);
-  Section(root, "log", error).text("level", config.log_level);
-  read_runtime({root, "runtime", error}, config.runtime);
-  read_native({root, "native", error}, config.native);
-  Section(root, "proxy", error).boolean("open", config.proxy.open);
-  read_store({root, "store", error}, config.store_path, environment);
-  if (error) return std::unexpected(std::move(*error).in(where));
+  config.warnings = TRY(check_keys(file));
+  read_server({file, "server"}, config.server);
+  read_log({file, "log"}, config.log_level);
+  read_runtime({file, "runtime"}, config.runtime);
+  read_native({file, "native"}, config.native);
+  Section(file, "proxy").boolean("open", config.proxy.open);
+  read_store({file, "store"}, config, environment);
   read_environment(config, environment);
+  refuse_missing_protection(file, config);
+  if (file.error) return std::unexpected(std::move(*file.error));
+  if (!config.others_store_path.empty()) {
+    config.warnings.push_back(
+        fmt::format("{}: store.path: this is where other OpenSandbox servers keep their database; the one of "
+                    "this server is below native.state_dir",
+                    file.place("store.path")));
+  }
+  config.lines = std::move(file.lines);
   return config;
+}
+
+std::string Config::place(const std::string& key) const {
+  std::string file = source.empty() ? "configuration" : source;
+  auto found = lines.find(key);
+  return fmt::format("{}: {}", found == lines.end() ? file : fmt::format("{}:{}", file, found->second), key);
 }
 
 bool is_loopback_host(std::string_view host) {

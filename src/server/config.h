@@ -1,8 +1,8 @@
 #pragma once
 
 // The configuration: a TOML file, overridden by a few environment variables, with a default for everything.
-// Loaded once, checked completely, and immutable afterwards. Keys that other implementations know and this
-// one does not use are ignored.
+// Loaded once, checked completely, and immutable afterwards. A key, section or value that nobody knows is an
+// error; one that other OpenSandbox servers know and this one does not use is a warning (config_keys.h).
 
 #include <cstdint>
 #include <functional>
@@ -60,10 +60,15 @@ struct Config {
   NativeSection native;
   ProxySection proxy;
   std::string log_level = "INFO";
-  std::string store_path;              // "": below the state directory
-  std::string source;                  // the file it came from; "" for the defaults
-  bool insecure_acknowledged = false;  // OPENSANDBOX_INSECURE_SERVER=YES
+  std::string store_path;                 // "": below the state directory
+  std::string others_store_path;          // the file names the usual place of other servers: not used
+  std::string source;                     // the file it came from; "" for the defaults
+  bool insecure_acknowledged = false;     // OPENSANDBOX_INSECURE_SERVER=YES
+  std::vector<std::string> warnings;      // for the log of whoever starts the service
+  std::map<std::string, uint32_t> lines;  // of the keys in the file, by their dotted names
 
+  // "config.toml:7: native.user", for a message about a value that only the host can judge.
+  std::string place(const std::string& key) const;
   bool has_key() const { return !server.api_key.empty(); }
   // Whether a sandbox's ports need a token or the key.
   bool guards_ports() const { return has_key() && !proxy.open; }
@@ -78,7 +83,7 @@ using Environment = std::function<const char*(const char*)>;
 
 // --config, else SANDBOX_CONFIG_PATH, else ~/.sandbox.toml.
 std::string config_path(const std::optional<std::string>& flag, const Environment& environment);
-// A missing file is the default configuration. Errors name the key, the cause and the remedy, never the
+// A missing file is the default configuration. Errors name file, line, key, cause and remedy, never the
 // configured value.
 Result<Config> load_config(const std::string& path, const Environment& environment);
 Result<Config> parse_config(std::string_view toml, const std::string& source, const Environment& environment);

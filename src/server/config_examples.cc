@@ -234,8 +234,8 @@ constexpr std::string_view kSkeleton =
 # Where images, sandboxes and the state database live. A service that an ordinary user starts without this key
 # uses ~/.local/state/opensandbox. One that does not exist yet, an empty one, or one of this service.
 # state_dir = "/var/lib/opensandbox"
-# The account that the server runs as; when it does not exist, a number that nobody has. Give each service of
-# a host its own: servers of one account can reach each other's files.
+# The account that the server runs as. It has to exist, but for the default: then a number that nobody has
+# serves. Give each service of a host its own: servers of one account can reach each other's files.
 # user = "opensandbox"
 # Processes per sandbox.
 # pids_limit = 4096
@@ -243,8 +243,12 @@ constexpr std::string_view kSkeleton =
 # host_paths = []
 
 [native.images]
-# Image names and their unpacked root directories.
+# Image names and their unpacked root directories. `osb images import` needs no entry here.
 # python = "/srv/images/python"
+
+[native.image_aliases]
+# What clients ask for, '*' allowed, and the local image that serves it.
+# "python:*" = "python"
 
 [proxy]
 # true: the id of a sandbox opens its ports and runs commands in it, on a server with a key too. Otherwise such a server
@@ -253,7 +257,7 @@ constexpr std::string_view kSkeleton =
 
 [store]
 # type = "sqlite"
-# The state database. Not set: below native.state_dir.
+# The state database, where the account may write. Not set: below native.state_dir.
 # path = ""
 )toml";
 

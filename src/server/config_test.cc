@@ -1,6 +1,7 @@
 #include "server/config.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "base/fd.h"
@@ -10,6 +11,8 @@ namespace osb::server {
 namespace {
 
 using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
 
 using Variables = std::map<std::string, std::string>;
 
@@ -45,7 +48,6 @@ TEST(Config, DefaultsOfAnEmptyFile) {
 
 TEST(Config, ReadsEveryKeyThatIsUsed) {
   auto config = parse(R"(
-unknown = 1
 [server]
 host = "0.0.0.0"
 port = 9090
@@ -109,6 +111,7 @@ path = "~/state.db"
 TEST(Config, MistakesNameKeyCauseAndRemedy) {
   struct Case {
     const char *toml, *key;
+    int line = 2;
   };
   const Case refused[] = {
       {"[server]\nport = 0", "server.port"},
@@ -126,8 +129,14 @@ TEST(Config, MistakesNameKeyCauseAndRemedy) {
       {"[server]\nbacklog = 0", "server.backlog"},
       {"[server]\ncors_origins = \"x\"", "server.cors_origins"},
       {"[server]\ncors_origins = [1]", "server.cors_origins"},
-      {"server = 5", "server"},
+      {"server = 5", "server", 1},
+      {"docker = 5", "docker", 1},
+      {"[[log]]\nlevel = \"INFO\"", "log", 1},
       {"[log]\nlevel = 1", "log.level"},
+      {"[log]\nlevel = \"verbose\"", "log.level"},
+      {"[log]\nlevel = \"\"", "log.level"},
+      {"[proxy]\nopen = \"yes\"", "proxy.open"},
+      {"[secure_runtime]\ntype = \"gvisor\"", "secure_runtime.type"},
       {"[runtime]\ntype = \"podman\"", "runtime.type"},
       {"[runtime]\ntype = 1", "runtime.type"},
       {"[runtime]\ntype = \"docker\"", "runtime.type"},
@@ -139,6 +148,7 @@ TEST(Config, MistakesNameKeyCauseAndRemedy) {
       {"[native]\nhost_paths = [\"x\"]", "native.host_paths"},
       {"[native]\nhost_paths = \"/x\"", "native.host_paths"},
       {"[native]\nimages = 5", "native.images"},
+      {"[native.images]\npython.slim = \"/x\"", "native.images.python"},
       {"[native.images]\nx = 5", "native.images.x"},
       {"[native.images]\nx = \"relative\"", "native.images.x"},
       {"[native.image_aliases]\nx = 5", "native.image_aliases.x"},
@@ -149,15 +159,90 @@ TEST(Config, MistakesNameKeyCauseAndRemedy) {
   for (const Case& c : refused) {
     auto config = parse(c.toml);
     ASSERT_FALSE(config) << c.toml;
-    EXPECT_THAT(config.error().message, HasSubstr(std::string("test.toml: ") + c.key + ": ")) << c.toml;
+    EXPECT_THAT(config.error().message, StartsWith(fmt::format("test.toml:{}: {}: ", c.line, c.key)))
+        << c.toml;
     EXPECT_THAT(config.error().message, HasSubstr("; ")) << "no remedy: " << config.error().message;
   }
+}
+
+TEST(Config, UnknownNamesAreErrorsWithAPlaceAndAGuess) {
+  struct Case {
+    const char *toml, *message;
+  };
+  const Case refused[] = {
+      {"[server]\nport = 1\napikey = \"x\"",
+       "test.toml:3: unknown key `apikey` in [server]; did you mean `api_key`?"},
+      {"\n[sever]\nport = 1", "test.toml:2: unknown section [sever]; did you mean [server]?"},
+      {"[server]\nAPI_KEY = \"x\"",
+       "test.toml:2: unknown key `API_KEY` in [server]; did you mean `api_key`?"},
+      {"[native]\napi_key = \"x\"",
+       "test.toml:2: unknown key `api_key` in [native]; it belongs below [server]"},
+      {"api_key = \"x\"", "test.toml:1: unknown key `api_key` in no section; it belongs below [server]"},
+      {"apikey = \"x\"",
+       "test.toml:1: unknown key `apikey` in no section; did you mean `api_key` below [server]?"},
+      {"server.apikey = \"x\"", "test.toml:1: unknown key `apikey` in [server]; did you mean `api_key`?"},
+      {"server = { apikey = \"x\" }",
+       "test.toml:1: unknown key `apikey` in [server]; did you mean `api_key`?"},
+      {"[native.image]\nx = \"/x\"",
+       "test.toml:1: unknown section [native.image]; did you mean [native.images]?"},
+      {"[log]\ncolour = true", "test.toml:2: unknown key `colour` in [log]; the keys there are level"},
+      {"[docker]\nnetwork = \"x\"",
+       "test.toml:2: unknown key `network` in [docker]; did you mean `network_mode`?"},
+      {"[renew_intent]\nredis.dns = \"x\"",
+       "test.toml:2: unknown key `dns` in [renew_intent.redis]; did you mean `dsn`?"},
+      {"[nobody]\nx = 1", "test.toml:1: unknown section [nobody]; the sections are server, log, runtime"},
+      {"[server]\n\"a\\u001bb`\" = 1", "test.toml:2: unknown key `a?b?` in [server]"},
+  };
+  for (const Case& c : refused) {
+    auto config = parse(c.toml);
+    ASSERT_FALSE(config) << c.toml;
+    EXPECT_EQ(config.error().code, Code::invalid_argument);
+    EXPECT_THAT(config.error().message, StartsWith(c.message)) << c.toml;
+  }
+}
+
+TEST(Config, EveryUnknownNameIsReportedInTheOrderOfTheFile) {
+  auto config = parse("[server]\nzzz = 1\naaa = 2\n[log]\nlevl = \"INFO\"");
+  ASSERT_FALSE(config);
+  const std::string& text = config.error().message;
+  EXPECT_LT(text.find("test.toml:2: unknown key `zzz`"), text.find("\ntest.toml:3: unknown key `aaa`"));
+  EXPECT_THAT(text, HasSubstr("\ntest.toml:5: unknown key `levl` in [log]; did you mean `level`?"));
+  std::string many = "[server]\n";
+  for (int i = 0; i < 100; ++i) many += fmt::format("unknown_{} = 1\n", i);
+  EXPECT_THAT(parse(many).error().message, HasSubstr("\nand 92 more"));
+}
+
+TEST(Config, TenantsNeedAKeyHere) {
+  auto config = parse("[tenants]\nprovider = \"file\"");
+  ASSERT_FALSE(config);
+  EXPECT_THAT(config.error().message, HasSubstr("tenants: "));
+  EXPECT_TRUE(parse("[tenants]\nprovider = \"file\"", {{"OPENSANDBOX_SERVER_API_KEY", "k"}}));
+  EXPECT_TRUE(parse("[secure_runtime]\ntype = \"\""));
+}
+
+TEST(Config, TheUsualDatabaseOfOtherServersIsNotTaken) {
+  auto config =
+      parse("[store]\ntype = \"sqlite\"\npath = \"~/.opensandbox/opensandbox.db\"", {{"HOME", "/root"}});
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->database_path(), "/var/lib/opensandbox/db/opensandbox.db");
+  EXPECT_EQ(config->others_store_path, "/root/.opensandbox/opensandbox.db");
+  ASSERT_EQ(config->warnings.size(), 1u);
+  EXPECT_THAT(config->warnings[0], StartsWith("test.toml:3: store.path: "));
+  // In full it is what somebody wants.
+  config = parse("[store]\npath = \"/root/.opensandbox/opensandbox.db\"");
+  EXPECT_EQ(config->database_path(), "/root/.opensandbox/opensandbox.db");
+  EXPECT_THAT(config->warnings, IsEmpty());
 }
 
 TEST(Config, BrokenTomlHasAPlace) {
   auto config = parse("[server]\nport = \n");
   ASSERT_FALSE(config);
   EXPECT_THAT(config.error().message, HasSubstr("test.toml:2:"));
+  for (std::string text : {"[/etc]\nx = 1", "[[=", "[\x01]", "[$x]\ny = 1", "[n\xc2\xb8x]"}) {
+    config = parse(text);
+    ASSERT_FALSE(config) << text;
+    EXPECT_THAT(config.error().message, StartsWith("test.toml:1:")) << text;
+  }
 }
 
 TEST(Config, MistakesDoNotPrintValues) {

@@ -9,6 +9,8 @@ from lib import rawhttp
 from lib.api import Api
 from lib.waiting import wait_for
 
+CANNOT_START = 78
+
 
 def ends_with(service, timeout=15):
     service.spawn()
@@ -29,7 +31,7 @@ def rewrite(service, old, new):
 class TestGuard:
     def test_no_key_and_every_address_is_refused(self, new_service):
         service = new_service(start=False, server={"host": "0.0.0.0"})
-        assert ends_with(service) == 1
+        assert ends_with(service) == CANNOT_START
         assert "key" in service.log_tail().lower()
         assert not service.state_dir.exists() or not any(service.state_dir.iterdir()), "refused before anything is made"
 
@@ -40,13 +42,13 @@ class TestGuard:
 
     @pytest.mark.parametrize("word", ["yes", "1", "true", ""])
     def test_only_by_the_exact_word(self, new_service, word):
-        assert ends_with(new_service(start=False, server={"host": "0.0.0.0"}, env={"OPENSANDBOX_INSECURE_SERVER": word})) == 1
+        assert ends_with(new_service(start=False, server={"host": "0.0.0.0"}, env={"OPENSANDBOX_INSECURE_SERVER": word})) == CANNOT_START
 
     def test_a_key_opens_every_address(self, new_service):
         new_service(start=False, server={"host": "0.0.0.0"}, api_key="k").start()
 
     def test_blank_key_is_no_key(self, new_service):
-        assert ends_with(new_service(start=False, server={"host": "0.0.0.0"}, api_key="   ")) == 1
+        assert ends_with(new_service(start=False, server={"host": "0.0.0.0"}, api_key="   ")) == CANNOT_START
 
 
 class TestConfiguration:
@@ -64,13 +66,8 @@ class TestConfiguration:
     def test_broken(self, new_service, old, new):
         service = new_service(start=False)
         rewrite(service, old, new)
-        assert ends_with(service) not in (0, None)
+        assert ends_with(service) == CANNOT_START
         assert service.log_tail().strip(), "a refusal has to say why"
-
-    def test_unknown_keys_are_ignored(self, new_service):
-        service = new_service(start=False)
-        rewrite(service, "[server]", "[nobody]\nx = 1\n[server]\nloop = \"auto\"\nnobody = true")
-        service.start()
 
     def test_maximum_timeout(self, new_service):
         api = Api(new_service(server={"max_sandbox_timeout_seconds": 120}))
