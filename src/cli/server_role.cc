@@ -112,6 +112,8 @@ io::Task<int> serve_or_log(server::Config config, ServerRoleOptions role) {
 int run_server_role(const ServerRoleOptions& options) {
   log::set_role("server");
   ::signal(SIGPIPE, SIG_IGN);
+  // A terminal that goes away tells its whole process group; what that means is for the launcher to say.
+  ::signal(SIGHUP, SIG_IGN);
   auto config = inherited_config(options.state_dir);
   if (!config) {
     log::error(config.error().message);

@@ -370,6 +370,12 @@ void Loop::on_signals(int fd) {
   while (::read(fd, &info, sizeof info) == sizeof info) {
     if (info.ssi_signo == SIGCHLD) {
       reap();
+    } else if (info.ssi_signo == SIGHUP) {
+      // Sent by a terminal that goes away (also under nohup: a blocked signal reaches us although it is
+      // ignored), or by somebody who expects a reload.
+      log::info(
+          "SIGHUP: going on; the configuration is read at the start only, so restart the service to "
+          "change it, and stop it with SIGTERM");
     } else if (!stopping_) {
       stopping_ = true;
       stop_by_ = Clock::now() + kServerGrace;

@@ -22,11 +22,13 @@ LauncherClient::LauncherClient(io::Executor executor, Fd channel, std::function<
     : executor_(executor), channel_(executor, channel.release()), on_lost_(std::move(on_lost)) {}
 
 Task<> LauncherClient::run() {
+  bool closing = false;  // our own doing: the launcher is still there
   while (true) {
     auto received = launcher::receive_message(channel_.native_handle());
     if (!received && received.error().code == Code::exhausted) {
       auto readable = co_await io::wait_readable(channel_);
       if (readable) continue;
+      closing = readable.error().code == Code::cancelled;
       break;
     }
     if (!received || received->bytes.empty()) break;
@@ -50,7 +52,7 @@ Task<> LauncherClient::run() {
   }
   lost_ = true;
   for (auto& [tag, waiting] : std::exchange(pending_, {})) waiting->done.set();
-  on_lost_();
+  if (!closing) on_lost_();
 }
 
 Task<Result<void>> LauncherClient::send(std::string bytes) {
