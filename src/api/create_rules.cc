@@ -47,7 +47,15 @@ ApiResult<> check_extensions(const CreateRequest& r) {
     return refuse(invalid_parameter("extensions.access.renew.extend.seconds",
                                     "must be a whole number from 300 to 86400"));
   }
-  return {};
+  // Who asks for it relies on it: a sandbox that ends in the middle of its work is worse than a refusal.
+  ApiError error =
+      unsupported("extensions.access.renew.extend.seconds",
+                  "this server does not renew a sandbox because it is used; leave it out and give a "
+                  "longer timeout");
+  error.remedy =
+      "leave extensions.access.renew.extend.seconds out of the request; give a longer timeout, or renew with "
+      "POST /sandboxes/{id}/renew-expiration";
+  return refuse(std::move(error));
 }
 
 ApiResult<> check_unbuilt_sources(const CreateRequest& r) {
