@@ -127,6 +127,11 @@ Task<Result<void>> Api::health() {
   co_return Result<void>{};
 }
 
+Task<Result<void>> Api::check_key() {
+  CO_TRY(co_await call("GET", "/v1/sandboxes?page=1&pageSize=1", "", kConnectTime));
+  co_return Result<void>{};
+}
+
 Task<Result<bj::object>> Api::create(NewSandbox what) {
   bj::object limits, env;
   if (!what.cpu.empty()) limits["cpu"] = what.cpu;

@@ -43,6 +43,7 @@ class Api {
   const ServerAddress& server() const { return to_.server; }
 
   Task<Result<void>> health();
+  Task<Result<void>> check_key();  // Code::unauthenticated when the server does not take ours
   Task<Result<json::bj::object>> create(NewSandbox what);  // the server's answer
   Task<Result<json::bj::object>> get(std::string id);
   Task<Result<std::vector<json::bj::value>>> list();

@@ -40,7 +40,7 @@ Code code_for(int status) {
 std::string_view default_remedy(int status) {
   switch (status) {
     case 401:
-      return "set OPEN_SANDBOX_API_KEY to the server's key";
+      return "set OPEN_SANDBOX_API_KEY to the server's key, or give it with --api-key";
     case 429:
     case 503:
       return "try again in a moment";
@@ -74,6 +74,8 @@ Error api_error(int status, std::string_view body) {
     read("cause", cause);
     read("remedy", remedy);
     read("requestId", request);
+    // The server's own remedy is for programs: it names a header and the server's configuration.
+    if (status == 401) remedy = default_remedy(status);
     // What /health says is wrong.
     const auto* checks = value->as_object().if_contains("checks");
     if (checks && checks->is_array() && !checks->as_array().empty()) {

@@ -22,7 +22,13 @@ TEST(ApiError, RequestIdOnlyWhereItHelps) {
 TEST(ApiError, MissingKeyHasARemedyOfItsOwn) {
   auto error = api_error(401, R"({"code":"MISSING_API_KEY","message":"no key"})");
   EXPECT_EQ(error.code, Code::unauthenticated);
-  EXPECT_EQ(error.message, "MISSING_API_KEY: no key\n  remedy: set OPEN_SANDBOX_API_KEY to the server's key");
+  constexpr char kText[] =
+      "MISSING_API_KEY: no key\n  remedy: set OPEN_SANDBOX_API_KEY to the server's key, or give it with "
+      "--api-key";
+  EXPECT_EQ(error.message, kText);
+  EXPECT_EQ(
+      api_error(401, R"({"code":"MISSING_API_KEY","message":"no key","remedy":"send the header"})").message,
+      kText);
 }
 
 TEST(ApiError, AnUnhealthyServerSaysWhatIsWrong) {

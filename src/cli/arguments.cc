@@ -26,6 +26,30 @@ PrintAndExit stopped(const CLI::App& app, const CLI::ParseError& e, std::string_
   return usage(e.what(), see);
 }
 
+// The words that nothing took, in the order in which they were typed.
+std::vector<std::string> words_left(const CLI::App& app) {
+  std::vector<std::string> words = app.remaining();
+  for (const CLI::App* sub : app.get_subcommands()) {
+    for (std::string& word : words_left(*sub)) words.push_back(std::move(word));
+  }
+  return words;
+}
+
+// What is wrong with the first of them.
+std::string unexpected_word(const CLI::App& app, std::string_view word) {
+  if (word.size() > 1 && word.starts_with('-')) return fmt::format("unknown option {}", word);
+  if (!app.get_subcommands().empty()) return fmt::format("unexpected word \"{}\"", word);
+  std::string known;
+  for (const CLI::App* sub :
+       app.get_subcommands([](const CLI::App* sub) { return !sub->get_group().empty(); }))
+    known += (known.empty() ? "" : ", ") + sub->get_name();
+  return fmt::format(
+      "there is no command \"{}\"; the commands are {}\n  to run a program in a new sandbox: osb run IMAGE "
+      "-- "
+      "PROGRAM...",
+      word, known);
+}
+
 struct RawConnection {
   std::string server = "localhost:8080", key;
 
@@ -129,6 +153,8 @@ struct RawRepl {
 };
 
 void store_options(CLI::App& app, ImageStore& store) {
+  // Accepted in order to be explained: every other command has it.
+  app.add_option("-s,--server", store.server)->group("");
   app.add_option("--config", store.config,
                  "the service's configuration file (default: $SANDBOX_CONFIG_PATH, else ~/.sandbox.toml)");
   app.add_option("--state-dir", store.state_dir,
@@ -186,6 +212,13 @@ struct RawImages {
   }
 
   Result<Command> read() {
+    for (const ImageStore* store : {&import_.store, &ls_.store, &rm_.store}) {
+      if (store->server.empty()) continue;
+      return fail(
+          Code::invalid_argument,
+          "images are not reached through a server: this works in the state directory of a service on "
+          "this host; name it with --config FILE or --state-dir DIR");
+    }
     if (ls->parsed()) return ls_;
     if (rm->parsed()) return rm_;
     for (const auto& text : env) import_.env.push_back(TRY(in_context("--env", parse_variable(text))));
@@ -260,15 +293,17 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
     std::vector<std::string> reversed(ours.rbegin(), ours.rend());
     app.parse(std::move(reversed));
   } catch (const CLI::ParseError& e) {
-    bool extras = dynamic_cast<const CLI::ExtrasError*>(&e) != nullptr;
-    if (extras && run->parsed())
-      return usage("the command comes after --: osb run IMAGE -- COMMAND...", "osb run");
     std::string see = "osb";
     for (const CLI::App* sub : app.get_subcommands()) {
       see += " " + sub->get_name();
       for (const CLI::App* below : sub->get_subcommands()) see += " " + below->get_name();
     }
-    return stopped(app, e, see);
+    // Rather than what is missing because a misspelt option swallowed nothing.
+    auto left = e.get_exit_code() == 0 ? std::vector<std::string>{} : words_left(app);
+    if (left.empty()) return stopped(app, e, see);
+    if (run->parsed() && !left.front().starts_with('-'))
+      return usage("the command comes after --: osb run IMAGE -- COMMAND...", "osb run");
+    return usage(unexpected_word(app, left.front()), see);
   }
 
   if (theirs && !run->parsed()) return usage("only `osb run` takes words after --", "osb");
@@ -299,6 +334,7 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
 
 Command parse_server_arguments(int argc, const char* const* argv) {
   CLI::App app{"The OpenSandbox server", "opensandbox-server"};
+  app.set_version_flag("--version", "opensandbox-server, version " OSB_VERSION);
   app.failure_message(CLI::FailureMessage::simple);
   ServeOptions serve;
   bool reload = false;

@@ -55,6 +55,7 @@ struct DoctorOptions {
 struct ImageStore {
   std::string config;     // "" means the default places
   std::string state_dir;  // "" means the configuration's
+  std::string server;     // refused: images are not reached through one
 };
 
 struct ImportImageOptions {

@@ -89,6 +89,37 @@ TEST_F(Arguments, CommandWithoutDashesIsExplained) {
   EXPECT_THAT(stop(osb({"osb", "run", "host", "--"})).err, HasSubstr("no command"));
 }
 
+TEST_F(Arguments, AnUnknownOptionIsNamed) {
+  EXPECT_THAT(stop(osb({"osb", "run", "--memroy", "1Gi", "host", "--", "true"})).err,
+              HasSubstr("unknown option --memroy\n  see: osb run --help"));
+  EXPECT_THAT(stop(osb({"osb", "run", "host", "--nope", "--", "true"})).err,
+              HasSubstr("unknown option --nope"));
+  EXPECT_THAT(stop(osb({"osb", "run", "--nope", "--", "true"})).err, HasSubstr("unknown option --nope"));
+  EXPECT_THAT(stop(osb({"osb", "ls", "-x"})).err, HasSubstr("unknown option -x"));
+  EXPECT_THAT(stop(osb({"osb", "--nope"})).err, HasSubstr("unknown option --nope"));
+  EXPECT_THAT(stop(osb({"osb", "images", "import", "x", "--nope"})).err, HasSubstr("unknown option --nope"));
+}
+
+TEST_F(Arguments, AnUnknownCommandIsNamedAndTheKnownOnesAreListed) {
+  auto got = stop(osb({"osb", "exec", "foo"}));
+  EXPECT_EQ(got.status, 2);
+  EXPECT_THAT(
+      got.err,
+      HasSubstr("there is no command \"exec\"; the commands are run, repl, ls, rm, doctor, images\n"));
+  EXPECT_THAT(got.err, HasSubstr("osb run IMAGE -- PROGRAM"));
+  EXPECT_THAT(stop(osb({"osb", "ls", "foo"})).err, HasSubstr("unexpected word \"foo\""));
+}
+
+TEST_F(Arguments, ImagesAreNotReachedThroughAServer) {
+  for (const auto& words : {std::vector<const char*>{"osb", "images", "ls", "--server", "h:1"},
+                            {"osb", "images", "import", "x", "-s", "h:1"},
+                            {"osb", "images", "rm", "x", "-s", "h:1"}}) {
+    auto got = stop(parse_osb_arguments(static_cast<int>(words.size()), words.data()));
+    EXPECT_EQ(got.status, 2);
+    EXPECT_THAT(got.err, HasSubstr("--state-dir"));
+  }
+}
+
 TEST_F(Arguments, WrongLinesExitWithTwo) {
   EXPECT_EQ(stop(osb({"osb", "nope"})).status, 2);
   EXPECT_EQ(stop(osb({"osb", "run", "--", "true"})).status, 2);
@@ -137,6 +168,8 @@ TEST(ServerArguments, Run) {
   EXPECT_EQ(std::get<ServeOptions>(server({"opensandbox-server", "--config", "/f", "--reload"})).config,
             "/f");
   EXPECT_EQ(stop(server({"opensandbox-server", "--port", "1"})).status, 2);
+  EXPECT_EQ(stop(server({"opensandbox-server", "--version"})).out,
+            "opensandbox-server, version " OSB_VERSION "\n");
 }
 
 TEST(ServerArguments, InitConfig) {

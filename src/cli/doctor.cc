@@ -63,7 +63,14 @@ io::Task<int> print_server_line(Connection connection) {
     fmt::print("{:<8} {:<28} {}\n", word, "server", text);
   };
   auto healthy = co_await api.health();
-  if (healthy) {
+  auto known = Result<void>();
+  if (healthy) known = co_await api.check_key();  // /health needs no key
+  if (healthy && !known && known.error().code == Code::unauthenticated) {
+    line("no",
+         fmt::format("answers at {}, but {}; fix: set OPEN_SANDBOX_API_KEY to the server's key, or give "
+                     "it with --api-key",
+                     where, connection.api_key.empty() ? "wants a key" : "this is not its key"));
+  } else if (healthy) {
     line("ok", "answers at " + where);
   } else if (healthy.error().code == Code::exhausted) {
     std::string text = healthy.error().message;
@@ -131,6 +138,11 @@ int examine_machine(const DoctorOptions& options) {
   auto diagnosis = diagnose(probe_machine(machine_at(options.state_dir)), ::geteuid() == 0);
   block_on(print_server_line(options.connection));
   fmt::print("{}", diagnosis.text);
+  fmt::print(
+      "\nThis version does not have: a way out of sandboxes (they have a loopback interface and no network), "
+      "network policies,\nvolumes, snapshots, pools, secureAccess, signed endpoints, credential vaults, "
+      "GPUs, "
+      "renewal on access. A request that asks\nfor one of them is refused, and the answer names it.\n");
   return diagnosis.can_run ? 0 : 1;
 }
 

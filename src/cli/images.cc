@@ -11,6 +11,7 @@
 #include "cli/table.h"
 #include "image/import.h"
 #include "image/libraries.h"
+#include "image/reference.h"
 #include "json/decode.h"
 #include "launcher/identity.h"
 #include "runtime/native/service.h"
@@ -26,8 +27,18 @@ constexpr size_t kMaxConfig = 4 << 20;
 
 struct Place {
   std::string state_dir, given;  // resolved, and as it was written
-  std::string user;              // of the service
+  server::NativeSection native;  // of the service
 };
+
+// The other commands go to a server, which may keep its images elsewhere.
+void say_whose(const Place& place) {
+  const char* server = ::getenv("OPEN_SANDBOX_DOMAIN");
+  if (!server || !*server) return;
+  fmt::print(stderr,
+             "osb: these are the images of the service on this host with the state directory {}; "
+             "OPEN_SANDBOX_DOMAIN ({}) has no effect on osb images\n",
+             place.state_dir, server);
+}
 
 Result<Place> find_place(const ImageStore& store) {
   auto flag = store.config.empty() ? std::nullopt : std::optional(store.config);
@@ -45,7 +56,15 @@ Result<Place> find_place(const ImageStore& store) {
   if (!native.state_dir.starts_with('/'))
     return fail(Code::invalid_argument, "--state-dir must be an absolute path");
   std::string resolved = TRY(launcher::resolve_state_dir(native.state_dir));
-  return Place{.state_dir = resolved, .given = native.state_dir, .user = native.user};
+  Place place{.state_dir = resolved, .given = native.state_dir, .native = std::move(native)};
+  say_whose(place);
+  return place;
+}
+
+// Unless it certainly is none: others may not look into one.
+bool is_of_a_service(const std::string& state_dir) {
+  auto identity = launcher::read_identity(state_dir);
+  return identity || identity.error().code != Code::not_found;
 }
 
 Result<image::Store> open_store(const ImageStore& where) {
@@ -53,7 +72,7 @@ Result<image::Store> open_store(const ImageStore& where) {
   image::Store::Options options;
   options.state_dir = place.state_dir;
   if (::geteuid() == 0) TRY(launcher::claim_state_dir(place.state_dir, place.given));
-  options.service_gid = runtime::service_account(place.user, place.state_dir).gid;
+  options.service_gid = runtime::service_account(place.native.user, place.state_dir).gid;
   options.waiting = [] { fmt::print(stderr, "osb: another import is at work; waiting for it\n"); };
   options.lost = [](const std::string& name) {
     fmt::print(stderr,
@@ -171,9 +190,12 @@ int import_image(const ImportImageOptions& options) {
   return 0;
 }
 
-std::string image_table(const image::Index& index, WallTime now) {
+std::string image_table(const image::Index& index, const std::map<std::string, std::string>& directories,
+                        WallTime now) {
   using Row = std::vector<std::string>;
-  std::vector<Row> rows{{"NAME", "ID", "LAYERS", "SIZE", "AGE"}};
+  std::vector<Row> rows{{"NAME", "ID", "LAYERS", "SIZE", "AGE"},
+                        {image::kHostImage, "(this host's /usr)", "-", "-", "-"}};
+  for (const auto& [name, path] : directories) rows.push_back({name, "(" + path + ")", "-", "-", "-"});
   auto add = [&](const std::string& name, const image::Image& image) {
     auto age = std::chrono::duration_cast<std::chrono::seconds>(now - image.imported);
     rows.push_back({name, image.id.substr(0, 12), std::to_string(image.layers.size()),
@@ -191,6 +213,11 @@ int list_images(const LsImagesOptions& options) {
   auto list = [&]() -> Result<void> {
     Place place = TRY(find_place(options.store));
     image::Index index = TRY(image::load_index(place.state_dir));
+    if (index.images.empty() && !is_of_a_service(place.state_dir)) {
+      std::string text = place.state_dir + " is not the state directory of a service";
+      if (!options.store.state_dir.empty()) return fail(Code::not_found, text + "; check --state-dir");
+      fmt::print(stderr, "osb: {} yet; --config or --state-dir name another\n", text);
+    }
     if (options.json) {
       bj::array records;
       for (const auto& [id, image] : index.images) {
@@ -204,7 +231,7 @@ int list_images(const LsImagesOptions& options) {
       }
       fmt::print("{}\n", json::print(records));
     } else {
-      fmt::print("{}", image_table(index, wall_now()));
+      fmt::print("{}", image_table(index, place.native.images, wall_now()));
     }
     return {};
   };

@@ -84,7 +84,7 @@ Task<Error> ScratchSandbox::explain(Error error) {
 Task<> ScratchSandbox::clean_up(Signals& signals) {
   if (id_.empty()) co_return;
   if (afterwards_ == Afterwards::keep) {
-    fmt::print(stderr, "osb: sandbox {} is kept; remove it with: osb rm {}\n", id_, id_);
+    fmt::print(stderr, "osb: sandbox {} is kept and never expires; remove it with: osb rm {}\n", id_, id_);
     co_return;
   }
   std::optional<Result<void>> removed;

@@ -27,11 +27,16 @@ std::unexpected<Error> bad_duration(std::string_view text) {
 
 constexpr int64_t kMaxMs = 366LL * 86'400'000;
 
+std::unexpected<Error> long_duration(std::string_view text) {
+  return fail(Code::invalid_argument, fmt::format("\"{}\" is longer than 366d, the most there is", text));
+}
+
 }  // namespace
 
 Result<milliseconds> parse_duration(std::string_view text) {
   if (auto plain = parse_number<uint32_t>(text)) {
-    if (*plain == 0 || *plain * 1000LL > kMaxMs) return bad_duration(text);
+    if (*plain == 0) return bad_duration(text);
+    if (*plain * 1000LL > kMaxMs) return long_duration(text);
     return milliseconds(*plain * 1000LL);
   }
   int64_t total = 0;
@@ -42,11 +47,13 @@ Result<milliseconds> parse_duration(std::string_view text) {
     size_t next = rest.find_first_of("0123456789", digits);
     auto number = parse_number<uint32_t>(rest.substr(0, digits));
     auto unit = unit_ms(rest.substr(digits, next == std::string_view::npos ? next : next - digits));
-    if (!number || !unit || *number > kMaxMs / *unit) return bad_duration(text);
+    if (!number || !unit) return bad_duration(text);
+    if (*number > kMaxMs / *unit) return long_duration(text);
     total += *number * *unit;
     rest = next == std::string_view::npos ? "" : rest.substr(next);
   }
-  if (total == 0 || total > kMaxMs) return bad_duration(text);
+  if (total == 0) return bad_duration(text);
+  if (total > kMaxMs) return long_duration(text);
   return milliseconds(total);
 }
 

@@ -27,6 +27,15 @@ TEST(Duration, Refuses) {
   }
 }
 
+TEST(Duration, SaysThatItIsTooLong) {
+  for (const char* text : {"100000h", "367d", "366d1ms", "99999999"}) {
+    auto got = parse_duration(text);
+    ASSERT_FALSE(got) << text;
+    EXPECT_THAT(got.error().message, HasSubstr("longer than 366d")) << text;
+  }
+  EXPECT_EQ(*parse_duration("366d"), std::chrono::hours(366 * 24));
+}
+
 TEST(Duration, Prints) {
   EXPECT_EQ(print_duration(milliseconds(34)), "34 ms");
   EXPECT_EQ(print_duration(milliseconds(1250)), "1.2 s");

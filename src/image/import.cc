@@ -13,6 +13,7 @@
 #include "image/layout.h"
 #include "image/pack.h"
 #include "image/reference.h"
+#include "sys/remove_tree.h"
 
 namespace osb::image {
 namespace {
@@ -120,6 +121,12 @@ class Importer {
     bool layout = ::fstatat(dir.get(), "oci-layout", &info, AT_SYMLINK_NOFOLLOW) == 0 &&
                   ::fstatat(dir.get(), "index.json", &info, AT_SYMLINK_NOFOLLOW) == 0;
     if (layout) return images(ArchiveFiles::of_directory(std::move(dir)));
+    if (TRY(sys::names_in(dir.get())).empty()) {
+      return fail(
+          Code::invalid_argument,
+          "the directory is empty, and no program could run in such an image\n  remedy: name the root "
+          "directory of a system, with its bin, usr and lib");
+    }
     Packer packer = TRY(Packer::start(options_.source));
     Builder builder(store_, options_, watch_, told_);
     builder.set_config(options_.config);

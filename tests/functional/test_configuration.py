@@ -1,0 +1,253 @@
+"""The configuration as people write it: mistakes end the start with their place, and files of other OpenSandbox servers start."""
+
+import os
+import signal
+import socket
+import subprocess
+
+import pytest
+from lib.api import Api
+from lib.waiting import process_gone, wait_for
+
+CANNOT_START = 78
+
+# What users of other OpenSandbox servers have on their disks, but for address, port and runtime.
+OTHERS = """
+[server]
+host = "127.0.0.1"
+port = PORT
+timeout_keep_alive = 30
+thread_pool_size = 200
+loop = "auto"
+http = "auto"
+max_sandbox_timeout_seconds = 86400
+
+[log]
+level = "INFO"
+file_enabled = false
+
+[runtime]
+type = "RUNTIME"
+execd_image = "opensandbox/execd:v1.1.0"
+
+[docker]
+network_mode = "bridge"
+api_timeout = 180
+drop_capabilities = ["AUDIT_WRITE", "MKNOD", "NET_ADMIN"]
+no_new_privileges = true
+apparmor_profile = ""
+pids_limit = 4096
+seccomp_profile = ""
+sandbox_env = { TZ = "UTC" }
+
+[egress]
+image = "opensandbox/egress:v1.1.7"
+mode = "dns"
+
+[ingress]
+mode = "direct"
+
+[storage]
+allowed_host_paths = []
+
+[store]
+type = "sqlite"
+path = "~/.opensandbox/opensandbox.db"
+
+[renew_intent]
+enabled = false
+redis.enabled = false
+
+[secure_runtime]
+type = ""
+"""
+
+
+def ends(service, timeout=15):
+    """The exit status of a service that ends by itself."""
+    service.spawn()
+    try:
+        return service.process.wait(timeout)
+    finally:
+        if service.process.poll() is None:
+            service.process.kill()
+            service.process.wait()
+
+
+def is_open(address):
+    with socket.socket() as probe:
+        probe.settimeout(2)
+        return probe.connect_ex(address) == 0
+
+
+def add(service, text):
+    """From line 2 on: a section of its own, or below [server]."""
+    before = service.config_path.read_text()
+    assert before.startswith("[server]\n")
+    below = text if not text.startswith("[") else ""
+    service.config_path.write_text(f"[server]\n{below}\n{before[9:]}" if below else f"\n{text}\n{before}")
+
+
+def others(service, runtime):
+    text = OTHERS.replace("PORT", str(service.address[1])).replace("RUNTIME", runtime)
+    service.config_path.write_text(text + f'\n[native]\nstate_dir = "{service.state_dir}"\n')
+
+
+class TestMistakes:
+    @pytest.mark.parametrize("text, said", [
+        ('apikey = "secret"', ":2: unknown key `apikey` in [server]; did you mean `api_key`?"),
+        ("[sever]", ":2: unknown section [sever]; did you mean [server]?"),
+        ('[log]\nlevel = "verbose"', ":3: log.level: must be DEBUG, INFO, WARNING or ERROR"),
+        ('[log]\nlevl = "INFO"', ":3: unknown key `levl` in [log]; did you mean `level`?"),
+        ('[docker]\nnetwork_modus = "x"', ":3: unknown key `network_modus` in [docker]; did you mean `network_mode`?"),
+        ("[tenants]", "tenants: this build has one key and no tenants"),
+        ('[secure_runtime]\ntype = "gvisor"', ":3: secure_runtime.type: this build has no such runtime"),
+    ])  # fmt: skip
+    def test_names_and_values(self, new_service, text, said):
+        service = new_service(start=False)
+        add(service, text)
+        assert ends(service) == CANNOT_START
+        assert f"{service.config_path}" in service.log_tail() and said in service.log_tail(), service.log_tail()
+        assert "secret" not in service.log_tail()
+        assert not is_open(service.address) and not service.state_dir.exists(), "nothing was begun"
+
+    def test_an_account_that_does_not_exist(self, new_service):
+        service = new_service(start=False, native={"user": "nosuchuser"})
+        assert ends(service) == CANNOT_START
+        assert 'native.user: this host has no account "nosuchuser"' in service.log_tail()
+
+    def test_an_image_without_its_directory(self, new_service):
+        service = new_service(start=False, images={"python": "/no/such/directory"})
+        assert ends(service) == CANNOT_START
+        assert "native.images.python: /no/such/directory is not a directory" in service.log_tail()
+
+    def test_osb_images_says_the_same(self, new_service, bin_dir):
+        service = new_service(start=False)
+        add(service, 'apikey = "x"')
+        done = subprocess.run([bin_dir / "osb", "images", "ls", "--config", service.config_path], capture_output=True, text=True)
+        assert done.returncode == 1 and "did you mean `api_key`?" in done.stderr, done
+
+
+class TestFilesOfOtherServers:
+    def test_with_docker_it_says_what_to_change(self, new_service):
+        service = new_service(start=False)
+        others(service, "docker")
+        assert ends(service) == CANNOT_START
+        said = service.log_tail()
+        assert "runtime.type: this build has no docker runtime" in said and 'write type = "native"' in said
+
+    def test_with_native_it_starts_with_a_warning_for_each_key(self, new_service):
+        service = new_service(start=False)
+        others(service, "native")
+        service.start()
+        api = Api(service)
+        made = api.create(timeout=120)
+        assert api.run(made["id"], "echo here").stdout == "here"
+        assert api.delete(made["id"]).status == 204
+        warned = [line for line in service.log_tail(200).splitlines() if "no effect here" in line]
+        for key in ("server.loop", "log.file_enabled", "runtime.execd_image", "docker.network_mode", "docker.sandbox_env", "egress.image",
+                    "storage.allowed_host_paths", "renew_intent.enabled", "renew_intent.redis.enabled", "secure_runtime.type"):  # fmt: skip
+            assert sum(f" {key}: " in line or f": {key}: " in line for line in warned) == 1, (key, warned)
+        assert all(" WARN " in line for line in warned) and len(warned) == 20, warned
+        assert (service.state_dir / "db" / "opensandbox.db").exists()
+        assert "store.path: this is where other OpenSandbox servers keep their database" in service.log_tail(200)
+        service.kill_server()
+        again = [line for line in service.log_tail(200).splitlines() if "no effect here" in line]
+        assert again == warned, "a server that is started again does not repeat them"
+
+    def test_an_unreachable_database_ends_the_start(self, new_service):
+        """As ~/.opensandbox/... is for whoever keeps it elsewhere: in a home that the service's user cannot enter."""
+        service = new_service(start=False)
+        home = service.directory / "home"
+        (home / ".opensandbox").mkdir(parents=True)
+        home.chmod(0o700)
+        with open(service.config_path, "a", encoding="utf-8") as file:
+            file.write(f'\n[store]\npath = "{home}/.opensandbox/state.db"\n')
+        assert ends(service) == CANNOT_START
+        said = service.log_tail()
+        assert "store.path: the user of the service" in said and "remove path" in said, said
+        assert not is_open(service.address) and not service.state_dir.exists()
+
+    def test_a_directory_that_is_not_there_ends_the_start(self, new_service):
+        service = new_service(start=False)
+        with open(service.config_path, "a", encoding="utf-8") as file:
+            file.write(f'\n[store]\npath = "{service.directory}/missing/state.db"\n')
+        assert ends(service) == CANNOT_START
+        assert "does not exist" in service.log_tail() and "remove path" in service.log_tail()
+
+
+def test_renewal_on_access_is_refused(api):
+    reply = api.post_create(extensions={"access.renew.extend.seconds": "600"})
+    assert (reply.status, reply.json["code"]) == (400, "SANDBOX::UNSUPPORTED"), reply
+    assert "access.renew.extend.seconds" in reply.json["message"] and "renew-expiration" in reply.json["remedy"]
+
+
+class TestSignals:
+    def test_a_clean_stop_is_no_error(self, new_service):
+        service = new_service()
+        api = Api(service)
+        name = api.create()["id"]
+        assert service.stop() == 0
+        assert "stopped, sandboxes keep running" in service.log_tail()
+        assert " ERROR " not in service.log_tail(), service.log_tail()
+        service.start()
+        assert api.delete(name).status == 204
+
+    def test_a_hangup_changes_nothing_and_says_so(self, new_service):
+        service = new_service()
+        server = service.server_pid()
+        # As a terminal that goes away tells both.
+        os.kill(server, signal.SIGHUP)
+        os.kill(service.launcher_pid, signal.SIGHUP)
+        wait_for(lambda: "SIGHUP: going on" in service.log_tail(), 5, "the log says what a hangup means")
+        assert service.is_healthy() and service.server_pid() == server
+        assert service.stop() == 0
+        assert process_gone(server)
+
+
+class TestCommandLine:
+    def osb(self, bin_dir, *words, **variables):
+        environment = {"PATH": os.environ["PATH"], "HOME": "/nonexistent", **variables}
+        return subprocess.run([bin_dir / "osb", *words], capture_output=True, text=True, env=environment)
+
+    def test_version(self, bin_dir):
+        done = subprocess.run([bin_dir / "opensandbox-server", "--version"], capture_output=True, text=True)
+        assert done.returncode == 0 and done.stdout.startswith("opensandbox-server, version "), done
+
+    def test_a_wrong_key_is_told_in_words_of_the_command_line(self, keyed_service, bin_dir):
+        for key in ("", "wrong"):
+            done = self.osb(bin_dir, "ls", OPEN_SANDBOX_DOMAIN="%s:%d" % keyed_service.address, OPEN_SANDBOX_API_KEY=key)
+            assert done.returncode == 1
+            assert "--api-key" in done.stderr and "OPEN_SANDBOX_API_KEY" in done.stderr, done.stderr
+            assert "header" not in done.stderr and "server.api_key" not in done.stderr, done.stderr
+
+    @pytest.mark.parametrize("key, word", [("", "no"), ("wrong", "no"), (None, "ok")])
+    def test_doctor_tries_the_key(self, keyed_service, bin_dir, key, word):
+        key = keyed_service.api_key if key is None else key
+        done = self.osb(bin_dir, "doctor", OPEN_SANDBOX_DOMAIN="%s:%d" % keyed_service.address, OPEN_SANDBOX_API_KEY=key)
+        line = next(line for line in done.stdout.splitlines() if line.split()[1] == "server")
+        assert line.split()[0] == word, line
+        assert word == "ok" or "OPEN_SANDBOX_API_KEY" in line
+
+    def test_doctor_says_what_is_not_there(self, service, bin_dir):
+        said = self.osb(bin_dir, "doctor", OPEN_SANDBOX_DOMAIN="%s:%d" % service.address).stdout
+        for part in ("no network", "volumes", "snapshots", "secureAccess", "signed endpoints", "vaults", "GPUs"):
+            assert part in said, (part, said)
+
+    def test_an_empty_directory_is_no_image(self, service, bin_dir, tmp_path):
+        (tmp_path / "empty").mkdir()
+        done = self.osb(bin_dir, "images", "import", tmp_path / "empty", "--name", "empty", "--config", service.config_path)
+        assert done.returncode == 1 and "the directory is empty" in done.stderr, done
+        assert "empty" not in self.osb(bin_dir, "images", "ls", "--config", service.config_path).stdout
+
+    def test_images_lists_host_and_says_whose_they_are(self, service, bin_dir):
+        done = self.osb(bin_dir, "images", "ls", "--config", service.config_path)
+        assert done.returncode == 0 and done.stderr == "", done
+        assert any(line.split()[0] == "host" for line in done.stdout.splitlines()), done.stdout
+        done = self.osb(bin_dir, "images", "ls", "--config", service.config_path, OPEN_SANDBOX_DOMAIN="elsewhere.example:8080")
+        assert str(service.state_dir) in done.stderr and "elsewhere.example:8080" in done.stderr, done
+
+    def test_a_wrong_state_directory_is_no_empty_table(self, bin_dir, tmp_path):
+        for place in (tmp_path, tmp_path / "missing"):
+            done = self.osb(bin_dir, "images", "ls", "--state-dir", place)
+            assert done.returncode == 1 and "is not the state directory of a service" in done.stderr, done
