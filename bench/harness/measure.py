@@ -38,6 +38,24 @@ def available_bytes():
     return now * 1024
 
 
+def settle_disk(limit_seconds=20):
+    """Until no disk has had work for half a second: what others wrote and removed is still being written long afterwards."""
+
+    def busy_ms():
+        with open("/proc/diskstats", encoding="ascii") as file:
+            return sum(int(fields[12]) for fields in map(str.split, file))
+
+    end = time.monotonic() + limit_seconds
+    os.sync()
+    before = busy_ms()
+    while time.monotonic() < end:
+        time.sleep(0.5)
+        after = busy_ms()
+        if after - before < 25:
+            return
+        before = after
+
+
 class Measurement:
     """One run against one service. `wanted` restricts it to what a check needs; None measures everything."""
 
