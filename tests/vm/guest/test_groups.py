@@ -55,7 +55,7 @@ def assert_limits_bind(service, api, sandbox_id):
     assert api.run(sandbox_id, "cat /proc/self/cgroup").stdout == "0::/"
     # Where the group is shown, the work's share of it is.
     assert api.run(sandbox_id, "cat /sys/fs/cgroup/cpu.max 2> /dev/null || true").stdout in ("50000 100000", "")
-    for _ in range(6):  # the emulated processor may stand still for a while, and that counts as used
+    for _ in range(3):  # the emulated processor may stand still for a while, and that counts as used
         share = float(api.run(sandbox_id, [PYTHON, "-c", BURN]).stdout)
         if share < 0.65:
             break
