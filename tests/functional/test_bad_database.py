@@ -6,20 +6,8 @@ import sqlite3
 
 import pytest
 from lib.api import Api
+from lib.service import CANNOT_START
 from lib.waiting import wait_for
-
-CANNOT_START = 78
-
-
-def ends(service, timeout=15):
-    """The exit status of a service that ends by itself."""
-    service.spawn()
-    try:
-        return service.process.wait(timeout)
-    finally:
-        if service.process.poll() is None:
-            service.process.kill()
-            service.process.wait()
 
 
 def store_at(service, path):
@@ -65,7 +53,7 @@ class TestDamage:
         service = new_service()
         service.stop()
         change(service, ("PRAGMA user_version = 999",))
-        assert ends(service) == CANNOT_START
+        assert service.ends() == CANNOT_START
         assert "schema 999" in service.log_tail() and "store.path" in service.log_tail()
 
     def test_no_database_ends_the_service(self, new_service):
@@ -73,7 +61,7 @@ class TestDamage:
         service.stop()
         for path in database(service).parent.iterdir():
             path.write_bytes(b"x" * 8192)
-        assert ends(service) == CANNOT_START
+        assert service.ends() == CANNOT_START
         assert str(database(service)) in service.log_tail()
 
     def test_it_ends_also_when_that_is_found_at_a_restart_of_the_server(self, new_service):
@@ -89,7 +77,7 @@ class TestPlace:
         place = service.directory / "private"
         place.mkdir(mode=0o700)
         store_at(service, place / "state.db")
-        assert ends(service) not in (0, None)
+        assert service.ends() not in (0, None)
         assert str(place) in service.log_tail()
 
     def test_a_file_that_may_not_be_written_ends_the_service(self, new_service):
@@ -99,7 +87,7 @@ class TestPlace:
         place.chmod(0o777)
         (place / "state.db").touch(mode=0o600)
         store_at(service, place / "state.db")
-        assert ends(service) not in (0, None)
+        assert service.ends() not in (0, None)
         assert str(place) in service.log_tail()
 
     def test_another_service_user_owns_the_files(self, new_service):
@@ -143,7 +131,7 @@ class TestTwoServices:
         first, second = pair
         api = Api(first.start())
         name = api.create()["id"]
-        assert ends(second) == CANNOT_START
+        assert second.ends() == CANNOT_START
         assert "another service" in second.log_tail() and "store.path" in second.log_tail()
         assert api.status(name)["state"] == "Running"
         assert api.delete(name).status == 204
@@ -154,7 +142,7 @@ class TestTwoServices:
         name = api.create()["id"]
         first.stop()
         second.directory.chmod(0o755)
-        assert ends(second) == CANNOT_START
+        assert second.ends() == CANNOT_START
         assert str(first.state_dir) in second.log_tail()
         first.start()
         assert api.status(name)["state"] == "Running"
@@ -165,5 +153,5 @@ class TestTwoServices:
     def test_a_database_inside_another_services_directory(self, new_service):
         first, second = new_service(), new_service(start=False)
         store_at(second, database(first))
-        assert ends(second) not in (0, None)
+        assert second.ends() not in (0, None)
         assert Api(first).list_all() == []

@@ -7,9 +7,8 @@ import subprocess
 
 import pytest
 from lib.api import Api
+from lib.service import CANNOT_START
 from lib.waiting import process_gone, wait_for
-
-CANNOT_START = 78
 
 # What users of other OpenSandbox servers have on their disks, but for address, port and runtime.
 OTHERS = """
@@ -63,17 +62,6 @@ type = ""
 """
 
 
-def ends(service, timeout=15):
-    """The exit status of a service that ends by itself."""
-    service.spawn()
-    try:
-        return service.process.wait(timeout)
-    finally:
-        if service.process.poll() is None:
-            service.process.kill()
-            service.process.wait()
-
-
 def is_open(address):
     with socket.socket() as probe:
         probe.settimeout(2)
@@ -106,19 +94,19 @@ class TestMistakes:
     def test_names_and_values(self, new_service, text, said):
         service = new_service(start=False)
         add(service, text)
-        assert ends(service) == CANNOT_START
+        assert service.ends() == CANNOT_START
         assert f"{service.config_path}" in service.log_tail() and said in service.log_tail(), service.log_tail()
         assert "secret" not in service.log_tail()
         assert not is_open(service.address) and not service.state_dir.exists(), "nothing was begun"
 
     def test_an_account_that_does_not_exist(self, new_service):
         service = new_service(start=False, native={"user": "nosuchuser"})
-        assert ends(service) == CANNOT_START
+        assert service.ends() == CANNOT_START
         assert 'native.user: this host has no account "nosuchuser"' in service.log_tail()
 
     def test_an_image_without_its_directory(self, new_service):
         service = new_service(start=False, images={"python": "/no/such/directory"})
-        assert ends(service) == CANNOT_START
+        assert service.ends() == CANNOT_START
         assert "native.images.python: /no/such/directory is not a directory" in service.log_tail()
 
     def test_osb_images_says_the_same(self, new_service, bin_dir):
@@ -132,7 +120,7 @@ class TestFilesOfOtherServers:
     def test_with_docker_it_says_what_to_change(self, new_service):
         service = new_service(start=False)
         others(service, "docker")
-        assert ends(service) == CANNOT_START
+        assert service.ends() == CANNOT_START
         said = service.log_tail()
         assert "runtime.type: this build has no docker runtime" in said and 'write type = "native"' in said
 
@@ -163,7 +151,7 @@ class TestFilesOfOtherServers:
         home.chmod(0o700)
         with open(service.config_path, "a", encoding="utf-8") as file:
             file.write(f'\n[store]\npath = "{home}/.opensandbox/state.db"\n')
-        assert ends(service) == CANNOT_START
+        assert service.ends() == CANNOT_START
         said = service.log_tail()
         assert "store.path: the user of the service" in said and "remove path" in said, said
         assert not is_open(service.address) and not service.state_dir.exists()
@@ -172,7 +160,7 @@ class TestFilesOfOtherServers:
         service = new_service(start=False)
         with open(service.config_path, "a", encoding="utf-8") as file:
             file.write(f'\n[store]\npath = "{service.directory}/missing/state.db"\n')
-        assert ends(service) == CANNOT_START
+        assert service.ends() == CANNOT_START
         assert "does not exist" in service.log_tail() and "remove path" in service.log_tail()
 
 

@@ -7,19 +7,8 @@ from pathlib import Path
 import pytest
 from lib import rawhttp
 from lib.api import Api
+from lib.service import CANNOT_START
 from lib.waiting import wait_for
-
-CANNOT_START = 78
-
-
-def ends_with(service, timeout=15):
-    service.spawn()
-    try:
-        return service.process.wait(timeout)
-    finally:
-        if service.process.poll() is None:
-            service.process.kill()
-            service.process.wait()
 
 
 def rewrite(service, old, new):
@@ -31,7 +20,7 @@ def rewrite(service, old, new):
 class TestGuard:
     def test_no_key_and_every_address_is_refused(self, new_service):
         service = new_service(start=False, server={"host": "0.0.0.0"})
-        assert ends_with(service) == CANNOT_START
+        assert service.ends() == CANNOT_START
         assert "key" in service.log_tail().lower()
         assert not service.state_dir.exists() or not any(service.state_dir.iterdir()), "refused before anything is made"
 
@@ -42,13 +31,13 @@ class TestGuard:
 
     @pytest.mark.parametrize("word", ["yes", "1", "true", ""])
     def test_only_by_the_exact_word(self, new_service, word):
-        assert ends_with(new_service(start=False, server={"host": "0.0.0.0"}, env={"OPENSANDBOX_INSECURE_SERVER": word})) == CANNOT_START
+        assert new_service(start=False, server={"host": "0.0.0.0"}, env={"OPENSANDBOX_INSECURE_SERVER": word}).ends() == CANNOT_START
 
     def test_a_key_opens_every_address(self, new_service):
         new_service(start=False, server={"host": "0.0.0.0"}, api_key="k").start()
 
     def test_blank_key_is_no_key(self, new_service):
-        assert ends_with(new_service(start=False, server={"host": "0.0.0.0"}, api_key="   ")) == CANNOT_START
+        assert new_service(start=False, server={"host": "0.0.0.0"}, api_key="   ").ends() == CANNOT_START
 
 
 class TestConfiguration:
@@ -66,7 +55,7 @@ class TestConfiguration:
     def test_broken(self, new_service, old, new):
         service = new_service(start=False)
         rewrite(service, old, new)
-        assert ends_with(service) == CANNOT_START
+        assert service.ends() == CANNOT_START
         assert service.log_tail().strip(), "a refusal has to say why"
 
     def test_maximum_timeout(self, new_service):
@@ -86,7 +75,7 @@ class TestConfiguration:
     def test_state_that_the_server_cannot_reach(self, new_service):
         service = new_service(start=False)
         service.directory.chmod(0o700)
-        assert ends_with(service) == 1
+        assert service.ends() == 1
         assert "state_dir" in service.log_tail() and "chmod" in service.log_tail()
 
     def test_taken_port(self, new_service):
@@ -94,7 +83,7 @@ class TestConfiguration:
         with socket.socket() as other:
             other.bind(service.address)
             other.listen()
-            assert ends_with(service) not in (0, None)
+            assert service.ends() not in (0, None)
         assert str(service.address[1]) in service.log_tail()
 
 

@@ -20,6 +20,9 @@ from .waiting import process_gone, process_stat, wait_for
 # On a real disk: overlay uppers and fsync behave differently on tmpfs.
 STATE_PARENT = Path("/var/tmp")
 
+# The exit status of a service that cannot start before somebody changes something.
+CANNOT_START = 78
+
 # Every service that is not destroyed yet; the failure report quotes their logs.
 ALIVE = []
 
@@ -98,6 +101,16 @@ class Service:
         if server:
             wait_for(lambda: process_gone(server), timeout, "the server ends together with the launcher")
         return status
+
+    def ends(self, timeout=15):
+        """Starts one that has to end by itself; the exit status."""
+        self.spawn()
+        try:
+            return self.process.wait(timeout)
+        finally:
+            if self.process.poll() is None:
+                self.process.kill()
+                self.process.wait()
 
     def restart(self):
         self.stop()
