@@ -1,6 +1,7 @@
 #include "launcher/networks.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <iterator>
 
 #include "base/log.h"
@@ -46,9 +47,11 @@ bool Networks::complete() {
   if (std::count_if(spares_.begin(), spares_.end(), has_tree) >= static_cast<ptrdiff_t>(kAhead)) return false;
   auto found = std::find_if_not(spares_.rbegin(), spares_.rend(), has_tree);
   if (found == spares_.rend()) return false;
-  found->tree = Fd(make_sysfs_tree(found->sysfs.get()));
-  trees_ = found->tree.valid();
-  return trees_;
+  int made = make_sysfs_tree(found->sysfs.get());
+  if (made == -EINVAL) trees_ = false;  // anything else may pass
+  if (made < 0) return false;
+  found->tree = Fd(made);
+  return true;
 }
 
 bool Networks::prepare() {

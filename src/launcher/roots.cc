@@ -4,6 +4,7 @@
 #include <sys/mount.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "launcher/system_trees.h"
 #include "sys/mount.h"
@@ -152,9 +153,11 @@ bool Roots::complete(const std::string& key, size_t enough) {
       return false;
   }
   if (!without) return false;
-  without->devices = Fd(make_device_tree(without->range));
-  devices_ = without->devices.valid();
-  return devices_;
+  int made = make_device_tree(without->range);
+  if (made == -EINVAL) devices_ = false;  // anything else may pass
+  if (made < 0) return false;
+  without->devices = Fd(made);
+  return true;
 }
 
 Result<void> Roots::keep(Root root) {
