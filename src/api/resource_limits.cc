@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "api/error_catalogue.h"
+#include "base/limit_bounds.h"
 #include "base/strings.h"
 
 namespace osb::api {
@@ -32,6 +33,14 @@ constexpr std::array<std::pair<std::string_view, int64_t>, 14> kUnits = {{
 
 std::unexpected<ApiError> bad(std::string_view key, std::string why) {
   return refuse(invalid_parameter(fmt::format("resourceLimits.{}", key), std::move(why)));
+}
+
+// How many there are at most of something that is counted; the launcher refuses more, but not by name.
+ApiResult<int64_t> parse_count(std::string_view key, std::string_view text, int64_t least, int64_t most) {
+  auto count = parse_number<int64_t>(trim(text));
+  if (!count || *count < least) return bad(key, fmt::format("must be a whole number of at least {}", least));
+  if (*count > most) return bad(key, fmt::format("must be at most {}", most));
+  return *count;
 }
 
 ApiResult<int64_t> parse_size(std::string_view key, std::string_view text, int64_t least,
@@ -80,22 +89,21 @@ ApiResult<ResourceLimits> parse_limits(const std::map<std::string, std::string>&
       if (!out.cpu_millis) return bad(key, "must be a positive number of cores such as 0.5, 2 or 250m");
       if (*out.cpu_millis < kMinCpuMillis)
         return bad(key, fmt::format("must be at least {}m", kMinCpuMillis));
+      if (*out.cpu_millis > limit_bounds::kMostCpuMillis)
+        return bad(key, fmt::format("must be at most {} cores", limit_bounds::kMostCpuMillis / 1000));
     } else if (key == "memory") {
       out.memory_bytes = parse_memory(text);
       if (!out.memory_bytes)
         return bad(key, "must be a whole number with a unit, such as 512Mi, 2Gi or 500M");
       if (*out.memory_bytes < kMinMemoryBytes) return bad(key, "must be at least 16Mi");
     } else if (key == "pids") {
-      out.pids = parse_number<int64_t>(trim(text));
-      if (!out.pids || *out.pids < kMinPids)
-        return bad(key, fmt::format("must be a whole number of at least {}", kMinPids));
+      out.pids = TRY(parse_count(key, text, kMinPids, limit_bounds::kMostPids));
     } else if (key == "nofile") {
-      out.open_files = parse_number<int64_t>(trim(text));
-      if (!out.open_files || *out.open_files < kMinOpenFiles)
-        return bad(key, fmt::format("must be a whole number of at least {}", kMinOpenFiles));
+      out.open_files = TRY(parse_count(key, text, kMinOpenFiles, limit_bounds::kMostOpenFiles));
     } else if (key == "disk" || key == "storage" || key == "ephemeral-storage") {
       if (out.disk_bytes) return bad(key, "the size of the disk is given twice");
       out.disk_bytes = TRY(parse_size(key, text, kMinDiskBytes, "16Mi"));
+      if (*out.disk_bytes > limit_bounds::kMostDiskBytes) return bad(key, "must be at most 16Ti");
     } else if (key == "io-read") {
       out.io_read_bytes = TRY(parse_size(key, text, kMinIoBytes, "64Ki"));
     } else if (key == "io-write") {

@@ -92,6 +92,12 @@ TEST(ResourceLimits, NamesTheKeyThatIsWrong) {
       {"nofile", "63", "SANDBOX::INVALID_PARAMETER"},
       {"nofile", "1k", "SANDBOX::INVALID_PARAMETER"},
       {"nofile", "unlimited", "SANDBOX::INVALID_PARAMETER"},
+      // More than the launcher takes.
+      {"cpu", "1025", "SANDBOX::INVALID_PARAMETER"},
+      {"cpu", "1024001m", "SANDBOX::INVALID_PARAMETER"},
+      {"pids", "4000001", "SANDBOX::INVALID_PARAMETER"},
+      {"disk", "17Ti", "SANDBOX::INVALID_PARAMETER"},
+      {"nofile", "1073741825", "SANDBOX::INVALID_PARAMETER"},
   };
   for (const Case& c : refused) {
     auto result = parse_limits({{c.key, c.text}});
@@ -100,6 +106,13 @@ TEST(ResourceLimits, NamesTheKeyThatIsWrong) {
     EXPECT_EQ(result.error().code, c.code) << c.key;
     EXPECT_NE(result.error().message.find(std::string("resourceLimits.") + c.key), std::string::npos);
   }
+}
+
+TEST(ResourceLimits, TheLargestAreTaken) {
+  auto most =
+      parse_limits({{"cpu", "1024"}, {"pids", "4000000"}, {"disk", "16Ti"}, {"nofile", "1073741824"}});
+  ASSERT_TRUE(most) << most.error().message;
+  EXPECT_EQ(most->cpu_millis, 1'024'000);
 }
 
 TEST(ResourceLimits, AbsentMeansNoLimit) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/ids.h"
+#include "base/limit_bounds.h"
 #include "base/strings.h"
 #include "launcher/records.h"
 #include "launcher/system_steps.h"
@@ -12,13 +13,9 @@
 namespace osb::launcher {
 namespace {
 
-constexpr int64_t kMaxCpuMillis = 1'024'000;
-constexpr int64_t kMaxPids = 4'000'000;
 constexpr int64_t kMinMemoryBytes = 4 << 20;
 constexpr int64_t kMinDiskBytes = 4 << 20;
-constexpr int64_t kMaxDiskBytes = int64_t{1} << 44;  // of ext4 with blocks of 4 KiB
 constexpr int64_t kMinOpenFiles = 16;
-constexpr int64_t kMaxOpenFiles = 1 << 30;
 constexpr size_t kMaxName = 64;
 constexpr size_t kMaxLayers = 256;  // of all overlays; each is a descriptor and a mount
 
@@ -171,6 +168,7 @@ Result<void> check_id(std::string_view id) {
 }
 
 Result<void> check(const Plan& plan) {
+  using namespace limit_bounds;
   TRY(check_id(plan.id));
   if (!plan.image.empty() && !is_digest(plan.image)) {
     return fail(Code::permission_denied, "refused: the image is not a digest");
@@ -178,12 +176,12 @@ Result<void> check(const Plan& plan) {
   auto in_range = [](const std::optional<int64_t>& value, int64_t low, int64_t high) {
     return !value || (*value >= low && *value <= high);
   };
-  if (!in_range(plan.limits.cpu_millis, 1, kMaxCpuMillis) || !in_range(plan.limits.pids, 1, kMaxPids) ||
+  if (!in_range(plan.limits.cpu_millis, 1, kMostCpuMillis) || !in_range(plan.limits.pids, 1, kMostPids) ||
       !in_range(plan.limits.memory_bytes, kMinMemoryBytes, INT64_MAX) ||
       !in_range(plan.limits.io_read_bytes, 1, INT64_MAX) ||
       !in_range(plan.limits.io_write_bytes, 1, INT64_MAX) ||
-      !in_range(plan.disk_bytes, kMinDiskBytes, kMaxDiskBytes) ||
-      !in_range(plan.open_files, kMinOpenFiles, kMaxOpenFiles)) {
+      !in_range(plan.disk_bytes, kMinDiskBytes, kMostDiskBytes) ||
+      !in_range(plan.open_files, kMinOpenFiles, kMostOpenFiles)) {
     return fail(Code::permission_denied, "refused: a limit is out of range");
   }
   if (plan.record.size() > kMaxRecord)

@@ -103,6 +103,22 @@ def test_limits_below_what_a_sandbox_needs(api, key, value):
     assert f"resourceLimits.{key}" in found["message"]
 
 
+@pytest.mark.parametrize(
+    "key, value",
+    [("cpu", "1025"), ("cpu", "1e9"), ("pids", "4000001"), ("pids", "9223372036854775807"), ("disk", "17Ti"), ("storage", "17592186044417"),
+     ("ephemeral-storage", "8388607Ti"), ("nofile", "1073741825")],
+)  # fmt: skip
+def test_limits_above_what_can_be_enforced(api, key, value):
+    found = assert_envelope(api.post_create(resourceLimits={key: value}), 400, INVALID_PARAMETER)
+    assert f"resourceLimits.{key}: must be at most" in found["message"], found
+
+
+@pytest.mark.parametrize("key, value", [("memory", "8388607Ti"), ("cpu", "1024"), ("pids", "4000000")])
+def test_the_largest_limits_are_taken(api, make_sandbox, key, value):
+    made = make_sandbox(resourceLimits={key: value})
+    assert api.run(made["id"], "echo fine").stdout == "fine"
+
+
 @pytest.mark.parametrize("key, value", [("gpu", "1"), ("gpu", "all"), ("gpu", "-1"), ("mem", "1Gi"), ("io", "1Gi"), ("nofile", "999999999")])
 def test_a_limit_that_nobody_enforces_is_not_no_limit(api, key, value):
     reply = api.post_create(resourceLimits={key: value})
