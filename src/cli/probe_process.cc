@@ -8,7 +8,6 @@
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -16,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/pidfd_info.h"
 #include "cli/machine_probe.h"
 #include "cli/probe_tools.h"
 
@@ -66,15 +66,6 @@ Result<std::string> pidfd(const Machine&) {
   return "signals and waits never hit a recycled pid";
 }
 
-struct PidfdInfo {  // struct pidfd_info of Linux 6.15
-  uint64_t mask, cgroup;
-  uint32_t pid, tgid, ppid, ids[8];
-  int32_t exit_code;
-};
-static_assert(sizeof(PidfdInfo) == 64);
-constexpr uint64_t kPidfdInfoExit = 1 << 3;
-constexpr unsigned long kPidfdGetInfo = _IOWR(0xFF, 11, PidfdInfo);
-
 Result<std::string> pidfd_exit_info(const Machine&) {
   pid_t child = ::fork();
   if (child < 0) return fail_errno("fork");
@@ -85,10 +76,9 @@ Result<std::string> pidfd_exit_info(const Machine&) {
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
   if (!fd.valid()) return fail(Code::unsupported, "no pidfd");
-  PidfdInfo info{};
-  info.mask = kPidfdInfoExit;
-  if (::ioctl(fd.get(), kPidfdGetInfo, &info) < 0) return fail_errno("PIDFD_GET_INFO");
-  if (!(info.mask & kPidfdInfoExit) || WTERMSIG(info.exit_code) != SIGKILL) {
+  auto status = osb::exit_status_of(fd.get());
+  if (!status && errno != 0) return fail_errno("PIDFD_GET_INFO");
+  if (!status || WTERMSIG(*status) != SIGKILL) {
     return fail(Code::unsupported, "PIDFD_GET_INFO does not tell how a process ended");
   }
   return "how a process ended is known to whoever holds its pidfd";

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "base/default_path.h"
 #include "execd/env_file.h"
 #include "execd/users.h"
 
@@ -14,7 +15,7 @@ Environment Core::command_env() const {
 }
 
 void add_defaults(Environment& env) {
-  env.set_default("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+  env.set_default("PATH", std::string(kDefaultPath));
   env.set_default("EXECD_ENVS", "/opt/opensandbox/.env");
   if (!env.find("HOME") || !env.find("USER")) {
     Users users = Users::load();

@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "base/utf8.h"
+
 namespace osb::execd {
 namespace {
 
@@ -10,23 +12,15 @@ constexpr int kMaxNesting = 32;
 
 // The code point at the front; a byte that is no UTF-8 counts as one.
 uint32_t take_code_point(std::string_view& text) {
-  auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  unsigned char lead = byte(0);
-  size_t length = lead < 0x80                   ? 1
-                  : lead >= 0xC2 && lead < 0xE0 ? 2
-                  : lead >= 0xE0 && lead < 0xF0 ? 3
-                  : lead >= 0xF0 && lead < 0xF5 ? 4
-                                                : 0;
-  uint32_t point = length <= 1 ? lead : lead & (0xFF >> (length + 1));
-  bool valid = length > 0 && text.size() >= length;
-  for (size_t i = 1; valid && i < length; ++i) {
-    valid = (byte(i) & 0xC0) == 0x80;
-    point = (point << 6) | (byte(i) & 0x3F);
-  }
-  if (!valid) {
+  const auto* bytes = reinterpret_cast<const unsigned char*>(text.data());
+  unsigned char lead = bytes[0];
+  size_t length = lead < 0x80 ? 1 : utf8_sequence(bytes, text.size());
+  if (length == 0) {
     text.remove_prefix(1);
     return 0x110000u + lead;  // outside Unicode: equal only to the same stray byte
   }
+  uint32_t point = length == 1 ? lead : lead & (0xFF >> (length + 1));
+  for (size_t i = 1; i < length; ++i) point = (point << 6) | (bytes[i] & 0x3F);
   text.remove_prefix(length);
   return point;
 }

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "base/strings.h"
+#include "base/utf8.h"
 #include "http/head_parse.h"
 #include "http/wire.h"
 

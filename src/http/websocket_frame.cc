@@ -1,5 +1,7 @@
 #include "http/websocket_frame.h"
 
+#include "base/utf8.h"
+
 namespace osb::http {
 namespace {
 
@@ -82,28 +84,6 @@ Result<CloseReason> parse_close(std::string_view payload) {
   if (!may_be_sent(reason.code)) return broken("a close code that must not be sent");
   if (!is_utf8(reason.text)) return broken("a close reason that is not UTF-8");
   return reason;
-}
-
-bool is_utf8(std::string_view bytes) {
-  size_t i = 0;
-  while (i < bytes.size()) {
-    auto lead = static_cast<uint8_t>(bytes[i++]);
-    if (lead < 0x80) continue;
-    // Continuation bytes, and the range of the first of them that keeps out overlong forms, surrogates and
-    // what lies beyond U+10FFFF.
-    size_t more = lead >= 0xc2 && lead <= 0xdf   ? 1
-                  : (lead & 0xf0) == 0xe0        ? 2
-                  : lead >= 0xf0 && lead <= 0xf4 ? 3
-                                                 : 0;
-    if (more == 0 || bytes.size() - i < more) return false;
-    uint8_t low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
-    uint8_t high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
-    for (; more > 0; --more, low = 0x80, high = 0xbf) {
-      auto c = static_cast<uint8_t>(bytes[i++]);
-      if (c < low || c > high) return false;
-    }
-  }
-  return true;
 }
 
 }  // namespace osb::http

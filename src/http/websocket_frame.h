@@ -37,7 +37,6 @@ struct CloseReason {
 };
 Result<CloseReason> parse_close(std::string_view payload);
 bool may_be_sent(uint16_t close_code);
-bool is_utf8(std::string_view bytes);
 
 // The Sec-WebSocket-Accept that answers a Sec-WebSocket-Key.
 std::string websocket_accept(std::string_view key);

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/utf8.h"
+
 namespace osb::json {
 namespace {
 
@@ -57,23 +59,6 @@ const char* skip_plain(const char* at, const char* end) {
   return at;
 }
 
-// The length of the sequence of two to four bytes that starts at `p`, of which `left` bytes are there; 0 when
-// it is not valid (table 3-7 of the Unicode standard: no surrogates, nothing overlong).
-size_t sequence_length(const Byte* p, size_t left) {
-  auto continues = [&](int i) { return (p[i] & 0xC0) == 0x80; };
-  if (p[0] < 0xE0) return p[0] >= 0xC2 && left >= 2 && continues(1) ? 2 : 0;
-  if (p[0] < 0xF0) {
-    if (left < 3 || !continues(1) || !continues(2)) return 0;
-    bool overlong = p[0] == 0xE0 && p[1] < 0xA0;
-    bool surrogate = p[0] == 0xED && p[1] >= 0xA0;
-    return overlong || surrogate ? 0 : 3;
-  }
-  if (p[0] > 0xF4 || left < 4 || !continues(1) || !continues(2) || !continues(3)) return 0;
-  bool overlong = p[0] == 0xF0 && p[1] < 0x90;
-  bool beyond = p[0] == 0xF4 && p[1] >= 0x90;
-  return overlong || beyond ? 0 : 4;
-}
-
 // U+0085, U+2028 and U+2029, as which some clients' readers end a line; 0 for every other valid sequence.
 uint32_t line_end(const Byte* p) {
   if (p[0] == 0xC2 && p[1] == 0x85) return 0x85;
@@ -124,7 +109,7 @@ void append(std::string& out, std::string_view bytes) {
     size_t length = 1;
     uint32_t escaped = *here;
     if (*here >= 0x80) {
-      length = sequence_length(here, static_cast<size_t>(end - at));
+      length = utf8_sequence(here, static_cast<size_t>(end - at));
       escaped = length == 0 ? 0xFFFD : style == Style::guarded ? line_end(here) : 0;
       if (escaped == 0) {  // stays as it is, part of the run that is copied later
         at += length;

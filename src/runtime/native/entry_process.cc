@@ -1,5 +1,7 @@
 #include "runtime/native/entry_process.h"
 
+#include "base/default_path.h"
+
 #include <algorithm>
 
 namespace osb::runtime {
@@ -31,8 +33,7 @@ EntryProcess entry_process(const SandboxSpec& spec, const image::ImageConfig& im
   for (const auto& [key, value] : spec.env) set(env, key, value);
   set(env, "OPENSANDBOX_ID", spec.id);
   if (!has(env, "EXECD_ENVS")) env.emplace_back("EXECD_ENVS", "/opt/opensandbox/.env");
-  if (!has(env, "PATH"))
-    env.emplace_back("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+  if (!has(env, "PATH")) env.emplace_back("PATH", kDefaultPath);
   bool root = image.uid == 0;
   if (!has(env, "HOME")) env.emplace_back("HOME", !image.home.empty() ? image.home : root ? "/root" : "/");
   if (!has(env, "USER")) {

@@ -2,23 +2,14 @@
 
 #include <poll.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/wait.h>
+
+#include "base/pidfd_info.h"
 
 namespace osb::runtime {
 namespace {
 
-// <linux/pidfd.h> of Linux 6.15; the build machine's may be older.
-struct PidfdInfo {
-  uint64_t mask;
-  uint64_t cgroupid;
-  uint32_t pid, tgid, ppid;
-  uint32_t ruid, rgid, euid, egid, suid, sgid, fsuid, fsgid;
-  int32_t exit_code;
-};
-constexpr uint64_t kInfoExit = 1u << 3;
 constexpr size_t kMostOutput = 128 * 1024;
-#define OSB_PIDFD_GET_INFO _IOWR(0xFF, 11, struct PidfdInfo)
 
 std::string signal_name(int number) {
   const char* name = ::sigabbrev_np(number);
@@ -49,10 +40,9 @@ End end_from_pidfd(int pidfd) {
   End lost{End::Kind::lost, 0, "the sandbox's processes are gone and nothing says why"};
   struct pollfd gone{pidfd, POLLIN, 0};
   if (pidfd < 0 || ::poll(&gone, 1, 0) <= 0) return lost;
-  PidfdInfo info{};
-  info.mask = kInfoExit;
-  if (::ioctl(pidfd, OSB_PIDFD_GET_INFO, &info) < 0 || !(info.mask & kInfoExit)) return lost;
-  int status = info.exit_code;
+  auto known = exit_status_of(pidfd);
+  if (!known) return lost;
+  int status = *known;
   if (WIFSIGNALED(status)) {
     return {End::Kind::signalled, WTERMSIG(status),
             "the sandbox's first process was ended by " + signal_name(WTERMSIG(status))};

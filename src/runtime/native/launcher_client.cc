@@ -4,6 +4,7 @@
 #include <boost/asio/use_awaitable.hpp>
 
 #include "base/log.h"
+#include "io/descriptor.h"
 
 namespace osb::runtime {
 namespace {
@@ -19,7 +20,11 @@ Task<Result<void>> wait_for(io::Event& event) {
 }  // namespace
 
 LauncherClient::LauncherClient(io::Executor executor, Fd channel, std::function<void()> on_lost)
-    : executor_(executor), channel_(executor, channel.release()), on_lost_(std::move(on_lost)) {}
+    : executor_(executor), channel_(executor), on_lost_(std::move(on_lost)) {
+  auto taken = io::assign(channel_, std::move(channel));
+  // Without it run() ends at once, and says so.
+  if (!taken) log::error("no channel to the launcher", {{"error", taken.error().message}});
+}
 
 Task<> LauncherClient::run() {
   bool closing = false;  // our own doing: the launcher is still there
