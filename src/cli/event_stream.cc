@@ -93,7 +93,9 @@ std::optional<int> signal_in(std::string_view detail) {
   constexpr std::string_view kPrefix = "signal: ";
   if (!detail.starts_with(kPrefix)) return std::nullopt;
   std::string words = to_lower(detail.substr(kPrefix.size()));
-  if (size_t core = words.find(" (core dumped)"); core != std::string::npos) words.resize(core);
+  for (const char* more : {" (core dumped)", ": "}) {  // and why it got it
+    if (size_t end = words.find(more); end != std::string::npos) words.resize(end);
+  }
   for (auto [name, number] : kSignals) {
     if (words == name) return number;
   }
@@ -125,7 +127,11 @@ CommandEnd end_from(const StreamEvent& last, std::optional<std::chrono::millisec
                     std::chrono::milliseconds elapsed) {
   if (last.kind == StreamEvent::Kind::complete) return {};
   auto code = parse_number<int>(last.text);
-  if (code && *code >= 0) return {*code & 0xff, ""};
+  if (code && *code >= 0) {
+    // Its own code needs no comment; that of a program which was killed for lack of memory does.
+    bool imposed = last.detail.find(": out of memory") != std::string::npos;
+    return {*code & 0xff, imposed ? "the command was ended: " + last.detail : ""};
+  }
   auto signal = signal_in(last.detail);
   if (limit && elapsed >= *limit && signal == SIGKILL) {
     return {124,

@@ -106,6 +106,7 @@ TEST(CommandEnd, Signals) {
   EXPECT_EQ(end("-1", "signal: killed").status, 137);
   EXPECT_EQ(end("-1", "signal: segmentation fault (core dumped)").status, 139);
   EXPECT_EQ(end("-1", "signal: terminated").status, 143);
+  EXPECT_EQ(end("-1", "signal: killed: out of memory (limit 64 MiB)").status, 137);
   EXPECT_EQ(end("-1", "signal: signal 40").status, 168);
 }
 

@@ -98,14 +98,26 @@ io::Task<> BashSession::execute(std::shared_ptr<Run> run, SessionRun request) {
   auto timeout = request.timeout.count() > 0 ? request.timeout : kDefaultTimeout;
   io::RunningTimer timer(core_.executor);
   timer.start(timeout, [run] { run->stop(Run::Stop::timeout); });
+  uint64_t memory_kills_before = core_.memory_kills.look();
   auto outcome = co_await shell_->execute(std::move(request.code), run, run->wake);
   timer.cancel();
-  finish(*run, outcome, timeout);
+  std::string imposed = imposed_end(*run, outcome, timeout, memory_kills_before);
+  finish(*run, outcome, imposed);
   // Now rather than when the next command waits for it.
   if (outcome.shell_exit && !destroyed_) co_await shell_->prepare();
 }
 
-void BashSession::finish(Run& run, const PersistentShell::Outcome& outcome, milliseconds timeout) {
+// Why a run was ended, when that was not its own doing; "" otherwise.
+std::string BashSession::imposed_end(const Run& run, const PersistentShell::Outcome& outcome,
+                                     milliseconds timeout, uint64_t memory_kills_before) {
+  if (run.stopped == Run::Stop::timeout && !outcome.status) return time_limit_text(timeout);
+  if (!outcome.status && !outcome.shell_exit) return {};
+  ExitStatus status = outcome.status ? ExitStatus(*outcome.status << 8) : *outcome.shell_exit;
+  if (status.success() || !core_.memory_kills.explains(status, memory_kills_before)) return {};
+  return out_of_memory_text(core_.limits.memory_bytes);
+}
+
+void BashSession::finish(Run& run, const PersistentShell::Outcome& outcome, const std::string& imposed) {
   std::string last;
   int64_t now = epoch_ms();
   run.lines.flush(
@@ -116,9 +128,7 @@ void BashSession::finish(Run& run, const PersistentShell::Outcome& outcome, mill
     code = outcome.shell_exit->api_code();
     text = outcome.shell_exit->text();
   }
-  if (run.stopped == Run::Stop::timeout && !outcome.status) {
-    text += ": the time limit of " + std::to_string(timeout.count()) + " ms was reached";
-  }
+  if (!imposed.empty()) text += ": " + imposed;
   if (code == 0) {
     auto took = std::chrono::steady_clock::now() - run.started;
     events::append_complete(last, std::chrono::duration_cast<milliseconds>(took).count(), now);

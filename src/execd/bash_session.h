@@ -54,7 +54,9 @@ class BashSession : public std::enable_shared_from_this<BashSession> {
   BashSession(Core& core, std::shared_ptr<PersistentShell> shell);
   static io::Task<> perform(std::shared_ptr<BashSession> self, std::shared_ptr<Run> run, SessionRun request);
   io::Task<> execute(std::shared_ptr<Run> run, SessionRun request);
-  void finish(Run& run, const PersistentShell::Outcome& outcome, milliseconds timeout);
+  std::string imposed_end(const Run& run, const PersistentShell::Outcome& outcome, milliseconds timeout,
+                          uint64_t memory_kills_before);
+  void finish(Run& run, const PersistentShell::Outcome& outcome, const std::string& imposed);
   void refuse(Run& run, std::string why);
 
   Core& core_;

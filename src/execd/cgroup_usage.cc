@@ -23,16 +23,9 @@ std::optional<uint64_t> read_number(const std::string& path) {
   return text ? parse_number<uint64_t>(*text) : std::nullopt;
 }
 
-// "key value" lines.
 std::optional<uint64_t> read_keyed(const std::string& path, std::string_view key) {
   auto text = read_text(path);
-  if (!text) return std::nullopt;
-  for (std::string_view line : split(*text, '\n')) {
-    size_t blank = line.find(' ');
-    if (blank != line.npos && line.substr(0, blank) == key)
-      return parse_number<uint64_t>(trim(line.substr(blank)));
-  }
-  return std::nullopt;
+  return text ? keyed_number(*text, key) : std::nullopt;
 }
 
 std::optional<uint64_t> less(std::optional<uint64_t> total, std::optional<uint64_t> part) {
@@ -85,6 +78,31 @@ void read_cpu_v1(const std::string& dir, CgroupUsage& usage) {
 }
 
 }  // namespace
+
+std::optional<uint64_t> keyed_number(std::string_view text, std::string_view key) {
+  for (std::string_view line : split(text, '\n')) {
+    size_t blank = line.find(' ');
+    if (blank != line.npos && line.substr(0, blank) == key)
+      return parse_number<uint64_t>(trim(line.substr(blank)));
+  }
+  return std::nullopt;
+}
+
+std::string memory_kill_counter(const std::string& root, const std::string& own) {
+  for (std::string_view line : split(own, '\n')) {
+    auto fields = split(line, ':');
+    if (fields.size() < 3) continue;
+    bool unified = fields[1].empty();
+    if (!unified && fields[1] != "memory") continue;
+    for (const char* mount : {unified ? "" : "/memory", unified ? "/unified" : "/memory"}) {
+      for (const std::string& dir : candidates(root + mount, fields[2])) {
+        std::string file = dir + (unified ? "/memory.events" : "/memory.oom_control");
+        if (read_keyed(file, "oom_kill")) return file;
+      }
+    }
+  }
+  return {};
+}
 
 CgroupUsage read_cgroup_usage(const std::string& root, const std::string& own) {
   CgroupUsage usage;

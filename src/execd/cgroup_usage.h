@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace osb::execd {
 
@@ -18,5 +19,12 @@ struct CgroupUsage {
 
 // `own` is the text of /proc/self/cgroup.
 CgroupUsage read_cgroup_usage(const std::string& root, const std::string& own);
+
+// The file with the number ("oom_kill") of processes that the kernel has killed for lack of memory; "" when
+// there is none to be seen.
+std::string memory_kill_counter(const std::string& root, const std::string& own);
+
+// The value of a line "key value".
+std::optional<uint64_t> keyed_number(std::string_view text, std::string_view key);
 
 }  // namespace osb::execd

@@ -1,10 +1,7 @@
 #include "execd/command.h"
 
-#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <algorithm>
 
@@ -16,17 +13,10 @@
 namespace osb::execd {
 namespace {
 
-constexpr size_t kReadSize = 64 * 1024;  // what a pipe holds
-constexpr ssize_t kMuch = 4096;          // more than people read
+constexpr size_t kMuch = 4096;  // more than people read
 constexpr size_t kMaxKeptContent = 16 * 1024;
 constexpr auto kInterruptGrace = std::chrono::seconds(3);
 constexpr auto kKillGrace = milliseconds(150);
-
-// Shared by all readers: nothing suspends between reading into it and using it.
-char* read_buffer() {
-  static std::unique_ptr<char[]> buffer(new char[kReadSize]);
-  return buffer.get();
-}
 
 io::Task<bool> wait_until_gone(ProcessGroup& group, io::Duration limit) {
   auto deadline = std::chrono::steady_clock::now() + limit;
@@ -47,6 +37,7 @@ Command::Command(Core& core, const CommandSpec& spec)
       started_at_(wall_now()),
       started_(std::chrono::steady_clock::now()),
       timeout_(core.executor),
+      time_limit_(spec.timeout),
       events_(core.executor) {}
 
 std::shared_ptr<Command> Command::start(Core& core, CommandSpec spec) {
@@ -68,40 +59,31 @@ std::shared_ptr<Command> Command::start(Core& core, CommandSpec spec) {
   }
   self->events_.push(first);
   if (self->mode_ == Mode::background) self->events_.end();
-  self->attach_process(spec.timeout);
+  self->attach_process();
   return self;
 }
 
-void Command::attach_process(milliseconds timeout) {
+void Command::attach_process() {
   started_process_ = true;
   auto self = shared_from_this();
   core_.reaper.watch(pid_, [self](ExitStatus status) { self->on_exit(status); });
   for (auto* output : {&out_, &err_}) {
     if (*output) core_.tasks.spawn(read_output(self, &**output));
   }
-  if (timeout.count() <= 0) return;
+  if (time_limit_.count() <= 0) return;
   // The command's time does not run while the sandbox is paused.
-  timeout_.start(timeout, [weak = weak_from_this()] {
+  timeout_.start(time_limit_, [weak = weak_from_this()] {
     auto command = weak.lock();
     if (!command || command->pid_ <= 0) return;
+    command->timed_out_ = true;
     command->core_.tasks.spawn(end_tree([command] { return command->pid_; }));
   });
 }
 
-// Makes a pipe; the result is the end for the child.
+// The result is the end for the child.
 Result<Fd> Command::open_pipe(std::optional<Output>& output) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) < 0) return fail_errno("pipe");
-  Fd read_end(ends[0]), write_end(ends[1]);
-  // Only our end: the child's programs expect a blocking standard output, and the two ends have flags of
-  // their own.
-  if (::fcntl(read_end.get(), F_SETFL, O_NONBLOCK) < 0) return fail_errno("pipe");
-  output.emplace(Output{Pipe(core_.executor), LineSplitter()});
-  boost::system::error_code error;
-  output->pipe.assign(read_end.get(), error);
-  if (error) return std::unexpected(io::to_error("pipe", error));
-  read_end.release();
-  return write_end;
+  output.emplace(core_.executor);
+  return execd::open_pipe(output->pipe);
 }
 
 std::expected<void, SpawnError> Command::launch(CommandSpec& spec) {
@@ -125,6 +107,7 @@ std::expected<void, SpawnError> Command::launch(CommandSpec& spec) {
   request.err = err.valid() ? err.get() : out->get();
   request.credentials = std::move(spec.credentials);
   request.gathers_orphans = spec.timeout.count() > 0;
+  memory_kills_before_ = core_.memory_kills.look();
   auto pid = spawn(std::move(request));
   if (!pid) return std::unexpected(pid.error());
   pid_ = *pid;
@@ -136,7 +119,11 @@ io::Task<> Command::read_output(std::shared_ptr<Command> self, Output* output) {
     // execd goes before the processes of its sandbox, and would take each piece the moment it is written. Who
     // writes much goes on writing: few large pieces cost less than many small ones (decision 21).
     if (output->much) ::sched_yield();
-    if (!self->read_once(*output, kReadSize)) break;
+    auto take = [&](std::string_view bytes) {
+      output->much = bytes.size() >= kMuch;
+      self->consume(*output, bytes);
+    };
+    if (!read_pipe(output->pipe.native_handle(), kPipeBytes, take)) break;
     // A process that was left behind and writes without end must not keep this one busy: its pipe is allowed
     // to be full.
     if (!self->running()) co_await io::sleep_for(milliseconds(10));
@@ -144,16 +131,6 @@ io::Task<> Command::read_output(std::shared_ptr<Command> self, Output* output) {
   }
   boost::system::error_code ignored;
   output->pipe.close(ignored);
-}
-
-// False at the end of the output.
-bool Command::read_once(Output& output, size_t limit) {
-  char* buffer = read_buffer();
-  ssize_t n = ::read(output.pipe.native_handle(), buffer, std::min(limit, kReadSize));
-  if (n < 0) return errno == EAGAIN || errno == EINTR;
-  output.much = n >= kMuch;
-  if (n > 0) consume(output, {buffer, static_cast<size_t>(n)});
-  return n > 0;
 }
 
 void Command::consume(Output& output, std::string_view bytes) {
@@ -172,18 +149,15 @@ void Command::consume(Output& output, std::string_view bytes) {
   if (encoded.capacity() > (1 << 20)) encoded.shrink_to_fit();
 }
 
-// Reads what is in the pipe now and no more: somebody else may keep filling it for ever.
 void Command::drain(Output& output) {
-  int waiting = 0;
-  if (!output.pipe.is_open() || ::ioctl(output.pipe.native_handle(), FIONREAD, &waiting) < 0) return;
-  while (waiting > 0) {
-    char* buffer = read_buffer();
-    ssize_t n = ::read(output.pipe.native_handle(), buffer,
-                       std::min<size_t>(kReadSize, static_cast<size_t>(waiting)));
-    if (n <= 0) return;
-    consume(output, {buffer, static_cast<size_t>(n)});
-    waiting -= static_cast<int>(n);
-  }
+  drain_pipe(output.pipe.native_handle(), [&](std::string_view bytes) { consume(output, bytes); });
+}
+
+std::string Command::imposed_end(ExitStatus status) {
+  if (status.success()) return {};
+  bool no_memory = core_.memory_kills.explains(status, memory_kills_before_);
+  if (timed_out_) return time_limit_text(time_limit_);
+  return no_memory ? out_of_memory_text(core_.limits.memory_bytes) : std::string();
 }
 
 void Command::on_exit(ExitStatus status) {
@@ -194,6 +168,12 @@ void Command::on_exit(ExitStatus status) {
   for (auto* output : {&out_, &err_}) {
     if (*output) drain(**output);
   }
+  std::string error = status.success() ? "" : status.text();
+  if (std::string why = imposed_end(status); !why.empty()) {
+    error += ": " + why;
+    // Whoever reads its output later finds there why it stops.
+    if (mode_ == Mode::background) log_.append("\nexecd: the command was ended: " + why + "\n");
+  }
   std::string last;
   wall_time_ = std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - started_);
   if (mode_ == Mode::foreground && events_.attached()) {
@@ -202,11 +182,10 @@ void Command::on_exit(ExitStatus status) {
     if (status.success()) {
       events::append_complete(last, wall_time_.count(), now);
     } else {
-      events::append_error(last, events::kCommandError, std::to_string(status.api_code()), status.text(),
-                           now);
+      events::append_error(last, events::kCommandError, std::to_string(status.api_code()), error, now);
     }
   }
-  finish(status.api_code(), status.success() ? "" : status.text(), last);
+  finish(status.api_code(), std::move(error), last);
 }
 
 void Command::flush_lines(std::string& encoded) {

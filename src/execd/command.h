@@ -8,7 +8,6 @@
 //
 // Belongs to one loop. Shared by the registry, the request that streams it and the readers of its pipes.
 
-#include <boost/asio/posix/stream_descriptor.hpp>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,6 +18,7 @@
 #include "execd/event_stream.h"
 #include "execd/line_splitter.h"
 #include "execd/output_log.h"
+#include "execd/pipes.h"
 #include "execd/process_group.h"
 #include "execd/spawn.h"
 #include "io/running_time.h"
@@ -66,9 +66,9 @@ class Command : public std::enable_shared_from_this<Command> {
   static io::Task<> interrupt(std::shared_ptr<Command> self);
 
  private:
-  using Pipe = io::asio::posix::stream_descriptor;
   struct Output {
-    Pipe pipe;
+    explicit Output(const io::Executor& executor) : pipe(executor) {}
+    PipeEnd pipe;
     LineSplitter lines;
     bool much = false;  // the last piece of it was large
   };
@@ -77,11 +77,12 @@ class Command : public std::enable_shared_from_this<Command> {
   std::expected<void, SpawnError> launch(CommandSpec& spec);
   Result<Fd> open_pipe(std::optional<Output>& output);
   static io::Task<> read_output(std::shared_ptr<Command> self, Output* output);
-  bool read_once(Output& output, size_t limit);
   void consume(Output& output, std::string_view bytes);
   void drain(Output& output);
-  void attach_process(milliseconds timeout);
+  void attach_process();
   void on_exit(ExitStatus status);
+  // Why it was ended, when that was not its own doing; "" otherwise.
+  std::string imposed_end(ExitStatus status);
   void flush_lines(std::string& encoded);
   void finish(int exit_code, std::string error, std::string_view last_events);
 
@@ -101,6 +102,9 @@ class Command : public std::enable_shared_from_this<Command> {
   pid_t pid_ = -1;  // -1 once it was reaped
   std::optional<ProcessGroup> interrupted_;
   io::RunningTimer timeout_;
+  milliseconds time_limit_{0};
+  bool timed_out_ = false;
+  uint64_t memory_kills_before_ = 0;
   std::optional<Output> out_, err_;  // a background command has only the first
   EventStream events_;
   OutputLog log_;

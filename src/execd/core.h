@@ -7,6 +7,7 @@
 #include <string>
 
 #include "execd/environment.h"
+#include "execd/memory_kills.h"
 #include "execd/reaper.h"
 #include "execd/spawn.h"
 #include "io/task.h"
@@ -23,9 +24,10 @@ struct Core {
 
   io::Executor executor;
   Reaper& reaper;
-  io::TaskGroup tasks;  // work that outlives the request which started it
-  io::Event ready;      // set when env and cwd are final; requests other than /ping wait for it
-  bool ended = false;   // the entry process is gone and so is everything else: nothing new starts
+  io::TaskGroup tasks;       // work that outlives the request which started it
+  io::Event ready;           // set when env and cwd are final; requests other than /ping wait for it
+  bool ended = false;        // the entry process is gone and so is everything else: nothing new starts
+  std::string how_it_ended;  // then, for people
 
   Environment env;        // of the sandbox: what commands and sessions start with, before the env file
   std::string cwd = "/";  // where relative paths begin
@@ -33,6 +35,7 @@ struct Core {
   // Whom commands and file operations act as when a request does not say; nothing: execd's own user.
   std::optional<Credentials> identity;
   SandboxLimits limits;
+  MemoryKills memory_kills;
 
   // `env` and what the env file says right now.
   Environment command_env() const;

@@ -22,6 +22,7 @@
 #include "execd/spawn.h"
 #include "execd/sysinfo_answers.h"
 #include "execd/watch_routes.h"
+#include "io/descriptor.h"
 #include "io/socket.h"
 
 namespace osb::execd {
@@ -135,7 +136,13 @@ io::Task<> Daemon::wait_for_termination() {
   ::sigaddset(&set, SIGTERM);
   ::sigaddset(&set, SIGINT);
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  io::asio::posix::stream_descriptor fd(core_.executor, ::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+  io::asio::posix::stream_descriptor fd(core_.executor);
+  auto taken = io::assign(fd, Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK)));
+  // No reason to end: whoever wants that still has SIGKILL.
+  if (!taken) {
+    log::error("signals are not heard", {{"reason", taken.error().message}});
+    co_await io::Event(core_.executor).wait();
+  }
   while (co_await io::wait_readable(fd)) {
     signalfd_siginfo info;
     while (::read(fd.native_handle(), &info, sizeof info) == sizeof info) {
@@ -181,6 +188,7 @@ int run_daemon(const Options& options, Environment env, const Extend& extend) {
     core.ready.set();
   }
   place_children(options.work_group, options.work_nice);
+  if (options.work_open_files) limit_open_files(*options.work_open_files);
   if (options.sysinfo_requests >= 0) answer_sysinfo(Fd(options.sysinfo_requests));
   if (extend) extend(daemon.parts());
   int code = 1;

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/last_words.h"
 #include "base/log.h"
 #include "execd/command_request.h"
 #include "execd/directories.h"
@@ -125,6 +126,7 @@ Result<void> Entry::start(EntryRequest request) {
   spawn_request.err = output ? output->get() : STDERR_FILENO;
   spawn_request.group = Group::session;
   spawn_request.credentials = core_.identity;
+  memory_kills_before_ = core_.memory_kills.look();
   auto pid = spawn(std::move(spawn_request));
   if (!pid) {
     std::string more = ",\"path\":";
@@ -144,11 +146,17 @@ Result<void> Entry::start(EntryRequest request) {
 
 void Entry::on_exit(ExitStatus status) {
   core_.ended = true;
+  bool no_memory = core_.memory_kills.explains(status, memory_kills_before_);
   kill_all_others(pid_);
   output_->drain();
+  std::string said = last_words(output_->log().text(), "\n");
+  core_.how_it_ended = "the entry process has ended: " + status.text() +
+                       (no_memory ? ": " + out_of_memory_text(core_.limits.memory_bytes) : "") +
+                       (said.empty() ? "" : "; its last output:\n" + said);
   log::info("entry process ended", {{"how", status.text()}});
   std::string how = status.signalled() ? ",\"signal\":" + std::to_string(status.signal())
                                        : ",\"exit_code\":" + std::to_string(status.api_code());
+  if (core_.memory_kills.known()) how += no_memory ? ",\"out_of_memory\":true" : ",\"out_of_memory\":false";
   std::string output = output_json();
   enter(State::ended, state_json("ended", how + "," + output.substr(1, output.size() - 2)));
 }

@@ -9,7 +9,7 @@
 //   {"version":1,"state":"failed","path":"/nope","errno":2,"message":"exec /nope: No such file or directory"}
 //   {"version":1,"state":"ended","exit_code":0}   or   {"version":1,"state":"ended","signal":9}
 // Both forms of the last also have "output", the last part of what the process wrote, and "truncated" when
-// that is not all.
+// that is not all, and where the kernel's counter can be read from inside "out_of_memory".
 
 #include <string>
 #include <vector>
@@ -52,6 +52,7 @@ class Entry {
   Core& core_;
   State state_ = State::waiting;
   pid_t pid_ = -1;
+  uint64_t memory_kills_before_ = 0;
   std::shared_ptr<EntryOutput> output_;
   std::vector<std::string> history_;
   io::Event changed_;

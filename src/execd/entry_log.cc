@@ -1,9 +1,5 @@
 #include "execd/entry_log.h"
 
-#include <fcntl.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "io/socket.h"
@@ -49,47 +45,22 @@ std::string EntryLog::text() const {
   return out;
 }
 
-Result<Fd> EntryOutput::open() {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) < 0) return fail_errno("pipe");
-  Fd read_end(ends[0]), write_end(ends[1]);
-  // Only our end: programs expect a blocking standard output.
-  if (::fcntl(read_end.get(), F_SETFL, O_NONBLOCK) < 0) return fail_errno("pipe");
-  boost::system::error_code error;
-  pipe_.assign(read_end.get(), error);
-  if (error) return std::unexpected(io::to_error("pipe", error));
-  read_end.release();
-  return write_end;
-}
+Result<Fd> EntryOutput::open() { return open_pipe(pipe_); }
 
-bool EntryOutput::read_once(size_t limit) {
-  char buffer[kReadSize];
-  ssize_t n = ::read(pipe_.native_handle(), buffer, std::min(limit, sizeof buffer));
-  if (n < 0) return errno == EAGAIN || errno == EINTR;
-  log_.append({buffer, static_cast<size_t>(n)}, wall_now());
-  return n > 0;
-}
+void EntryOutput::take(std::string_view bytes) { log_.append(bytes, wall_now()); }
 
 io::Task<> EntryOutput::read(std::shared_ptr<EntryOutput> self) {
   while (co_await io::wait_readable(self->pipe_)) {
-    if (!self->read_once(kReadSize)) break;
-    int waiting = 0;
-    bool flooded = ::ioctl(self->pipe_.native_handle(), FIONREAD, &waiting) == 0 &&
-                   static_cast<size_t>(waiting) >= kReadSize;
-    if (flooded) co_await io::sleep_for(kPause);
+    int pipe = self->pipe_.native_handle();
+    if (!read_pipe(pipe, kReadSize, [&](std::string_view bytes) { self->take(bytes); })) break;
+    if (waiting_in(pipe) >= kReadSize) co_await io::sleep_for(kPause);
   }
   boost::system::error_code ignored;
   self->pipe_.close(ignored);
 }
 
 void EntryOutput::drain() {
-  int waiting = 0;
-  if (!pipe_.is_open() || ::ioctl(pipe_.native_handle(), FIONREAD, &waiting) < 0) return;
-  for (size_t left = static_cast<size_t>(std::max(waiting, 0)); left > 0;) {
-    size_t piece = std::min(left, kReadSize);
-    if (!read_once(piece)) return;
-    left -= piece;
-  }
+  drain_pipe(pipe_.native_handle(), [this](std::string_view bytes) { take(bytes); });
 }
 
 }  // namespace osb::execd

@@ -4,14 +4,13 @@
 // why a sandbox ended. Bounded; what is older is forgotten. Both streams share one pipe, so their order is
 // kept.
 
-#include <boost/asio/posix/stream_descriptor.hpp>
 #include <deque>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include "base/clock.h"
-#include "base/fd.h"
+#include "execd/pipes.h"
 #include "io/task.h"
 
 namespace osb::execd {
@@ -48,8 +47,8 @@ class EntryOutput {
   const EntryLog& log() const { return log_; }
 
  private:
-  bool read_once(size_t limit);
-  io::asio::posix::stream_descriptor pipe_;
+  void take(std::string_view bytes);
+  PipeEnd pipe_;
   EntryLog log_;
 };
 

@@ -20,6 +20,12 @@ std::string ExitStatus::text() const {
   return out;
 }
 
+std::string time_limit_text(std::chrono::milliseconds limit) {
+  bool whole = limit.count() % 1000 == 0;
+  return "time limit of " + std::to_string(whole ? limit.count() / 1000 : limit.count()) +
+         (whole ? " s" : " ms");
+}
+
 std::string_view signal_text(int signal) {
   switch (signal) {
     case SIGABRT:

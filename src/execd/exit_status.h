@@ -33,6 +33,9 @@ class ExitStatus {
   ProcessUse use_;
 };
 
+// "time limit of 2 s": what is said of a process that was ended because its time was up.
+std::string time_limit_text(std::chrono::milliseconds limit);
+
 std::string_view signal_text(int signal);  // "killed", "terminated", ...; "" for unknown numbers
 int signal_number(std::string_view name);  // of "SIGINT" and the like; 0 when unknown or not for clients
 

@@ -18,6 +18,7 @@ const char kUsage[] =
     "  --sysinfo-requests N  descriptor on which sysinfo(2) of this sandbox is asked for\n"
     "  --work-group N        descriptor of the control group for what execd starts\n"
     "  --work-nice N         nice value of what execd starts\n"
+    "  --work-open-files N   how many files a process that execd starts may have open\n"
     "  --version, --help\n"
     "\n"
     "Accepted and without effect: --graceful-shutdown-timeout, --jupyter-idle-poll-interval.\n"
@@ -67,6 +68,10 @@ Result<Options> parse_options(const std::vector<std::string>& words, const Envir
       if (!nice || *nice < -20 || *nice > 19)
         return fail(Code::invalid_argument, "'" + value + "' is no nice value");
       options.work_nice = *nice;
+    } else if (name == "work-open-files") {
+      auto most = parse_number<uint64_t>(value);
+      if (!most || *most == 0) return fail(Code::invalid_argument, "'" + value + "' is no number of files");
+      options.work_open_files = *most;
     } else if (name == "access-token") {
       options.access_token = value;
     } else if (name == "jupyter-host") {

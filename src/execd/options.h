@@ -16,6 +16,7 @@ struct Options {
   int sysinfo_requests = -1;     // where the kernel asks what sysinfo(2) is to answer
   int work_group = -1;           // what execd starts joins it by writing "0"
   std::optional<int> work_nice;  // what execd starts has this one
+  std::optional<uint64_t> work_open_files;  // and may have so many open files
   bool version = false;
   bool help = false;
   uint16_t port = 44772;

@@ -1,9 +1,5 @@
 #include "execd/persistent_shell.h"
 
-#include <fcntl.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include "execd/command_request.h"
 #include "execd/env_file.h"
 #include "execd/shell_script.h"
@@ -12,13 +8,7 @@
 namespace osb::execd {
 namespace {
 
-constexpr size_t kReadSize = 64 * 1024;
 constexpr auto kIdlePause = std::chrono::milliseconds(5);
-
-char* read_buffer() {
-  static std::unique_ptr<char[]> buffer(new char[kReadSize]);
-  return buffer.get();
-}
 
 }  // namespace
 
@@ -28,12 +18,9 @@ PersistentShell::PersistentShell(Core& core, std::string cwd)
 std::expected<std::shared_ptr<PersistentShell>, SpawnError> PersistentShell::create(Core& core,
                                                                                     std::string cwd) {
   std::shared_ptr<PersistentShell> self(new PersistentShell(core, std::move(cwd)));
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) < 0)
-    return std::unexpected(SpawnError{errno, "", "pipe: " + errno_text(errno)});
-  self->output_for_shells_ = Fd(ends[1]);
-  ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
-  self->output_.assign(ends[0]);
+  auto output = open_pipe(self->output_);
+  if (!output) return std::unexpected(SpawnError{output.error().sys_errno, "", output.error().message});
+  self->output_for_shells_ = std::move(*output);
   self->file_env_ = read_env_file(core.env_file, core.env);
   Environment env = core.env;
   env.merge(self->file_env_);
@@ -121,10 +108,7 @@ io::Task<> PersistentShell::apply_env_file() {
 
 io::Task<> PersistentShell::read_output(std::shared_ptr<PersistentShell> self) {
   while (co_await io::wait_readable(self->output_)) {
-    char* buffer = read_buffer();
-    ssize_t n = ::read(self->output_.native_handle(), buffer, kReadSize);
-    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) break;
-    if (n > 0 && self->reader_) self->reader_->on_output({buffer, static_cast<size_t>(n)});
+    if (!read_pipe(self->output_.native_handle(), kPipeBytes, [&](auto bytes) { self->take(bytes); })) break;
     // Nobody listens: what runs in the background may wait.
     if (!self->reader_) co_await io::sleep_for(kIdlePause);
     // Held here: the run may be over, and forgotten, before its client has made room.
@@ -132,17 +116,12 @@ io::Task<> PersistentShell::read_output(std::shared_ptr<PersistentShell> self) {
   }
 }
 
+void PersistentShell::take(std::string_view bytes) {
+  if (reader_) reader_->on_output(bytes);
+}
+
 void PersistentShell::drain() {
-  int waiting = 0;
-  if (::ioctl(output_.native_handle(), FIONREAD, &waiting) < 0) return;
-  while (waiting > 0) {
-    char* buffer = read_buffer();
-    ssize_t n =
-        ::read(output_.native_handle(), buffer, std::min<size_t>(kReadSize, static_cast<size_t>(waiting)));
-    if (n <= 0) return;
-    if (reader_) reader_->on_output({buffer, static_cast<size_t>(n)});
-    waiting -= static_cast<int>(n);
-  }
+  drain_pipe(output_.native_handle(), [this](std::string_view bytes) { take(bytes); });
 }
 
 void PersistentShell::destroy() {

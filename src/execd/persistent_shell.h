@@ -8,6 +8,7 @@
 
 #include <memory>
 
+#include "execd/pipes.h"
 #include "execd/shell.h"
 
 namespace osb::execd {
@@ -48,12 +49,13 @@ class PersistentShell : public std::enable_shared_from_this<PersistentShell> {
   io::Task<bool> ensure_shell();
   io::Task<> apply_env_file();
   static io::Task<> read_output(std::shared_ptr<PersistentShell> self);
+  void take(std::string_view bytes);
   void drain();
 
   Core& core_;
   std::string cwd_;
   bool destroyed_ = false;
-  io::asio::posix::stream_descriptor output_;
+  PipeEnd output_;
   Fd output_for_shells_;
   std::shared_ptr<Shell> shell_;
   std::map<std::string, std::string> file_env_;  // what of the env file the shell has

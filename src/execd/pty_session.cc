@@ -8,6 +8,8 @@
 #include "base/clock.h"
 #include "base/ids.h"
 #include "execd/command_request.h"
+#include "execd/pipes.h"
+#include "io/descriptor.h"
 #include "io/socket.h"
 
 namespace osb::execd {
@@ -80,23 +82,18 @@ std::expected<std::shared_ptr<PtySession::Process>, SpawnError> PtySession::laun
           ::fchown(terminal->slave.get(), core_.identity->uid, core_.identity->gid);
     }
     process->terminal = true;
-    process->out[0].assign(terminal->master.release());
+    if (auto kept = io::assign(process->out[0], std::move(terminal->master)); !kept)
+      return failed(kept.error());
     request.in = request.out = request.err = terminal->slave.get();
     request.group = Group::terminal;
     theirs[0] = std::move(terminal->slave);
   } else {
-    int ends[3][2];
-    for (auto& pair : ends) {
-      if (::pipe2(pair, O_CLOEXEC) < 0)
-        return failed(Error{Code::exhausted, errno, "pipe: " + errno_text(errno)});
+    PipeEnd* ours[] = {&process->in, &process->out[0], &process->out[1]};
+    for (int i = 0; i < 3; ++i) {
+      auto opened = open_pipe(*ours[i], i == 0 ? Ours::writes : Ours::reads);
+      if (!opened) return failed(opened.error());
+      theirs[i] = std::move(*opened);
     }
-    for (int fd : {ends[0][1], ends[1][0], ends[2][0]}) ::fcntl(fd, F_SETFL, O_NONBLOCK);
-    process->in.assign(ends[0][1]);
-    process->out[0].assign(ends[1][0]);
-    process->out[1].assign(ends[2][0]);
-    theirs[0] = Fd(ends[0][0]);
-    theirs[1] = Fd(ends[1][1]);
-    theirs[2] = Fd(ends[2][1]);
     request.in = theirs[0].get();
     request.out = theirs[1].get();
     request.err = theirs[2].get();

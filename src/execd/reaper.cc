@@ -8,6 +8,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
+#include "io/descriptor.h"
 #include "io/socket.h"
 
 namespace osb::execd {
@@ -32,10 +33,7 @@ Result<std::unique_ptr<Reaper>> Reaper::create(io::Executor executor) {
   Fd fd(::signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!fd.valid()) return fail_errno("signalfd");
   io::asio::posix::stream_descriptor descriptor(std::move(executor));
-  boost::system::error_code error;
-  descriptor.assign(fd.get(), error);
-  if (error) return std::unexpected(io::to_error("signalfd", error));
-  fd.release();
+  TRY(io::assign(descriptor, std::move(fd)));
   return std::unique_ptr<Reaper>(new Reaper(std::move(descriptor)));
 }
 

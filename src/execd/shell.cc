@@ -56,6 +56,7 @@ std::set<pid_t> started_since(const Processes& processes, pid_t shell, const Mom
 
 Shell::Shell(Core& core)
     : core_(core),
+      first_descriptor_(shell::first_descriptor(open_files_limit())),
       requests_(core.executor),
       answers_(core.executor),
       keeper_changed_(core.executor),
@@ -65,24 +66,11 @@ Shell::~Shell() { kill_keeper(); }
 
 // The ends for the shell come back in the arguments.
 Result<void> Shell::open_pipes(Fd& requests, Fd& answers, Fd& wake) {
-  auto make = [](Fd& ours, Fd& theirs, bool ours_reads) -> Result<void> {
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) < 0) return fail_errno("pipe");
-    ours = Fd(ends[ours_reads ? 0 : 1]);
-    theirs = Fd(ends[ours_reads ? 1 : 0]);
-    ::fcntl(ours.get(), F_SETFL, O_NONBLOCK);
-    return {};
-  };
-  Fd write_end, read_end;
-  TRY(make(write_end, requests, false));
-  TRY(make(read_end, answers, true));
-  TRY(make(wake_, wake, false));
-  boost::system::error_code error;
-  requests_.assign(write_end.get(), error);
-  if (!error) write_end.release();
-  if (!error) answers_.assign(read_end.get(), error);
-  if (!error) read_end.release();
-  if (error) return std::unexpected(io::to_error("pipe", error));
+  requests = TRY(open_pipe(requests_, Ours::writes));
+  answers = TRY(open_pipe(answers_));
+  PipeEnds waking = TRY(make_pipe(Ours::writes));
+  wake_ = std::move(waking.ours);
+  wake = std::move(waking.theirs);
   return {};
 }
 
@@ -95,16 +83,17 @@ std::expected<std::shared_ptr<Shell>, SpawnError> Shell::start(Core& core, const
   Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   SpawnRequest request;
   request.program = start.program;
-  request.argv = {"bash", "--noprofile", "--norc", "-c", std::string(shell::main_program()), "bash"};
+  int first = self->first_descriptor_;
+  request.argv = {"bash", "--noprofile", "--norc", "-c", shell::main_program(first), "bash"};
   request.env = start.env.block();
   request.cwd = start.cwd;
   // What a client's EXIT trap prints is for the client. What "set -x" says about our own code is not.
   request.out = start.output;
-  request.more = {{requests.get(), shell::kRequestFd},
-                  {answers.get(), shell::kAnswerFd},
-                  {null.get(), shell::kNullFd},
-                  {start.output, shell::kOutputFd},
-                  {wake.get(), shell::kWakeFd}};
+  request.more = {{requests.get(), first + shell::kRequests},
+                  {answers.get(), first + shell::kAnswers},
+                  {null.get(), first + shell::kNull},
+                  {start.output, first + shell::kOutput},
+                  {wake.get(), first + shell::kWake}};
   request.credentials = start.credentials;
   auto pid = spawn(std::move(request));
   if (!pid) return std::unexpected(pid.error());
@@ -127,7 +116,7 @@ std::shared_ptr<Shell::Request> Shell::run(std::string_view code) {
 void Shell::make_keeper() {
   auto request = std::make_shared<Request>(core_.executor);
   request->keeper = ++keepers_asked_;
-  send('C', shell::keeper_program(request->keeper), request);
+  send('C', shell::keeper_program(first_descriptor_, request->keeper), request);
 }
 
 io::Task<std::optional<int>> Shell::control(std::string code) {
@@ -160,7 +149,7 @@ io::Task<> Shell::write_requests(std::shared_ptr<Shell> self) {
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno != EAGAIN) break;  // the shell is gone; its end will be reported
     auto [error] =
-        co_await self->requests_.async_wait(Pipe::wait_write, io::asio::as_tuple(io::asio::deferred));
+        co_await self->requests_.async_wait(PipeEnd::wait_write, io::asio::as_tuple(io::asio::deferred));
     if (error) break;
   }
   self->unsent_.clear();

@@ -3,13 +3,13 @@
 // One persistent bash process of a session, with its keeper (see shell_script.h): requests in, answers out,
 // one after the other. Belongs to one loop.
 
-#include <boost/asio/posix/stream_descriptor.hpp>
 #include <deque>
 #include <memory>
 #include <optional>
 
 #include "base/fd.h"
 #include "execd/core.h"
+#include "execd/pipes.h"
 #include "execd/proc_stat.h"
 
 namespace osb::execd {
@@ -69,11 +69,11 @@ class Shell : public std::enable_shared_from_this<Shell> {
   void on_keeper(pid_t pid, uint64_t number);
   void kill_keeper();
 
-  using Pipe = io::asio::posix::stream_descriptor;
   Core& core_;
+  int first_descriptor_;  // shell_script.h
   pid_t pid_ = -1;
   std::optional<ExitStatus> exit_;
-  Pipe requests_, answers_;
+  PipeEnd requests_, answers_;
   Fd wake_;
   std::string unsent_;
   bool writing_ = false;

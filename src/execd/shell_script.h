@@ -2,7 +2,9 @@
 
 // The bash side of a session: what the persistent shell executes between the commands of its client.
 //
-// Descriptors, all private: a command and what it starts find /dev/null in their place.
+// Descriptors, all private: a command and what it starts find /dev/null in their place. The numbers are those
+// of a process that may have that many; where nofile is lower, they are the same five at a lower
+// first_descriptor.
 //   240  requests: one letter, eight digits of length, that many bytes of bash code
 //        R  a command of the client: standard input is /dev/null, output and error go to the session's output
 //        C  code of ours
@@ -24,12 +26,15 @@
 
 namespace osb::execd::shell {
 
-inline constexpr int kRequestFd = 240, kAnswerFd = 241, kNullFd = 242, kOutputFd = 243, kWakeFd = 244;
+inline constexpr int kUsualFirst = 240;
+enum Descriptor { kRequests, kAnswers, kNull, kOutput, kWake };  // counted from the first
 
+// The number of the first one for a shell that may have so many open files.
+int first_descriptor(uint64_t open_files);
 // The program of the shell: bash -c MAIN bash
-std::string_view main_program();
+std::string main_program(int first);
 // Makes a keeper, which reports itself with this number; code for a C request.
-std::string keeper_program(uint64_t number);
+std::string keeper_program(int first, uint64_t number);
 
 std::string frame(char kind, std::string_view code);
 // A word that bash reads as exactly these bytes.

@@ -12,8 +12,22 @@ TEST(ShellScript, frame_and_quote) {
 }
 
 TEST(ShellScript, programs_are_one_line) {
-  EXPECT_EQ(main_program().find('\n'), std::string_view::npos);
-  EXPECT_EQ(keeper_program(1).find('\n'), std::string_view::npos);
+  EXPECT_EQ(main_program(240).find('\n'), std::string_view::npos);
+  EXPECT_EQ(keeper_program(240, 1).find('\n'), std::string_view::npos);
+}
+
+TEST(ShellScript, descriptors_fit_below_the_limit_of_open_files) {
+  EXPECT_EQ(first_descriptor(1 << 20), 240);
+  EXPECT_EQ(first_descriptor(256), 240);
+  EXPECT_EQ(first_descriptor(255), 239);
+  EXPECT_EQ(first_descriptor(64), 48);
+  for (const std::string& program : {main_program(48), keeper_program(48, 1)}) {
+    EXPECT_EQ(program.find("@0"), std::string::npos) << program;
+    EXPECT_EQ(program.find("24"), std::string::npos) << program;
+  }
+  EXPECT_NE(main_program(48).find("-u 48 __osb_n"), std::string::npos);
+  EXPECT_NE(keeper_program(48, 1).find("-u 52 __osb_i"), std::string::npos);
+  EXPECT_NE(keeper_program(48, 1).find("-lt 48 "), std::string::npos);
 }
 
 TEST(ShellScript, change_directory_expands_names_and_nothing_else) {

@@ -19,6 +19,7 @@
 #include <memory>
 #include <string_view>
 
+#include "base/default_path.h"
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/strings.h"
@@ -27,11 +28,8 @@
 namespace osb::execd {
 namespace {
 
-constexpr std::string_view kDefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 constexpr int kOomScoreRaise = 500;
 constexpr useconds_t kFirstPause = 20, kLongestPause = 2'000;
-constexpr int kScratchBase =
-    512;  // where `more` descriptors are parked, above every number the child asks for
 constexpr size_t kMostDescriptors = 16, kStackBytes = 32 * 1024;
 constexpr auto kLongestWait = std::chrono::milliseconds(100);
 
@@ -104,8 +102,9 @@ bool set_up_descriptors(Plan& plan) {
   for (int target = 0; target < 3; ++target) {
     if (!copy_descriptor(plan, plan.stdio[target], target)) return false;
   }
-  // A source may have the number of another's target: park all of them first.
-  int base = std::max(kScratchBase, plan.max_target + 1);
+  // A source may have the number of another's target: park all of them first, above every number that is
+  // asked for and no higher, for there may not be many.
+  int base = std::max(3, plan.max_target + 1);
   int parked[kMostDescriptors];
   for (size_t i = 0; i < plan.more_count; ++i) {
     parked[i] = static_cast<int>(raw_call(SYS_fcntl, plan.more[i].first, F_DUPFD_CLOEXEC, base));
@@ -251,7 +250,9 @@ std::unique_ptr<char[]>& spare_stack() {
 }
 
 std::unique_ptr<Start> prepare(SpawnRequest request) {
-  static const int null_fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  // Tried again when there was no descriptor to be had for it.
+  static int null_fd = -1;
+  if (null_fd < 0) null_fd = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   auto start = std::make_unique<Start>();
   start->request = std::move(request);
   const SpawnRequest& wanted = start->request;
@@ -320,6 +321,17 @@ void place_children(int work_group, std::optional<int> nice) {
 }
 
 void remember_open_files_limit() { g_open_files_known = ::getrlimit(RLIMIT_NOFILE, &g_open_files) == 0; }
+
+void limit_open_files(uint64_t most) {
+  g_open_files = {most, most};
+  g_open_files_known = true;
+}
+
+uint64_t open_files_limit() {
+  rlimit own{};
+  if (g_open_files_known) return g_open_files.rlim_cur;
+  return ::getrlimit(RLIMIT_NOFILE, &own) == 0 ? own.rlim_cur : RLIM_INFINITY;
+}
 
 std::vector<std::string> executable_candidates(const std::string& name, const std::vector<std::string>& env) {
   if (name.find('/') != name.npos) return {name};

@@ -62,6 +62,10 @@ void place_children(int work_group, std::optional<int> nice);
 
 // Called once at start, before the limit of open files is raised; children get this one back.
 void remember_open_files_limit();
+// Children get this one instead.
+void limit_open_files(uint64_t most);
+// How many files a child may have open.
+uint64_t open_files_limit();
 
 // The files that executing `name` may try, in order.
 std::vector<std::string> executable_candidates(const std::string& name, const std::vector<std::string>& env);

@@ -9,6 +9,7 @@
 #include "execd/file_watch.h"
 #include "execd/paths.h"
 #include "execd/reply.h"
+#include "io/descriptor.h"
 #include "io/socket.h"
 #include "json/escape.h"
 
@@ -35,6 +36,11 @@ io::Task<> watch(Core& core, Workers& workers, http::Request& request, http::Res
       co_await workers.run(core.identity, [path = *path, below] { return FileWatch::create(path, below); });
   if (!watch) co_return co_await reply_error(response, ApiError(watch.error()));
 
+  io::asio::posix::stream_descriptor readable(core.executor);
+  // A copy: both close what they have.
+  auto taken = io::assign(readable, Fd(::fcntl(watch->fd(), F_DUPFD_CLOEXEC, 3)));
+  if (!taken) co_return co_await reply_error(response, ApiError(taken.error()));
+
   http::Headers headers{
       {"Content-Type", "text/event-stream"}, {"Cache-Control", "no-cache"}, {"X-Accel-Buffering", "no"}};
   if (!co_await response.start(200, std::move(headers), std::nullopt)) co_return;
@@ -42,8 +48,6 @@ io::Task<> watch(Core& core, Workers& workers, http::Request& request, http::Res
   json::append_string(ready, *path);
   ready += ",\"timestamp\":" + std::to_string(epoch_ms()) + "}\n\n";
   if (!co_await response.write(ready)) co_return;
-  // A copy: both close what they have.
-  io::asio::posix::stream_descriptor readable(core.executor, ::fcntl(watch->fd(), F_DUPFD_CLOEXEC, 3));
   for (bool gone = false; !gone;) {
     std::string events;
     if (co_await io::race(wait_for_events(readable), io::sleep_for(kPingInterval)) == 1) {

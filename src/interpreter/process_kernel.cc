@@ -1,62 +1,31 @@
 #include "interpreter/process_kernel.h"
 
 #include <signal.h>
-#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/pidfd_info.h"
 #include "base/strings.h"
 #include "execd/paths.h"
+#include "io/descriptor.h"
 
 namespace osb::interpreter {
 namespace {
 
-constexpr size_t kReadSize = 64 * 1024;
 constexpr size_t kMaxLastWords = 2048;
 constexpr size_t kMaxUnreadAnswers = 4096;
 constexpr auto kExitDelay = std::chrono::milliseconds(200);
 constexpr auto kIdlePause = std::chrono::milliseconds(5);
 constexpr unsigned kToProcessGroup = 1u << 2;  // PIDFD_SIGNAL_PROCESS_GROUP
 
-// Shared by all readers: nothing suspends between reading into it and using it.
-char* read_buffer() {
-  static std::unique_ptr<char[]> buffer(new char[kReadSize]);
-  return buffer.get();
-}
-
-Result<void> assign(io::asio::posix::stream_descriptor& pipe, Fd fd) {
-  boost::system::error_code error;
-  pipe.assign(fd.get(), error);
-  if (error) return std::unexpected(io::to_error("pipe", error));
-  fd.release();
-  return {};
-}
-
-// struct pidfd_info of newer kernels, as far as it is needed.
-struct PidfdInfo {
-  uint64_t mask, cgroup;
-  uint32_t pid, tgid, ppid, ids[8];
-  int32_t exit_code;
-};
-constexpr unsigned long kPidfdGetInfo = _IOWR(0xFF, 11, PidfdInfo);
-constexpr uint64_t kPidfdInfoExit = 1 << 3;
-
-// How a process ended that is no child of execd. Nothing when the kernel cannot tell (yet).
-std::optional<execd::ExitStatus> exit_status(int pidfd) {
-  PidfdInfo info{};
-  info.mask = kPidfdInfoExit;
-  if (::ioctl(pidfd, kPidfdGetInfo, &info) < 0 || !(info.mask & kPidfdInfoExit)) return std::nullopt;
-  return execd::ExitStatus(info.exit_code);
-}
-
 }  // namespace
 
 Result<std::shared_ptr<ProcessKernel>> ProcessKernel::adopt(execd::Core& core, KernelEnds ours) {
   auto socket = TRY(io::adopt(core.executor, std::move(ours.socket)));
   std::shared_ptr<ProcessKernel> self(new ProcessKernel(core, std::move(socket)));
-  TRY(assign(self->out_, std::move(ours.out)));
-  TRY(assign(self->err_, std::move(ours.err)));
+  TRY(io::assign(self->out_, std::move(ours.out)));
+  TRY(io::assign(self->err_, std::move(ours.err)));
   for (Stream stream : {Stream::out, Stream::err}) core.tasks.spawn(read_output(self, stream));
   core.tasks.spawn(read_frames(self));
   return self;
@@ -93,14 +62,14 @@ void ProcessKernel::launch(const KernelStart& start, const KernelEnds& theirs) {
   auto self = shared_from_this();
   core_.reaper.watch(pid_, [self](execd::ExitStatus status) {
     self->pid_ = -1;
-    self->on_exit(status.text());
+    self->on_exit(self->describe(status));
   });
   if (ended_) signal(SIGKILL);
 }
 
 void ProcessKernel::set_process(pid_t pid) {
   Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-  if (!pidfd.valid() || !assign(pidfd_, std::move(pidfd))) return;  // it has ended: its socket tells
+  if (!pidfd.valid() || !io::assign(pidfd_, std::move(pidfd))) return;  // it has ended: its socket tells
   pid_ = pid;
   if (ended_) return signal(SIGKILL);
   core_.tasks.spawn(watch_process(shared_from_this()));
@@ -110,12 +79,17 @@ void ProcessKernel::set_process(pid_t pid) {
 io::Task<> ProcessKernel::watch_process(std::shared_ptr<ProcessKernel> self) {
   if (!co_await io::wait_readable(self->pidfd_)) co_return;
   // The status is there when its parent has reaped it, a moment later.
-  std::optional<execd::ExitStatus> status;
+  std::optional<int> status;
   for (int tries = 0; !status && tries < 5 && self->pidfd_.is_open(); ++tries) {
     if (tries > 0) co_await io::sleep_for(std::chrono::milliseconds(1));
-    status = exit_status(self->pidfd_.native_handle());
+    status = exit_status_of(self->pidfd_.native_handle());
   }
-  self->on_exit(status ? status->text() : "it exited or was killed");
+  self->on_exit(status ? self->describe(execd::ExitStatus(*status)) : "it exited or was killed");
+}
+
+std::string ProcessKernel::describe(execd::ExitStatus status) {
+  bool no_memory = core_.memory_kills.explains(status, memory_kills_before_);
+  return status.text() + (no_memory ? ": " + execd::out_of_memory_text(core_.limits.memory_bytes) : "");
 }
 
 // A kernel that has not begun the cell yet would take the signal for nothing: the frame, which it finds
@@ -151,6 +125,7 @@ void ProcessKernel::run(std::string_view id, std::string_view code) {
   drain(Stream::err);
   listener_ = std::move(listener);
   busy_ = true;
+  memory_kills_before_ = core_.memory_kills.look();
   run_id_ = id;
   told_interrupt_ = false;
   send(encode_run(id, code));
@@ -182,11 +157,11 @@ io::Task<> ProcessKernel::read_frames(std::shared_ptr<ProcessKernel> self) {
     // A large frame arrives in large pieces.
     while (!self->ended_) {
       boost::system::error_code error;
-      char* buffer = read_buffer();
       size_t more = self->socket_.available(error);
       if (error || more < sizeof piece) break;
-      ssize_t got = ::read(self->socket_.native_handle(), buffer, std::min(more, kReadSize));
-      if (got <= 0 || !self->on_bytes({buffer, static_cast<size_t>(got)})) break;
+      bool good = true;
+      auto take = [&](std::string_view bytes) { good = self->on_bytes(bytes); };
+      if (!execd::read_pipe(self->socket_.native_handle(), more, take) || !good) break;
     }
   }
   // Its process usually ends at the same moment, and how it ended is the better reason.
@@ -235,7 +210,8 @@ void ProcessKernel::on_frame(std::string_view text) {
 io::Task<> ProcessKernel::read_output(std::shared_ptr<ProcessKernel> self, Stream stream) {
   Pipe& pipe = self->pipe(stream);
   while (co_await io::wait_readable(pipe)) {
-    if (!self->read_once(stream, kReadSize)) break;
+    auto take = [&](std::string_view bytes) { self->consume(stream, bytes); };
+    if (!execd::read_pipe(pipe.native_handle(), execd::kPipeBytes, take)) break;
     // Nobody listens: what runs in the background may wait.
     if (!self->busy_ && self->ready_) co_await io::sleep_for(kIdlePause);
   }
@@ -243,27 +219,8 @@ io::Task<> ProcessKernel::read_output(std::shared_ptr<ProcessKernel> self, Strea
   pipe.close(ignored);
 }
 
-// False at the end of the output.
-bool ProcessKernel::read_once(Stream stream, size_t limit) {
-  char* buffer = read_buffer();
-  ssize_t n = ::read(pipe(stream).native_handle(), buffer, std::min(limit, kReadSize));
-  if (n < 0) return errno == EAGAIN || errno == EINTR;
-  if (n > 0) consume(stream, {buffer, static_cast<size_t>(n)});
-  return n > 0;
-}
-
-// Reads what is in the pipe now and no more: somebody else may keep filling it for ever.
 void ProcessKernel::drain(Stream stream) {
-  int waiting = 0;
-  if (!pipe(stream).is_open() || ::ioctl(pipe(stream).native_handle(), FIONREAD, &waiting) < 0) return;
-  while (waiting > 0) {
-    char* buffer = read_buffer();
-    ssize_t n = ::read(pipe(stream).native_handle(), buffer,
-                       std::min<size_t>(kReadSize, static_cast<size_t>(waiting)));
-    if (n <= 0) return;
-    consume(stream, {buffer, static_cast<size_t>(n)});
-    waiting -= static_cast<int>(n);
-  }
+  execd::drain_pipe(pipe(stream).native_handle(), [&](std::string_view bytes) { consume(stream, bytes); });
 }
 
 void ProcessKernel::consume(Stream stream, std::string_view bytes) {

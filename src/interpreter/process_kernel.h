@@ -2,10 +2,10 @@
 
 // A kernel of ours (kernels/README.md): a process, its two output pipes, its socket.
 
-#include <boost/asio/posix/stream_descriptor.hpp>
 #include <optional>
 
 #include "execd/core.h"
+#include "execd/pipes.h"
 #include "interpreter/kernel.h"
 #include "interpreter/kernel_channel.h"
 #include "interpreter/kernel_frame.h"
@@ -44,7 +44,7 @@ class ProcessKernel final : public Kernel, public std::enable_shared_from_this<P
   bool ready() const { return ready_; }
 
  private:
-  using Pipe = io::asio::posix::stream_descriptor;
+  using Pipe = execd::PipeEnd;
 
   ProcessKernel(execd::Core& core, io::Socket socket)
       : core_(core),
@@ -60,9 +60,9 @@ class ProcessKernel final : public Kernel, public std::enable_shared_from_this<P
   Pipe& pipe(Stream stream) { return stream == Stream::out ? out_ : err_; }
   bool on_bytes(std::string_view bytes);
   void on_frame(std::string_view text);
-  bool read_once(Stream stream, size_t limit);
   void drain(Stream stream);
   void consume(Stream stream, std::string_view bytes);
+  std::string describe(execd::ExitStatus status);
   void on_exit(std::string how);
   void end(std::string reason);
   void signal(int number);
@@ -72,6 +72,7 @@ class ProcessKernel final : public Kernel, public std::enable_shared_from_this<P
   io::Socket socket_;
   Pipe out_, err_;
   pid_t pid_ = -1;                            // -1 when unknown or reaped
+  uint64_t memory_kills_before_ = 0;          // when the cell began
   io::asio::posix::stream_descriptor pidfd_;  // of one that is no child of execd
   bool interrupt_pending_ = false;            // asked for before the process was known
   bool ready_ = false;

@@ -95,8 +95,12 @@ int set_limits(const ChildOrder& order) {
   if (order.cpus && ::sched_setaffinity(0, order.cpu_bytes, static_cast<const cpu_set_t*>(order.cpus)) < 0)
     return -errno;
   if (order.open_files > 0) {
+    // Not for execd, which serves all that runs in the sandbox: it gives the limit to what it starts, and
+    // nothing else ever starts there.
     auto most = static_cast<rlim_t>(order.open_files);
-    const struct rlimit files{most, most};
+    struct rlimit files{};
+    if (::getrlimit(RLIMIT_NOFILE, &files) < 0) return -errno;
+    if (files.rlim_max < most) files = {most, most};
     if (::setrlimit(RLIMIT_NOFILE, &files) < 0) return -errno;
   }
   if (order.first_in_group && ::setpriority(PRIO_PROCESS, 0, kExecdNice) < 0) return -errno;
@@ -232,12 +236,17 @@ void run_child(const ChildOrder& order) {
   // From here on: what sandbox root keeps for good.
   must(order, Stage::no_new_privs, check_call(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)));
   must(order, Stage::seccomp, sys::install_seccomp(order.seccomp, order.seccomp_bytes));
-  char sysinfo[32];
-  const char* arguments[] = {"execd", "--native", nullptr, nullptr, nullptr, nullptr};
+  char sysinfo[32], open_files[48];
+  const char* arguments[] = {"execd", "--native", nullptr, nullptr, nullptr, nullptr, nullptr};
   size_t count = 2;
   if (order.sized && keep_sysinfo_listener(sysinfo, sizeof sysinfo)) arguments[count++] = sysinfo;
   if (order.work_group >= 0) arguments[count++] = "--work-group=5";
   if (order.first_in_group) arguments[count++] = work_nice;
+  if (order.open_files > 0) {
+    std::snprintf(open_files, sizeof open_files, "--work-open-files=%lld",
+                  static_cast<long long>(order.open_files));
+    arguments[count++] = open_files;
+  }
   static const char* const kEnvironment[] = {nullptr};
   must(order, Stage::exec,
        check_call(::syscall(SYS_execveat, order.execd, "", arguments, kEnvironment, AT_EMPTY_PATH)));

@@ -46,7 +46,7 @@ struct ChildOrder {
   size_t cgroup_name_count = 0;
   const void* cpus = nullptr;  // cpu_set_t of cpu_bytes; null: all
   size_t cpu_bytes = 0;
-  int64_t open_files = 0;  // 0: as many as the launcher
+  int64_t open_files = 0;  // of what execd starts; 0: as many as the launcher
   uint32_t first_id = 0;   // what uid and gid 0 of the sandbox are outside
   int user_namespace = -1;
   int network_namespace = -1;

@@ -22,6 +22,7 @@ Result<ControlState> parse_control_state(std::string_view text) {
   state.protocol = static_cast<int>(field["protocol"].integer().value_or(1));
   state.exit_code = static_cast<int>(field["exit_code"].integer().value_or(0));
   state.signal = static_cast<int>(field["signal"].integer().value_or(0));
+  state.out_of_memory = field["out_of_memory"].boolean();
   state.sys_errno = static_cast<int>(field["errno"].integer().value_or(0));
   state.path = field["path"].string().value_or("");
   state.message = field["message"].string().value_or("");
@@ -78,6 +79,11 @@ Task<Result<ControlState>> ControlConnection::next() {
     if (n == 0) co_return fail(Code::unavailable, "execd closed its control connection");
     buffer_.append(piece, n);
   }
+}
+
+bool ControlConnection::has_more() {
+  boost::system::error_code error;
+  return !buffer_.empty() || (socket_.available(error) > 0 && !error);
 }
 
 Task<Result<void>> ControlConnection::send(std::string json) {

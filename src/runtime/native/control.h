@@ -17,11 +17,12 @@ using io::Task;
 struct ControlState {
   enum class Kind { waiting, running, failed, ended };
   Kind kind = Kind::waiting;
-  int protocol = 1;   // what this execd speaks; those that do not say so speak 1
-  int exit_code = 0;  // ended
-  int signal = 0;     // ended by a signal when not 0
-  int sys_errno = 0;  // failed
-  std::string path;   // failed: what could not be executed
+  int protocol = 1;                   // what this execd speaks; those that do not say so speak 1
+  int exit_code = 0;                  // ended
+  int signal = 0;                     // ended by a signal when not 0
+  std::optional<bool> out_of_memory;  // ended; nothing when execd cannot tell
+  int sys_errno = 0;                  // failed
+  std::string path;                   // failed: what could not be executed
   std::string message;
   std::string output;  // ended: the last part of what it wrote
   bool output_truncated = false;
@@ -44,6 +45,7 @@ class ControlConnection {
   static Task<Result<ControlConnection>> open(std::string socket_path);
 
   Task<Result<ControlState>> next();  // Code::unavailable when execd is gone
+  bool has_more();                    // next() would return at once
   Task<Result<void>> start(EntryProcess entry);
   Task<Result<void>> acknowledge();  // lets execd end
 

@@ -7,6 +7,7 @@
 #include <signal.h>
 
 #include "base/log.h"
+#include "io/descriptor.h"
 #include "launcher/bytes.h"
 #include "runtime/native/exit_status.h"
 #include "runtime/native/native_sandbox.h"
@@ -35,11 +36,8 @@ bool is_last(const ControlState& state) {
 Task<> NativeRuntime::until_gone(SandboxPtr sandbox) {
   Fd copy(::fcntl(sandbox->pidfd.get(), F_DUPFD_CLOEXEC, 0));
   io::asio::posix::stream_descriptor gone(executor_);
-  boost::system::error_code error;
-  if (copy.valid()) gone.assign(copy.get(), error);
   // Out of descriptors: look again later.
-  if (!copy.valid() || error) co_return co_await io::sleep_for(kDeathDeadline);
-  copy.release();
+  if (!io::assign(gone, std::move(copy))) co_return co_await io::sleep_for(kDeathDeadline);
   (void)co_await io::wait_readable(gone);
 }
 
@@ -110,7 +108,10 @@ Task<End> NativeRuntime::explain(SandboxPtr sandbox, Result<ControlState> last) 
   bool killed = (end.kind == End::Kind::signalled && end.number == SIGKILL) ||
                 (end.kind == End::Kind::exited && end.number == 128 + SIGKILL);
   if (!killed) co_return end;
-  if (co_await count_ooms(sandbox->handle) > sandbox->ooms_before) {
+  // execd looks whenever something ends in the sandbox; from here only the sum of all these ends can be seen.
+  bool no_memory = last->out_of_memory ? *last->out_of_memory
+                                       : co_await count_ooms(sandbox->handle) > sandbox->ooms_before;
+  if (no_memory) {
     end.kind = End::Kind::out_of_memory;
     end.detail = "the entry process was killed: the memory limit was reached";
   }

@@ -109,7 +109,16 @@ def test_item_03_timeout(execd, command):
     started = time.monotonic()
     ran = execd.run(command, timeout=100)
     assert time.monotonic() - started < 1
-    assert (ran.error["evalue"], ran.error["traceback"]) == ("-1", ["signal: killed"])
+    assert (ran.error["evalue"], ran.error["traceback"]) == ("-1", ["signal: killed: time limit of 100 ms"])
+    assert execd.status(ran.id)["error"] == "signal: killed: time limit of 100 ms"
+
+
+def test_item_03_a_time_limit_is_in_the_log_of_a_background_command(execd):
+    ran = execd.background("echo first; sleep 60", timeout=1000)
+    assert execd.ended(ran)["error"] == "signal: killed: time limit of 1 s"
+    log = execd.call("GET", f"/command/{ran}/logs")
+    assert log.body == b"first\n\nexecd: the command was ended: time limit of 1 s\n"
+    assert log.header("execd-commands-tail-cursor") == str(len(log.body))
 
 
 def test_item_03_a_timeout_takes_the_whole_group(execd):
