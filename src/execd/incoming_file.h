@@ -32,6 +32,7 @@ class IncomingFile {
  private:
   IncomingFile() = default;
   static Result<IncomingFile> open_in_place(const std::string& path);
+  Result<void> put_into_place(const Permission& permission);
   Result<void> copy_into_place();
 
   std::string destination_;

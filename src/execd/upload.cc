@@ -35,6 +35,23 @@ std::expected<Metadata, ApiError> parse_metadata(std::string_view text) {
   return metadata;
 }
 
+// What is wrong with the place that the metadata names is the client's to put right; a disk that is full or
+// broken is not. 400 for all of it: published clients read no other status of this route.
+ApiError upload_error(const Error& error) {
+  switch (error.code) {
+    case Code::invalid_argument:
+    case Code::not_found:
+    case Code::permission_denied:
+    case Code::already_exists:
+    case Code::wrong_state:
+    case Code::unsupported:
+    case Code::too_large:
+      return bad_request(error.message, codes::kInvalidFileMetadata);
+    default:
+      return {500, codes::kRuntimeError, error.message};
+  }
+}
+
 class Upload {
  public:
   Upload(const Core& core, Workers& workers, std::optional<Credentials> as)
@@ -90,9 +107,10 @@ io::Task<Upload::Outcome> Upload::read_metadata(http::MultipartReader& form) {
 io::Task<std::expected<Upload::Incoming, ApiError>> Upload::open(const Metadata& metadata) {
   co_return co_await workers_.run(
       as_, [core = &core_, path = metadata.path]() -> std::expected<Incoming, ApiError> {
-        std::string resolved = TRY(resolve_path(path, core->env, core->cwd));
-        auto file = IncomingFile::create(resolved);
-        if (!file) return std::unexpected(ApiError{500, codes::kRuntimeError, file.error().message});
+        auto resolved = resolve_path(path, core->env, core->cwd);
+        if (!resolved) return std::unexpected(upload_error(resolved.error()));
+        auto file = IncomingFile::create(*resolved);
+        if (!file) return std::unexpected(upload_error(file.error()));
         return std::make_shared<IncomingFile>(std::move(*file));
       });
 }
@@ -121,7 +139,7 @@ io::Task<Upload::Outcome> Upload::read_file(http::MultipartReader& form) {
     if (!piece) co_return std::unexpected(bad_request(piece.error().message, codes::kInvalidFile));
     if (writing) {
       auto written = co_await writing->wait();
-      if (!written) co_return std::unexpected(ApiError{500, codes::kRuntimeError, written.error().message});
+      if (!written) co_return std::unexpected(upload_error(written.error()));
       spare = std::move(*written);
     } else {
       spare = Piece();
@@ -145,7 +163,7 @@ io::Task<Upload::Outcome> Upload::write_waiting(Received& received, const Metada
         }
         return {};
       });
-  if (!copied) co_return std::unexpected(ApiError{500, codes::kRuntimeError, copied.error().message});
+  if (!copied) co_return std::unexpected(upload_error(copied.error()));
   co_return Outcome{};
 }
 
@@ -159,7 +177,7 @@ io::Task<Upload::Outcome> Upload::commit_all() {
     for (size_t i = 0; i < files.size(); ++i) TRY(files[i].file->commit(metadata[i].permission));
     return {};
   });
-  if (!committed) co_return std::unexpected(ApiError{500, codes::kRuntimeError, committed.error().message});
+  if (!committed) co_return std::unexpected(upload_error(committed.error()));
   co_return Outcome{};
 }
 

@@ -129,6 +129,47 @@ def test_item_10_upload_refused(execd, pairs, code):
     assert execd.run("cat /tmp/q").code == "1"
 
 
+WRONG_PLACES = {
+    "directory": ("{place}", {}, "{place} is a directory"),
+    "root": ("/", {}, "/ is a directory"),
+    "below a file": ("{place}/file/x", {}, "{place}/file: Not a directory"),
+    "too long": ("{place}/" + "x" * 300, {}, "File name too long"),
+    "loop": ("{place}/loop/x", {}, "{place}/loop"),
+    "proc": ("/proc/nope/x", {}, "/proc/nope"),
+    "not for files": ("/proc/nope", {}, "/proc/nope"),
+    "variable": ("$NO_SUCH_VARIABLE/x", {}, "NO_SUCH_VARIABLE"),
+    "user": ("{place}/new", {"owner": "no-such-user"}, "no-such-user"),
+    "group": ("{place}/new", {"group": "no-such-group"}, "no-such-group"),
+    "mode": ("{place}/new", {"mode": 888}, "888"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_PLACES)
+@pytest.mark.parametrize("order", ["metadata first", "file first"])
+def test_item_10_upload_to_a_wrong_place(execd, place, case, order):
+    path, more, words = WRONG_PLACES[case]
+    execd.out(f"echo old > {place}/file; ln -s loop {place}/loop")
+    pairs = [("metadata", {"path": path.replace("{place}", place), **more}), ("file", b"new")]
+    reply = execd.upload(pairs if order == "metadata first" else pairs[::-1])
+    assert (reply.status, reply.json["code"]) == (400, "INVALID_FILE_METADATA"), reply
+    assert words.replace("{place}", place) in reply.json["message"] and ".upload-" not in reply.json["message"], reply
+    assert execd.out(f"ls -A {place}; cat {place}/file") == ["file", "loop", "old"], "nothing is left behind"
+
+
+def test_item_10_a_directory_is_no_file_whichever_way(execd, place):
+    up = execd.upload([("metadata", {"path": place}), ("file", b"new")])
+    down = execd.call("GET", f"/files/download?path={place}")
+    assert (up.status, down.status) == (400, 400) and up.json["message"] == down.json["message"] == f"{place} is a directory"
+
+
+def test_item_10_upload_without_the_right(execd, place):
+    execd.out(f"chmod 755 {place}; mkdir -m 700 {place}/closed")
+    body, media_type = form([("metadata", {"path": f"{place}/closed/f"}), ("file", b"x")])
+    reply = execd.call("POST", "/v1/filesystem/4242/4242/files/upload", body=body, headers={"Content-Type": media_type})
+    assert (reply.status, reply.json["code"]) == (400, "INVALID_FILE_METADATA"), reply
+    assert f"{place}/closed/f: Permission denied" in reply.json["message"] and ".upload-" not in reply.json["message"], reply
+
+
 def test_item_10_upload_no_form(execd):
     execd.refused(400, "INVALID_FILE", "POST", "/files/upload", body=b"x", headers={"Content-Type": "text/plain"})
     execd.refused(400, "INVALID_FILE", "POST", "/files/upload", body=b"--b\r\n", headers={"Content-Type": "multipart/form-data; boundary=b"})
