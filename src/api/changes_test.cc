@@ -178,7 +178,7 @@ TEST(ErrorJson, HasCodeAndMessageAndNoNulls) {
   EXPECT_EQ(to_json({.status = 404, .code = "X::Y", .message = "gone"}, "r1"),
             R"({"code":"X::Y","message":"gone","requestId":"r1"})");
   EXPECT_EQ(to_json({.code = "C", .message = "m", .cause = "c", .remedy = "r", .detail = "[]"}, ""),
-            R"({"code":"C","message":"m","cause":"c","remedy":"r","detail":[]})");
+            R"({"code":"C","message":"m; r","cause":"c","remedy":"r","detail":[]})");
 }
 
 }  // namespace

@@ -74,6 +74,8 @@ Error api_error(int status, std::string_view body) {
     read("cause", cause);
     read("remedy", remedy);
     read("requestId", request);
+    // It is in the message for people who see nothing else; here it has a line of its own.
+    if (std::string end = "; " + remedy; message.ends_with(end)) message.resize(message.size() - end.size());
     // The server's own remedy is for programs: it names a header and the server's configuration.
     if (status == 401) remedy = default_remedy(status);
     // What /health says is wrong.

@@ -14,6 +14,11 @@ TEST(ApiError, ShowsCodeCauseAndRemedy) {
             "SANDBOX::INVALID_ENTRYPOINT: cannot start\n  cause: no /nope\n  remedy: name another");
 }
 
+TEST(ApiError, TheRemedyIsSaidOnce) {
+  auto error = api_error(409, R"({"code":"C","message":"it is Paused; resume it","remedy":"resume it"})");
+  EXPECT_EQ(error.message, "C: it is Paused\n  remedy: resume it");
+}
+
 TEST(ApiError, RequestIdOnlyWhereItHelps) {
   EXPECT_EQ(api_error(500, R"({"code":"X","message":"m","requestId":"r1"})").message, "X: m\n  request: r1");
   EXPECT_EQ(api_error(404, R"({"code":"X","message":"m","requestId":"r1"})").message, "X: m");
@@ -27,7 +32,9 @@ TEST(ApiError, MissingKeyHasARemedyOfItsOwn) {
       "--api-key";
   EXPECT_EQ(error.message, kText);
   EXPECT_EQ(
-      api_error(401, R"({"code":"MISSING_API_KEY","message":"no key","remedy":"send the header"})").message,
+      api_error(
+          401, R"({"code":"MISSING_API_KEY","message":"no key; send the header","remedy":"send the header"})")
+          .message,
       kText);
 }
 

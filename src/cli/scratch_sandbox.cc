@@ -27,9 +27,9 @@ std::string describe_state(const bj::object& sandbox) {
   return out;
 }
 
-bool is_pending(const bj::object& sandbox) {
+bool is_in(const bj::object& sandbox, std::string_view state) {
   const auto* status = sandbox.if_contains("status");
-  return status && status->is_object() && text_of(status->as_object(), "state").value_or("") == "Pending";
+  return status && status->is_object() && text_of(status->as_object(), "state").value_or("") == state;
 }
 
 }  // namespace
@@ -41,7 +41,7 @@ Task<Result<void>> ScratchSandbox::create() {
   auto sandbox = CO_TRY(co_await api_.create(what_));
   id_ = CO_TRY(text_of(sandbox, "id"));
   if (!keep) first_expiry_ = CO_TRY(parse_time(CO_TRY(text_of(sandbox, "expiresAt"))));
-  while (is_pending(sandbox)) {  // the image is being fetched
+  while (is_in(sandbox, "Pending")) {  // the image is being fetched
     if (Steady::now() - created_ > kStartTime)
       co_return fail(Code::timeout, "the sandbox did not start within 5 minutes");
     co_await io::sleep_for(200ms);
@@ -77,7 +77,9 @@ Task<Error> ScratchSandbox::explain(Error error) {
   if (!sandbox && sandbox.error().code == Code::not_found) {
     co_return Error{error.code, 0, "the sandbox is gone: it was removed or has expired"};
   }
-  if (sandbox) error.message += "\n  cause: the sandbox is " + describe_state(*sandbox);
+  // That it runs explains nothing.
+  if (sandbox && !is_in(*sandbox, "Running"))
+    error.message += "\n  cause: the sandbox is " + describe_state(*sandbox);
   co_return error;
 }
 
