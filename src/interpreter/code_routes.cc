@@ -81,9 +81,18 @@ io::Task<> CodeRoutes::run(http::Request& request, http::ResponseWriter& respons
     context = contexts_.find(id);
     if (!*context) co_return co_await reply_error(response, unknown_context(id, 500));
   }
-  auto run = (*context)->run(std::move(code));
+  auto run = (*context)->run(std::move(code), (*context)->used() ? "" : take_notice());
   context->reset();  // a deleted context need not wait for a slow reader
   co_await execd::send_events(run->events, response);
+}
+
+// What the image has to say about itself: the entry process of the code interpreter puts it into the env file
+// when it could not do as it was told.
+std::string CodeRoutes::take_notice() {
+  if (notice_taken_) return {};
+  std::string notice = parts_.core.command_env().get("CODE_INTERPRETER_NOTICE");
+  notice_taken_ = !notice.empty();
+  return notice;
 }
 
 io::Task<> CodeRoutes::run_command(std::string code, bool background, http::ResponseWriter& response) {

@@ -26,8 +26,11 @@ class CodeRoutes {
   io::Task<> remove(http::Request& request, http::ResponseWriter& response);
   io::Task<> remove_all(http::Request& request, http::ResponseWriter& response);
 
+  std::string take_notice();
+
   execd::Parts& parts_;
   Contexts& contexts_;
+  bool notice_taken_ = false;
 };
 
 }  // namespace osb::interpreter

@@ -37,12 +37,13 @@ void Context::attach(std::shared_ptr<Kernel> kernel) {
   kernel_->listen(weak_from_this());
 }
 
-std::shared_ptr<Context::Run> Context::run(std::string code) {
+std::shared_ptr<Context::Run> Context::run(std::string code, std::string_view notice) {
   auto run = std::make_shared<Run>(core_.executor, std::move(code));
   run->id = id_ + "." + std::to_string(++runs_);
   std::string first;
   events::append_init(first, id_, epoch_ms());
   events::append_ping(first, epoch_ms());
+  if (!notice.empty()) events::append_output(first, Stream::err, std::string(notice) + "\n", epoch_ms());
   run->events.push(first);
   if (ended_) {
     refuse(*run, kKernelError, *ended_ + "; delete this context and create another");

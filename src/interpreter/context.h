@@ -50,8 +50,10 @@ class Context final : public KernelListener, public std::enable_shared_from_this
   const std::optional<std::string>& ended() const { return ended_; }  // why, if it has
   bool idle() const { return !active_ && waiting_.empty(); }
 
-  // Every way in which a run may go ends in its events.
-  std::shared_ptr<Run> run(std::string code);
+  bool used() const { return runs_ > 0; }
+
+  // Every way in which a run may go ends in its events. They begin with `notice`, on standard error, if any.
+  std::shared_ptr<Run> run(std::string code, std::string_view notice = {});
   void interrupt();
   // Ends the kernel and what runs or waits.
   void destroy();

@@ -1,6 +1,7 @@
 """The code interpreter image: its names, entrypoints and version variables."""
 
 import pytest
+from lib.api import Command
 from lib.interpreter import NAME, REPOSITORY, installed_versions
 from lib.waiting import wait_for
 
@@ -70,15 +71,33 @@ def test_a_version_that_is_not_there_is_refused_with_the_list(interpreter_api, m
     assert ran.exit_code == 2 and "python, java, node and go" in ran.stderr
 
 
-def test_the_entrypoint_refuses_as_well(interpreter_api, make):
-    ran = interpreter_api.run(make(), f"NODE_VERSION=1.2 {ENTRYPOINTS[1]}")
-    assert ran.exit_code == 1
-    assert "NODE_VERSION=1.2 is not in this image; there are: " in ran.stderr
-    status = wait_for(
-        lambda sandbox=make(PYTHON_VERSION="2.7"): (now := interpreter_api.status(sandbox))["state"] in ("Failed", "Terminated") and now,
-        15, "the entrypoint ended",
-    )  # fmt: skip
-    assert (status["state"], status["reason"]) == ("Failed", "ENTRYPOINT_FAILED"), status
+def cell(api, sandbox, code, language="python"):
+    return Command(api.execd(sandbox, "POST", "/code", json={"code": code, "context": {"language": language}}))
+
+
+def test_a_missing_version_does_not_end_the_sandbox(interpreter_api, make):
+    there = installed_versions()["python"]
+    sandbox = make(PYTHON_VERSION="3.12")
+    complaint = f"PYTHON_VERSION=3.12 is not in this image; there are: {there}."
+    logs = f"/sandboxes/{sandbox}/diagnostics/logs"
+    wait_for(lambda: f"Going on with python {there}" in interpreter_api.call("GET", logs).body.decode(), 10, "the entrypoint says what it does")
+    assert complaint in interpreter_api.call("GET", logs).body.decode()
+    assert interpreter_api.status(sandbox)["state"] == "Running"
+    first = cell(interpreter_api, sandbox, "import sys; print(sys.version)")
+    assert first.stderr == f"code-interpreter: {complaint} Going on with python {there}." and there in first.stdout
+    again = cell(interpreter_api, sandbox, "6 * 7")
+    assert again.stderr == "" and again.error is None, "once is enough"
+    assert cell(interpreter_api, sandbox, "1", "javascript").stderr == ""
+    assert "Going on" in output(interpreter_api, sandbox, 'echo "$CODE_INTERPRETER_NOTICE"')
+
+
+def test_strange_versions_change_nothing_else(interpreter_api, make):
+    odd = "9'\nPATH=/nowhere\n$(touch /tmp/odd)"
+    sandbox = make(GO_VERSION=odd, JAVA_VERSION="99")
+    ready = f"/sandboxes/{sandbox}/diagnostics/logs"
+    wait_for(lambda: "Going on with go" in interpreter_api.call("GET", ready).body.decode(), 10, "the entrypoint is through")
+    assert "99 is not" in (said := cell(interpreter_api, sandbox, "1").stderr) and "GO_VERSION=9?" in said
+    output(interpreter_api, sandbox, "test ! -e /tmp/odd && go version && java -version")
 
 
 def test_added_versions_count(interpreter_api, make):

@@ -46,6 +46,7 @@ _interpreter_export() {
   if [ -n "${EXECD_ENVS:-}" ]; then printf '%s=%s\n' "$1" "$2" >>"$EXECD_ENVS"; fi
 }
 
+# Sets _interpreter_found, or _interpreter_complaint when it fails.
 _interpreter_select() {
   local language=$1 wanted=${2:-} version bin found='' found_bin='' there=''
   case "$language" in
@@ -65,9 +66,13 @@ _interpreter_select() {
   if [ -z "$found" ]; then
     printf 'code-interpreter: %s_VERSION=%s is not in this image; there are: %s. Choose one of them or a prefix of one.\n' \
       "${language^^}" "$wanted" "${there:-none}" >&2
+    # For a file of variables: no quotes and no line ends, whatever was asked for.
+    wanted=${wanted//[^[:alnum:].+_-]/?}
+    _interpreter_complaint="code-interpreter: ${language^^}_VERSION=${wanted:0:40} is not in this image; there are: ${there:-none}."
     return 1
   fi
 
+  _interpreter_found=$found
   case ":$PATH:" in
     *":$found_bin:"*) ;;
     *) _interpreter_export PATH "$found_bin:$PATH" ;;
