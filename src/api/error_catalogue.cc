@@ -241,6 +241,12 @@ ApiError invalid_entrypoint(const Error& error) {
   return {.status = 400, .code = "SANDBOX::INVALID_ENTRYPOINT", .message = error.message};
 }
 
+ApiError entry_ended(const Error& error) {
+  return {.status = 400,
+          .code = "SANDBOX::ENTRYPOINT_EXITED",
+          .message = fmt::format("The sandbox ended as soon as it was started: {}", error.message)};
+}
+
 ApiError bad_limit(const Error& error) {
   return {.status = 400, .code = "SANDBOX::INVALID_PARAMETER", .message = error.message};
 }
@@ -314,6 +320,14 @@ ApiError not_running(std::string_view id, std::string_view state, std::string_vi
           .message = fmt::format("Sandbox {} is {}, not Running: {}", shown(id), state, message)};
 }
 
+ApiError never_healthy(std::string_view id, std::string_view state, std::string_view message,
+                       std::string_view last_output) {
+  return {.status = 403,
+          .code = "SANDBOX::NOT_RUNNING",
+          .message = fmt::format("Sandbox {} is {}: {}{}{}", shown(id), state, message,
+                                 last_output.empty() ? "" : "; its last output:\n", last_output)};
+}
+
 ApiError not_paused(std::string_view id, std::string_view state) {
   return {
       .status = 409,
@@ -381,7 +395,7 @@ ApiError upgrade_refused() {
   return {.status = 400,
           .code = "GENERAL::UNKNOWN_ERROR",
           .message = "The request asks for a WebSocket but is not a WebSocket handshake.",
-          .remedy = "Use a WebSocket client, or leave out the Upgrade field."};
+          .remedy = "use a WebSocket client, or leave out the Upgrade field"};
 }
 
 ApiError backend_timeout(int port) {

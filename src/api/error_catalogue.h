@@ -38,6 +38,7 @@ ApiError invalid_scope(std::string_view scope, std::string_view known);
 ApiError sandbox_not_found(std::string_view id);
 ApiError image_not_found(const Error& error);  // 400: clients do not understand 404 on create
 ApiError invalid_entrypoint(const Error& error);
+ApiError entry_ended(const Error& error);
 ApiError bad_limit(const Error& error);
 ApiError start_failed(const Error& error);
 ApiError start_failed_on_disk(const Error& error);  // for errors of the service's own disk
@@ -50,6 +51,9 @@ ApiError expiration_in_the_past();
 ApiError no_expiration(std::string_view id);
 ApiError invalid_port(std::string_view port);
 ApiError not_running(std::string_view id, std::string_view state, std::string_view message);
+// To whoever waits for it to become healthy: 403 is what published clients do not wait after.
+ApiError never_healthy(std::string_view id, std::string_view state, std::string_view message,
+                       std::string_view last_output);
 ApiError not_paused(std::string_view id, std::string_view state);
 ApiError paused(std::string_view id, std::string_view state);  // to whoever wants to talk to it
 ApiError pause_unsupported(const Error& error);                // 400

@@ -65,7 +65,12 @@ io::Task<> Api::handle(http::Request& request, http::ResponseWriter& response) {
 io::Task<> Api::dispatch(http::Request& request, http::ResponseWriter& response) {
   std::string_view path = request.head.path();
   if (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
-  if (request.head.method == "GET" && path == "/ping") co_return co_await reply_empty(response);
+  if (request.head.method == "GET" && path == "/ping") {
+    // Until somebody has heard of the end: whoever waits for this sandbox shall not take it for a healthy
+    // one.
+    if (core_.ended) co_return co_await reply_error(response, {403, codes::kUnavailable, core_.how_it_ended});
+    co_return co_await reply_empty(response);
+  }
   auto match = router_.find(request.head.method, path);
   if (!match.handler) {
     std::string what = request.head.method + " " + std::string(path);

@@ -48,6 +48,7 @@ struct CreateFailure {
   enum class Kind {
     image_not_found,
     bad_entrypoint,  // missing, not executable, wrong architecture
+    entry_ended,     // it was started, and has failed before anybody could be told
     bad_limit,       // cannot be enforced here
     overloaded,      // no capacity now; nothing was started
     step_failed,     // the error says which step of the set-up, and why

@@ -2,6 +2,7 @@
 // it need not be told again: after a kill -9 at any instruction the next server hears of it, or finds it
 // stored.
 
+#include "base/last_words.h"
 #include "base/log.h"
 #include "server/lifecycle.h"
 #include "server/runtime_calls.h"
@@ -74,9 +75,12 @@ Result<void> Lifecycle::store_end(const std::string& id, const runtime::End& end
   }
   forget(id);
   store::Status status = status_of(end, clock_.now());
-  store::Change change{
-      .status = status,
-      .event = store::SandboxEvent{status.changed, "Ended", status.reason + ": " + status.message}};
+  // Events outlive the sandbox, its output does not: clients delete one that never became healthy.
+  std::string event = status.reason + ": " + status.message;
+  std::string said = last_words(end.output, " | ");
+  if (status.state == State::failed && !said.empty()) event += "; its last output: " + said;
+  store::Change change{.status = status,
+                       .event = store::SandboxEvent{status.changed, "Ended", std::move(event)}};
   if (!end.output.empty()) change.output = store::Output{end.output, end.output_truncated};
   log::info("sandbox ended", {{"id", id}, {"reason", status.reason}, {"message", status.message}});
   return store_.note(id, std::move(change));

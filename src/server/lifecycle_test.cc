@@ -34,6 +34,7 @@ TEST_F(LifecycleTest, AFailedCreationLeavesNothingAndIsExplained) {
   };
   for (Case c : {Case{Kind::image_not_found, 400, "IMAGE::NOT_FOUND"},
                  {Kind::bad_entrypoint, 400, "SANDBOX::INVALID_ENTRYPOINT"},
+                 {Kind::entry_ended, 400, "SANDBOX::ENTRYPOINT_EXITED"},
                  {Kind::bad_limit, 400, "SANDBOX::INVALID_PARAMETER"},
                  {Kind::overloaded, 429, "SANDBOX::TOO_MANY_REQUESTS"},
                  {Kind::step_failed, 500, "SANDBOX::START_FAILED"}}) {

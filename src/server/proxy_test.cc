@@ -82,7 +82,7 @@ TEST(Proxy, Refusals) {
   server.runtime.end_of(id, {End::Kind::exited, 3, ""});
   server.loop.settle();
   Reply ended = server.call("GET", "/sandboxes/" + id + "/proxy/44772/ping");
-  EXPECT_EQ(ended.status, 409);
+  EXPECT_EQ(ended.status, 403) << "clients that wait for it give up at once";
   EXPECT_EQ(ended.code(), "SANDBOX::NOT_RUNNING");
   EXPECT_THAT(ended.text("message"), HasSubstr("code 3"));
 }

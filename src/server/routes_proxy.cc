@@ -1,4 +1,5 @@
 #include "api/error_catalogue.h"
+#include "base/last_words.h"
 #include "base/strings.h"
 #include "http/reverse_proxy.h"
 #include "http/websocket.h"
@@ -18,8 +19,21 @@ struct Upstream {
   bool pooled = false;
 };
 
+enum class Asks { health, other };
+
+// Whoever asks execd whether it is healthy waits for the sandbox, and shall not wait for one that has ended.
+Asks what_is_asked(uint16_t port, std::string_view path) {
+  return port == runtime::kExecdPort && path == "/ping" ? Asks::health : Asks::other;
+}
+
+ApiError never_healthy(Service& service, const store::Sandbox& row) {
+  auto output = service.store.outputs().find(row.id);
+  std::string said = output && *output ? last_words((*output)->text, "\n") : "";
+  return api::never_healthy(row.id, to_string(row.status.state), row.status.message, said);
+}
+
 // The handle of a sandbox that can be reached.
-ApiResult<std::string> check_reachable(Service& service, const std::string& id) {
+ApiResult<std::string> check_reachable(Service& service, const std::string& id, Asks asks) {
   store::SandboxPtr row = TRY(service.lifecycle.get(id));
   using store::State;
   State state = row->status.state;
@@ -28,6 +42,8 @@ ApiResult<std::string> check_reachable(Service& service, const std::string& id) 
   if (state == State::running) return row->handle;
   if (state == State::pausing || state == State::paused || state == State::resuming)
     return api::refuse(api::paused(id, to_string(state)));
+  bool ended = state == State::terminated || state == State::failed;
+  if (ended && asks == Asks::health) return api::refuse(never_healthy(service, *row));
   return api::refuse(api::not_running(id, to_string(row->status.state), row->status.message));
 }
 
@@ -94,7 +110,7 @@ Task<> proxy(Service& service, Request& request, ResponseWriter& response) {
     // It belongs to the egress process. Whatever listens on it inside must not be taken for that and be sent
     // secrets.
     refusal = api::no_egress();
-  } else if (auto reachable = check_reachable(service, id); !reachable) {
+  } else if (auto reachable = check_reachable(service, id, what_is_asked(*port, request.rest)); !reachable) {
     refusal = std::move(reachable.error());
   } else if (handle = std::move(*reachable); iequals(request.head.headers.get("Upgrade"), "websocket") &&
                                              !http::wants_websocket(request.head)) {

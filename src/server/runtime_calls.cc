@@ -42,6 +42,8 @@ api::ApiError to_api_error(const CreateFailure& failure) {
       return api::image_not_found(failure.error);
     case CreateFailure::Kind::bad_entrypoint:
       return api::invalid_entrypoint(failure.error);
+    case CreateFailure::Kind::entry_ended:
+      return api::entry_ended(failure.error);
     case CreateFailure::Kind::bad_limit:
       return api::bad_limit(failure.error);
     case CreateFailure::Kind::overloaded:

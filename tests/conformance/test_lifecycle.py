@@ -1,11 +1,14 @@
 """Create, connect, info, list, renew, metadata, kill through the published client."""
 
 import re
+import time
+import traceback
 from datetime import datetime, timedelta, timezone
 
 import pytest
 from lib.waiting import wait_for
 from opensandbox.exceptions import SandboxApiException, SandboxException
+from opensandbox.models.execd import RunCommandOpts
 from opensandbox.models.sandboxes import SandboxFilter
 
 pytestmark = pytest.mark.usefixtures("no_leaks")
@@ -93,6 +96,32 @@ def test_ends_are_the_true_ones(sdk):
         wait_for(lambda sandbox=sandbox, state=state: sdk.go(sandbox.get_info()).status.state == state, 5, "it ends")
         status = sdk.go(sandbox.get_info()).status
         assert status.reason == reason and str(code) in status.message
+
+
+def test_an_entry_process_that_fails_at_once(sdk):
+    if sdk.version < (1,):
+        pytest.skip("this client asks for health until its own limit, whatever the answer")
+    started = time.monotonic()
+    with pytest.raises(SandboxException) as caught:
+        sdk.create(entrypoint=["sh", "-c", "echo boom >&2; exit 3"])
+    assert time.monotonic() - started < 5, "it does not wait for what will never be healthy"
+    said = words_of(caught.value)
+    assert "boom" in said and ("code 3" in said or "exit status 3" in said), said
+
+
+def words_of(error):
+    """What a traceback shows: the error and what caused it."""
+    return "".join(traceback.format_exception(error))
+
+
+def test_what_to_do_is_in_what_clients_show(sdk):
+    with pytest.raises(SandboxException) as caught:
+        sdk.create(resource={"gpu": "1"})
+    assert "leave resourceLimits.gpu out of the request" in str(caught.value), caught.value
+    sandbox = sdk.create()
+    with pytest.raises(SandboxException) as caught:
+        sdk.run(sandbox, "true", opts=RunCommandOpts(working_directory="/no/such/place"))
+    assert "/no/such/place" in (said := words_of(caught.value)) and "create the directory first" in said, said
 
 
 def test_endpoint(sdk, service):

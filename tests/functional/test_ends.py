@@ -32,10 +32,10 @@ def ended(api, name):
 
 CASES = {
     "zero": (["sh", "-c", f"{TALKER}; exit 0"], {}, "Terminated", "ENTRYPOINT_EXITED", "0"),
-    "code": (["sh", "-c", f"{TALKER}; exit 3"], {}, "Failed", "ENTRYPOINT_FAILED", "3"),
-    "signal": (["sh", "-c", f"{TALKER}; kill -TERM $$"], {}, "Failed", "KILLED_BY_SIGNAL", "TERM"),
+    "code": (["sh", "-c", f"{TALKER}; sleep 0.3; exit 3"], {}, "Failed", "ENTRYPOINT_FAILED", "3"),
+    "signal": (["sh", "-c", f"{TALKER}; sleep 0.3; kill -TERM $$"], {}, "Failed", "KILLED_BY_SIGNAL", "TERM"),
     "memory": (
-        ["sh", "-c", f"{TALKER}; exec {PYTHON} -c 'b = bytearray(1 << 30)'"],
+        ["sh", "-c", f"{TALKER}; sleep 0.3; exec {PYTHON} -c 'b = bytearray(1 << 30)'"],
         {"memory": "64Mi"}, "Failed", "OUT_OF_MEMORY", "memory",
     ),
 }  # fmt: skip
@@ -106,7 +106,7 @@ def test_last_words_survive_kill_9(new_service, victim):
     service = new_service()
     api = Api(service)
     baseline = leaks.snapshot(service)
-    before = api.create(entrypoint=["sh", "-c", "echo early; exit 4"])["id"]
+    before = api.create(entrypoint=["sh", "-c", "echo early; sleep 0.3; exit 4"])["id"]
     during = api.create(entrypoint=["sh", "-c", "until [ -e /tmp/go ]; do sleep 0.02; done; echo late; exit 5"])["id"]
     running = api.create(entrypoint=["sh", "-c", "echo live; sleep 1000"])["id"]
     ended(api, before)

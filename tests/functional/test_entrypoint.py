@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from lib.api import assert_envelope
@@ -59,11 +60,44 @@ class TestArguments:
         assert api.download(made["id"], "/tmp/argv").decode().split("\0")[:-1] == odd
 
     def test_one_element_with_a_blank_is_a_command_line(self, api, make_sandbox):
-        made = make_sandbox(entrypoint=["sh -c 'exit 7'"])
+        made = make_sandbox(entrypoint=["sh -c 'sleep 0.3; exit 7'"])
         assert "7" in ended(api, made["id"])["message"]
-        assert made["entrypoint"] == ["sh -c 'exit 7'"], "the client sees what it sent"
+        assert made["entrypoint"] == ["sh -c 'sleep 0.3; exit 7'"], "the client sees what it sent"
         reply = api.post_create(entrypoint=["sh -c 'exit 7"])
         assert_envelope(reply, 422)
+
+
+class TestFailsAtOnce:
+    def test_whoever_waits_for_it_is_told(self, api, make_sandbox):
+        made = make_sandbox(entrypoint=["sh", "-c", "echo boom >&2; sleep 0.3; exit 3"])
+        ended(api, made["id"])
+        ping = assert_envelope(api.execd(made["id"], "GET", "/ping"), 403, "SANDBOX::NOT_RUNNING")
+        assert "code 3" in ping["message"] and ping["message"].endswith("its last output:\nboom"), ping
+        command = api.execd(made["id"], "POST", "/command", json={"command": "true"})
+        assert "code 3" in assert_envelope(command, 409, "SANDBOX::NOT_RUNNING")["message"]
+        # Clients delete what they could not use. How it ended can be read for a day.
+        assert api.delete(made["id"]).status == 204
+        events = api.call("GET", f"/sandboxes/{made['id']}/diagnostics/events").body.decode()
+        assert "ENTRYPOINT_FAILED: " in events and "its last output: boom" in events
+
+    def test_also_in_the_moment_before_the_server_knows(self, api, service, make_sandbox):
+        made = make_sandbox(entrypoint=["sh", "-c", "until [ -e /tmp/go ]; do sleep 0.02; done; echo boom; exit 3"])
+        api.run(made["id"], "touch /tmp/go", background=True)
+        answers = {200}
+        while answers == {200}:
+            answers = {(reply := api.execd(made["id"], "GET", "/ping")).status}
+        assert reply.status == 403 and "boom" in reply.json["message"], reply
+
+    def test_the_create_itself_where_the_end_is_known(self, api, make_sandbox):
+        def create(_):
+            reply = api.post_create(entrypoint=["sh", "-c", "echo boom; exit 3"])
+            if reply.status == 202:
+                return api.delete(reply.json["id"]).status == 204
+            found = assert_envelope(reply, 400, "SANDBOX::ENTRYPOINT_EXITED")
+            return "code 3" in found["message"] and "boom" in found["message"]
+
+        with ThreadPoolExecutor(8) as pool:
+            assert all(pool.map(create, range(64)))
 
 
 class TestEnds:
@@ -74,14 +108,14 @@ class TestEnds:
         assert status["message"]
 
     def test_code(self, api, make_sandbox):
-        made = make_sandbox(entrypoint=["sh", "-c", "exit 3"])
+        made = make_sandbox(entrypoint=["sh", "-c", "sleep 0.3; exit 3"])
         status = ended(api, made["id"])
         assert (status["state"], status["reason"]) == ("Failed", "ENTRYPOINT_FAILED")
         assert "3" in status["message"]
 
     @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV])
     def test_signal(self, api, make_sandbox, number):
-        made = make_sandbox(entrypoint=["sh", "-c", f"kill -{int(number)} $$; sleep 60"])
+        made = make_sandbox(entrypoint=["sh", "-c", f"sleep 0.3; kill -{int(number)} $$; sleep 60"])
         status = ended(api, made["id"])
         assert (status["state"], status["reason"]) == ("Failed", "KILLED_BY_SIGNAL")
         assert str(int(number)) in status["message"] or number.name in status["message"]
@@ -92,7 +126,7 @@ class TestEnds:
         assert (status["state"], status["reason"]) == ("Failed", "OUT_OF_MEMORY")
 
     def test_immediately(self, api, make_sandbox):
-        # Ends before the create could have been answered: the create itself is fine all the same.
+        # It may end before the create is answered. It has done what it was for: the create is fine all the same.
         made = make_sandbox(entrypoint=["true"])
         assert ended(api, made["id"])["reason"] == "ENTRYPOINT_EXITED"
 
@@ -147,7 +181,7 @@ class TestEnds:
         assert api.status(made["id"])["state"] == "Running"
 
     def test_filter_by_state(self, api, make_sandbox):
-        made = make_sandbox(entrypoint=["false"], metadata={"end": "filter"})
+        made = make_sandbox(entrypoint=["sh", "-c", "sleep 0.3; false"], metadata={"end": "filter"})
         ended(api, made["id"])
         found = api.call("GET", "/sandboxes?state=failed&metadata=end%3Dfilter").json["items"]
         assert [item["id"] for item in found] == [made["id"]]

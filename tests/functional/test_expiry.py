@@ -36,7 +36,7 @@ def test_renewal_moves_it(api):
 
 
 def test_busy_ended_and_many(api):
-    busy, over = api.create(), api.create(entrypoint=["false"])
+    busy, over = api.create(), api.create(entrypoint=["sh", "-c", "sleep 0.3; false"])
     others = [api.create() for _ in range(10)]
     with ThreadPoolExecutor(1) as pool:
         command = pool.submit(lambda: api.execd(busy["id"], "POST", "/command", json={"command": "trap '' TERM INT; while :; do sleep 1; done"}, timeout=30))

@@ -3,10 +3,12 @@
 #include <fcntl.h>
 #include <signal.h>
 
+#include "base/last_words.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "launcher/bytes.h"
 #include "runtime/native/entry_process.h"
+#include "runtime/native/exit_status.h"
 #include "runtime/native/isolation.h"
 #include "runtime/native/limit_check.h"
 #include "runtime/native/native_sandbox.h"
@@ -126,10 +128,19 @@ Task<std::expected<void, CreateFailure>> NativeRuntime::start_entry(SandboxPtr s
     auto state = co_await io::with_deadline(kStartDeadline, "execd", control.next());
     if (!state) co_return failed(Kind::step_failed, std::move(state).error().in("start execd"));
     if (state->kind == ControlState::Kind::waiting) continue;
-    if (state->kind == ControlState::Kind::running) co_return std::expected<void, CreateFailure>{};
+    if (state->kind == ControlState::Kind::running) {
+      // Nobody waits for what comes next, but an end that is known is not kept from the client.
+      if (control.has_more()) continue;
+      co_return std::expected<void, CreateFailure>{};
+    }
     if (state->kind == ControlState::Kind::ended) {
-      // So short-lived that its end overtook us: it did start.
-      sandbox->heard = std::move(*state);
+      End end = describe_end(*state);
+      if (end.kind != End::Kind::exited || end.number != 0) {
+        std::string said = last_words(end.output, "\n");
+        std::string how = end.detail + (said.empty() ? "" : "; its last output:\n" + said);
+        co_return failed(Kind::entry_ended, Error{Code::invalid_argument, 0, std::move(how)});
+      }
+      sandbox->heard = std::move(*state);  // it has done what it was for
       co_return std::expected<void, CreateFailure>{};
     }
     bool plain = state->message.empty() || state->message.size() > state->path.size() + 200;
