@@ -13,6 +13,7 @@
 #include "launcher/rootless.h"
 #include "launcher/sandboxes.h"
 #include "launcher/state_dir.h"
+#include "sys/cgroup_delegation.h"
 
 namespace osb::launcher {
 namespace {
@@ -58,7 +59,7 @@ Result<int> open_and_run(Settings& settings) {
   const std::string& name = state.identity().group;
   auto cgroups = TRY(settings.rootless ? rootless_cgroups(name) : open_cgroups(name));
   if (settings.rootless && cgroups.exists()) settings.server.push_back("--cgroups=" + abilities(cgroups));
-  Sandboxes sandboxes = TRY(Sandboxes::open(settings, state, std::move(cgroups)));
+  Sandboxes sandboxes = TRY(Sandboxes::open(settings, state, cgroups));
   int status = Loop(settings, state, sandboxes).run();
   sandboxes.leave();
   state.leave();

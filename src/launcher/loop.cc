@@ -104,7 +104,7 @@ void Loop::start_sandbox(const Request& request) {
   w.tag = request.tag;
   w.id = owned->id;
   w.plan = std::move(owned);
-  w.starting = std::make_unique<Sandboxes::Starting>(std::move(*starting));
+  w.starting = std::make_unique<Starting>(std::move(*starting));
   int fd = w.starting->report.get();
   watch(fd, std::move(w));
 }

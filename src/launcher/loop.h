@@ -40,7 +40,7 @@ class Loop {
     std::string id;
     Fd fd;
     std::unique_ptr<Plan> plan;
-    std::unique_ptr<Sandboxes::Starting> starting;
+    std::unique_ptr<Starting> starting;
   };
 
   void watch(int fd, Waiting waiting);

@@ -10,6 +10,7 @@
 
 #include "base/fd.h"
 #include "launcher/plan.h"
+#include "launcher/started.h"
 
 namespace osb::launcher {
 
@@ -50,11 +51,6 @@ struct Answer {
   std::string message;  // on failure: which step, and why
   std::string body;
   std::vector<Fd> descriptors;
-};
-
-struct Started {
-  int64_t pid = 0;
-  uint64_t start_ticks = 0;
 };
 
 std::string encode(const Request& request);

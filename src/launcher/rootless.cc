@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/strings.h"
+#include "sys/cgroup_delegation.h"
 #include "sys/mount.h"
 #include "sys/process.h"
 

@@ -19,58 +19,12 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "sys/cgroup_layout.h"
+#include "sys/cgroup_limits.h"
 #include "sys/spent_groups.h"
 #include "sys/weakening.h"
 
 namespace osb::sys {
-
-struct CgroupLimits {
-  std::optional<int64_t> cpu_millis = {};
-  std::optional<int64_t> memory_bytes = {};
-  std::optional<int64_t> pids = {};
-  // Bytes per second on each of `disks` ("major:minor" of whole disks).
-  std::optional<int64_t> io_read_bytes = {};
-  std::optional<int64_t> io_write_bytes = {};
-  std::vector<std::string> disks = {};
-};
-
-// Where one controller's files live.
-struct Controller {
-  enum class Version { none, v1, v2 } version = Version::none;
-  std::string mount;  // mount point of the hierarchy
-};
-
-// The hierarchies of this host, read from a mountinfo text.
-struct CgroupLayout {
-  std::string v2;  // mount point, empty when there is none
-  Controller cpu, memory, pids;
-  Controller io;  // of version 1: reads only, writes go to the disk later and on nobody's account
-  // Version 1 hierarchies that only show something; mount points, empty when there are none.
-  std::string cpuset, cpuacct;
-
-  static CgroupLayout parse(std::string_view mountinfo, std::string_view v2_controllers);
-  static Result<CgroupLayout> detect();
-};
-
-// The version 2 group of a process, from the text of its /proc/<pid>/cgroup; empty when there is none.
-std::string v2_group(std::string_view text);
-
-// What an ordinary user has of all this: the group of the calling process, when it was delegated to that user
-// (cgroups(7), "Delegation"), as a layout of its own with the controllers that could be turned on there. The
-// process moves into a group `leaf` below, because a group with processes cannot share out controllers.
-// Code::unsupported, and why, when there is none.
-Result<CgroupLayout> delegated_layout(const std::string& leaf);
-
-// Moving a process into a v1 group waits for a grace period of the kernel, many milliseconds on an idle host,
-// unless the kernel is told to favour such changes ("favordynmods" of cgroup2; forks get slightly dearer).
-// Host-wide, until the next boot. Nothing happens where it is set already, unknown (before 6.0), or not
-// needed because limits go through v2.
-Result<void> favour_group_changes(const CgroupLayout& layout);
-// The options of the cgroup2 superblock that such a call has to repeat, from a mountinfo text.
-std::vector<std::string> cgroup2_options(std::string_view mountinfo);
-
-// The whole disk that holds a file's device, as "major:minor". Code::unsupported when that is no disk.
-Result<std::string> disk_of(dev_t device);
 
 // What a process must be placed into: the v2 directory (for CLONE_INTO_CGROUP) and the cgroup.procs files of
 // v1 groups.
@@ -136,7 +90,8 @@ class CgroupTree {
   Result<CgroupHandles> create_once(const std::string& id, const CgroupLimits& limits);
   std::vector<std::string> v1_mounts() const;     // each mount that holds a v1 controller, once
   std::vector<std::string> v1_sometimes() const;  // more of them, with groups of some sandboxes only
-  Result<void> limit_cpu(const std::string& id, int64_t millis, CgroupHandles& handles) const;
+  Result<CgroupHandles> make_groups(const std::string& id, const CgroupLimits& limits);
+  Result<void> apply(const std::string& id, const CgroupLimits& limits, CgroupHandles& handles) const;
   bool is_usable(const std::string& id) const;
 
   CgroupLayout layout_;
