@@ -8,6 +8,8 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
 namespace osb::launcher {
 
@@ -22,6 +24,9 @@ class ByteWriter {
     number(static_cast<uint32_t>(s.size()));
     bytes_.append(s);
   }
+  void flag(bool value) { number(static_cast<uint8_t>(value)); }
+  // Last, without a length: it ends with the message.
+  void rest(std::string_view s) { bytes_.append(s); }
   std::string take() { return std::move(bytes_); }
 
  private:
@@ -43,9 +48,9 @@ class ByteReader {
     rest_.remove_prefix(sizeof value);
     return value;
   }
-  std::string string() {
+  std::string string(size_t most = std::string::npos) {
     auto size = number<uint32_t>();
-    if (failed_ || size > rest_.size()) {
+    if (failed_ || size > rest_.size() || size > most) {
       failed_ = true;
       return {};
     }
@@ -53,6 +58,20 @@ class ByteReader {
     rest_.remove_prefix(size);
     return s;
   }
+  bool flag() {
+    auto value = number<uint8_t>();
+    if (value > 1) failed_ = true;
+    return value == 1;
+  }
+  std::string rest(size_t most = std::string::npos) {
+    if (failed_ || rest_.size() > most) {
+      failed_ = true;
+      return {};
+    }
+    return std::string(std::exchange(rest_, {}));
+  }
+  // For values that could be read and mean nothing.
+  void fail() { failed_ = true; }
   bool failed() const { return failed_; }
   bool complete() const { return !failed_ && rest_.empty(); }
 

@@ -72,10 +72,12 @@ Result<Fd> FirstProcesses::take(const std::string& id) {
   return std::move(pidfds_.extract(id).mapped());
 }
 
-Result<Fd> FirstProcesses::adopt(const std::string& id, pid_t pid, uint64_t start_ticks) {
+Result<Fd> FirstProcesses::adopt(const std::string& id, const Started& recorded) {
   TRY(check_id(id));
-  if (pid <= 1) return fail(Code::permission_denied, "refused: not a pid");
-  TRY(check_lives(id, pid, start_ticks));
+  if (recorded.pid <= 1 || recorded.pid > INT32_MAX)
+    return fail(Code::permission_denied, "refused: not a pid");
+  auto pid = static_cast<pid_t>(recorded.pid);
+  TRY(check_lives(id, pid, recorded.start_ticks));
   auto lost = [&](Error error) {
     error.code = Code::unavailable;
     return std::unexpected(std::move(error).in("sandbox " + id + " lives, but not where it should"));

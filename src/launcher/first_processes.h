@@ -13,6 +13,7 @@
 
 #include "base/fd.h"
 #include "launcher/settings.h"
+#include "launcher/started.h"
 #include "sys/cgroup.h"
 
 namespace osb::launcher {
@@ -31,7 +32,7 @@ class FirstProcesses {
 
   // Its pidfd, when it is this process and lives. Code::not_found only when that process is gone;
   // Code::unavailable when it lives, but not where it should.
-  Result<Fd> adopt(const std::string& id, pid_t pid, uint64_t start_ticks);
+  Result<Fd> adopt(const std::string& id, const Started& recorded);
 
  private:
   Result<Fd> find(const std::string& id) const;

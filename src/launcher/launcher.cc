@@ -12,6 +12,7 @@
 #include "launcher/loop.h"
 #include "launcher/rootless.h"
 #include "launcher/sandboxes.h"
+#include "launcher/server_process.h"
 #include "launcher/state_dir.h"
 #include "sys/cgroup_delegation.h"
 
@@ -60,7 +61,7 @@ Result<int> open_and_run(Settings& settings) {
   auto cgroups = TRY(settings.rootless ? rootless_cgroups(name) : open_cgroups(name));
   if (settings.rootless && cgroups.exists()) settings.server.push_back("--cgroups=" + abilities(cgroups));
   Sandboxes sandboxes = TRY(Sandboxes::open(settings, state, cgroups));
-  int status = Loop(settings, state, sandboxes).run();
+  int status = Loop({server_service(settings)}, sandboxes).run();
   sandboxes.leave();
   state.leave();
   return status;

@@ -24,7 +24,7 @@ Result<Networks> Networks::open(Back back) {
 }
 
 Result<Network> Networks::make() {
-  Network made{TRY(sys::create_network_namespace(home_.get())), Fd()};
+  Network made{TRY(sys::create_network_namespace(home_.get())), Fd(), Fd()};
   if (!home_.valid()) return made;
   if (silence_.empty()) silence_ = sys::network_counters(made.space.get(), home_.get()).value_or("");
   made.sysfs = TRY(sys::sysfs_of_network(made.space.get(), home_.get()));

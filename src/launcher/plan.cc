@@ -1,7 +1,5 @@
 #include "launcher/plan.h"
 
-#include "launcher/bytes.h"
-
 namespace osb::launcher {
 namespace {
 
@@ -13,6 +11,29 @@ std::optional<int64_t> optional_number(ByteReader& in) {
   auto value = in.number<int64_t>();
   if (value < 0) return std::nullopt;
   return value;
+}
+
+void write_step(const Step& step, ByteWriter& out) {
+  out.number(static_cast<uint8_t>(step.kind));
+  out.string(step.target);
+  out.string(step.source);
+  out.string(step.name);
+  out.number(static_cast<uint32_t>(step.lowers.size()));
+  for (const std::string& lower : step.lowers) out.string(lower);
+}
+
+Step read_step(ByteReader& in) {
+  Step step;
+  auto kind = in.number<uint8_t>();
+  if (kind > static_cast<uint8_t>(Step::Kind::show_limits)) in.fail();
+  step.kind = static_cast<Step::Kind>(kind);
+  step.target = in.string();
+  step.source = in.string();
+  step.name = in.string();
+  auto lowers = in.number<uint32_t>();
+  if (lowers > kMaxLowers) in.fail();
+  for (uint32_t i = 0; i < lowers && !in.failed(); ++i) step.lowers.push_back(in.string());
+  return step;
 }
 
 }  // namespace
@@ -67,8 +88,7 @@ std::string to_text(const Plan& plan) {
   return out;
 }
 
-std::string encode(const Plan& plan) {
-  ByteWriter out;
+void write_plan(const Plan& plan, ByteWriter& out) {
   out.string(plan.id);
   out.string(plan.image);
   put(out, plan.limits.cpu_millis);
@@ -79,20 +99,11 @@ std::string encode(const Plan& plan) {
   put(out, plan.disk_bytes);
   put(out, plan.open_files);
   out.number(static_cast<uint32_t>(plan.steps.size()));
-  for (const Step& step : plan.steps) {
-    out.number(static_cast<uint8_t>(step.kind));
-    out.string(step.target);
-    out.string(step.source);
-    out.string(step.name);
-    out.number(static_cast<uint32_t>(step.lowers.size()));
-    for (const std::string& lower : step.lowers) out.string(lower);
-  }
+  for (const Step& step : plan.steps) write_step(step, out);
   out.string(plan.record);
-  return out.take();
 }
 
-Result<Plan> decode_plan(std::string_view bytes) {
-  ByteReader in(bytes);
+Plan read_plan(ByteReader& in) {
   Plan plan;
   plan.id = in.string();
   plan.image = in.string();
@@ -104,23 +115,9 @@ Result<Plan> decode_plan(std::string_view bytes) {
   plan.disk_bytes = optional_number(in);
   plan.open_files = optional_number(in);
   auto steps = in.number<uint32_t>();
-  if (steps > kMaxSteps) return fail(Code::corrupt, "plan: too many steps");
-  for (uint32_t i = 0; i < steps && !in.failed(); ++i) {
-    Step step;
-    auto kind = in.number<uint8_t>();
-    if (kind > static_cast<uint8_t>(Step::Kind::show_limits))
-      return fail(Code::corrupt, "plan: unknown step");
-    step.kind = static_cast<Step::Kind>(kind);
-    step.target = in.string();
-    step.source = in.string();
-    step.name = in.string();
-    auto lowers = in.number<uint32_t>();
-    if (lowers > kMaxLowers) return fail(Code::corrupt, "plan: too many layers");
-    for (uint32_t k = 0; k < lowers && !in.failed(); ++k) step.lowers.push_back(in.string());
-    plan.steps.push_back(std::move(step));
-  }
+  if (steps > kMaxSteps) in.fail();
+  for (uint32_t i = 0; i < steps && !in.failed(); ++i) plan.steps.push_back(read_step(in));
   plan.record = in.string();
-  if (!in.complete()) return fail(Code::corrupt, "plan: truncated or too long");
   return plan;
 }
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "launcher/bytes.h"
 #include "sys/cgroup.h"
 
 namespace osb::launcher {
@@ -59,7 +60,8 @@ std::string_view to_string(Step::Kind kind);
 std::string to_text(const Step& step);
 std::string to_text(const Plan& plan);
 
-std::string encode(const Plan& plan);
-Result<Plan> decode_plan(std::string_view bytes);
+void write_plan(const Plan& plan, ByteWriter& out);
+// What is wrong makes the reader fail.
+Plan read_plan(ByteReader& in);
 
 }  // namespace osb::launcher

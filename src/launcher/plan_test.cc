@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "launcher/messages/start.h"
+
 namespace osb::launcher {
 namespace {
 
@@ -25,25 +27,25 @@ Plan sample() {
 }
 
 TEST(Plan, SurvivesTheWire) {
-  auto decoded = decode_plan(encode(sample()));
+  auto decoded = decode_body<StartRequest>(encode_body(StartRequest{sample()}));
   ASSERT_TRUE(decoded);
-  EXPECT_EQ(to_text(*decoded), to_text(sample()));
-  EXPECT_FALSE(decoded->limits.pids.has_value());
+  EXPECT_EQ(to_text(decoded->plan), to_text(sample()));
+  EXPECT_FALSE(decoded->plan.limits.pids.has_value());
 }
 
 TEST(Plan, EveryTruncationIsRefused) {
-  std::string bytes = encode(sample());
+  std::string bytes = encode_body(StartRequest{sample()});
   for (size_t n = 0; n < bytes.size(); ++n)
-    EXPECT_FALSE(decode_plan(std::string_view(bytes).substr(0, n))) << n;
-  EXPECT_FALSE(decode_plan(bytes + "x"));
+    EXPECT_FALSE(decode_body<StartRequest>(std::string_view(bytes).substr(0, n))) << n;
+  EXPECT_FALSE(decode_body<StartRequest>(bytes + "x"));
 }
 
 TEST(Plan, EveryFlippedBitIsSurvived) {
-  std::string bytes = encode(sample());
+  std::string bytes = encode_body(StartRequest{sample()});
   for (size_t i = 0; i < bytes.size() * 8; ++i) {
     std::string changed = bytes;
     changed[i / 8] = static_cast<char>(changed[i / 8] ^ (1 << (i % 8)));
-    (void)decode_plan(changed);
+    (void)decode_body<StartRequest>(changed);
   }
 }
 

@@ -35,7 +35,7 @@ Result<Request> decode_request(std::string_view bytes) {
   request.tag = in.number<uint64_t>();
   auto verb = in.number<uint8_t>();
   request.body = in.string();
-  if (!in.complete() || verb < 1 || verb > static_cast<uint8_t>(Verb::health)) {
+  if (!in.complete() || verb < 1 || verb > static_cast<uint8_t>(kLastVerb)) {
     return fail(Code::corrupt, "launcher request");
   }
   request.verb = static_cast<Verb>(verb);
@@ -64,22 +64,6 @@ Result<Answer> decode_answer(std::string_view bytes) {
   answer.body = in.string();
   if (!in.complete()) return fail(Code::corrupt, "launcher answer");
   return answer;
-}
-
-std::string encode(const Started& started) {
-  ByteWriter out;
-  out.number(started.pid);
-  out.number(started.start_ticks);
-  return out.take();
-}
-
-Result<Started> decode_started(std::string_view bytes) {
-  ByteReader in(bytes);
-  Started started;
-  started.pid = in.number<int64_t>();
-  started.start_ticks = in.number<uint64_t>();
-  if (!in.complete()) return fail(Code::corrupt, "launcher answer to start");
-  return started;
 }
 
 Result<void> send_message(int socket, std::string_view bytes, const std::vector<Fd>& descriptors) {

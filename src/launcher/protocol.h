@@ -1,7 +1,7 @@
 #pragma once
 
-// Messages between server and launcher on a SOCK_SEQPACKET pair: one request, one answer with the same tag,
-// in any order. Descriptors travel beside an answer.
+// Messages between a peer and the launcher on a SOCK_SEQPACKET pair: one request, one answer with the same
+// tag, in any order. Descriptors travel beside an answer. The bodies are in messages/.
 
 #include <cstdint>
 #include <string>
@@ -9,8 +9,7 @@
 #include <vector>
 
 #include "base/fd.h"
-#include "launcher/plan.h"
-#include "launcher/started.h"
+#include "launcher/messages/verb.h"
 
 namespace osb::launcher {
 
@@ -20,23 +19,6 @@ inline constexpr uint8_t kProtocolVersion = 2;
 
 inline constexpr size_t kMaxMessage = 128 * 1024;
 inline constexpr size_t kMaxDescriptors = 16;
-inline constexpr size_t kListPage = 512;
-
-enum class Verb : uint8_t {
-  start = 1,  // body: a plan              -> Started, descriptor: pidfd
-  stop,       // body: id                  -> nothing; all processes are gone, the files stay
-  destroy,    // body: id                  -> nothing; everything is gone
-  list,     // body: last id seen or ""  -> Listed: at most kListPage ids in order, those behind the given one
-  adopt,    // body: id, pid, ticks      -> descriptor: pidfd, a byte: 1 when frozen; not_found only when that
-            //                              process is gone
-  sockets,  // body: id, count           -> descriptors: unconnected TCP sockets inside the sandbox
-  ooms,     // body: id                  -> a number: processes killed for memory
-  freeze,   // body: id                  -> nothing; no process of it runs any more
-  thaw,     // body: id                  -> a byte: 1 when it was frozen, or about to be
-  recall,  // body: id                  -> its record or "", pid and ticks of its first process, 0 without one
-  record,  // body: id, record          -> nothing; see records.h
-  health,  // body: nothing             -> nothing; an error when no sandbox could be made now
-};
 
 struct Request {
   uint64_t tag = 0;
@@ -57,8 +39,6 @@ std::string encode(const Request& request);
 Result<Request> decode_request(std::string_view bytes);
 std::string encode_head(const Answer& answer);  // without the descriptors
 Result<Answer> decode_answer(std::string_view bytes);
-std::string encode(const Started& started);
-Result<Started> decode_started(std::string_view bytes);
 
 // One message with its descriptors. send() does not block: Code::exhausted when the peer does not read.
 Result<void> send_message(int socket, std::string_view bytes, const std::vector<Fd>& descriptors);

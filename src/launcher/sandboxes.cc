@@ -101,7 +101,7 @@ Result<void> Sandboxes::remove(const std::string& id, bool keep_files) {
   return {};
 }
 
-Result<Sandboxes::Recalled> Sandboxes::recall(const std::string& id) {
+Result<Recalled> Sandboxes::recall(const std::string& id) {
   TRY(check_id(id));
   Recalled recalled;
   if (auto directory = state_->open_sandbox(id)) {
@@ -113,52 +113,49 @@ Result<Sandboxes::Recalled> Sandboxes::recall(const std::string& id) {
   auto pid = init ? sys::pid_of(*init) : Result<pid_t>(std::unexpected(std::move(init.error())));
   auto ticks = pid ? sys::process_start_ticks(*pid) : Result<uint64_t>(std::unexpected(pid.error()));
   if (!ticks && ticks.error().code == Code::not_found) return recalled;
-  recalled.first_process = {*pid, TRY(std::move(ticks))};
+  recalled.first_process.start_ticks = TRY(std::move(ticks));
+  recalled.first_process.pid = *pid;
   return recalled;
 }
 
-Result<void> Sandboxes::keep_record(const std::string& id, std::string_view record) const {
+Result<void> Sandboxes::keep_record(const std::string& id, std::string_view record) {
   TRY(check_id(id));
   return write_record(TRY(state_->open_sandbox(id)).get(), record);
 }
 
 Result<std::vector<Fd>> Sandboxes::sockets(const std::string& id, size_t count) {
   int init = TRY(first_.of(id));
-  if (count == 0 || count > kMaxDescriptors)
-    return fail(Code::permission_denied, "refused: too many sockets at once");
   spares_.keep_network_from_others(id);
   std::vector<Fd> sockets(count);
   TRY(sys::sockets_in_network(init, spares_.home_network(), sockets.data(), static_cast<int>(count)));
   return sockets;
 }
 
-Result<int64_t> Sandboxes::oom_kills(const std::string& id) const {
+Result<int64_t> Sandboxes::oom_kills(const std::string& id) {
   TRY(check_id(id));
   return cgroups_->oom_kills(id);
 }
 
-Result<void> Sandboxes::freeze(const std::string& id, bool frozen) const {
+Result<void> Sandboxes::freeze(const std::string& id, bool frozen) {
   TRY(check_id(id));
   if (settings_->rootless && first_.knows(id) && !cgroups_->open_events(id))
     return fail(Code::unsupported, "the sandbox was made without a cgroup");
   return cgroups_->freeze(id, frozen);
 }
 
-Result<bool> Sandboxes::is_to_freeze(const std::string& id) const {
+Result<bool> Sandboxes::is_to_freeze(const std::string& id) {
   auto asked = cgroups_->is_to_freeze(id);
   // Without root it may have been made in another group, or in none; then nobody froze it.
   if (!asked && settings_->rootless && asked.error().code == Code::not_found) return false;
   return asked;
 }
 
-Result<std::vector<std::string>> Sandboxes::list(const std::string& after) const {
-  std::set<std::string> all;
+Result<std::vector<std::string>> Sandboxes::list(const std::string& after, size_t most) {
   // Not what only has a group: see leave_strangers_alone().
-  for (std::string& id : TRY(state_->list())) all.insert(std::move(id));
-  std::vector<std::string> page;
-  for (auto it = all.upper_bound(after); it != all.end() && page.size() < kListPage; ++it)
-    page.push_back(*it);
-  return page;
+  std::vector<std::string> all = TRY(state_->list());
+  auto first = std::upper_bound(all.begin(), all.end(), after);
+  auto count = std::min(most, static_cast<size_t>(all.end() - first));
+  return std::vector<std::string>(first, first + static_cast<ptrdiff_t>(count));
 }
 
 }  // namespace osb::launcher

@@ -15,13 +15,6 @@
 
 namespace osb::launcher {
 
-struct Starting {
-  std::string id;
-  Fd report;  // readable when the outcome is known
-  Fd pidfd;
-  Started started;
-};
-
 // What sandboxes are made with. Borrows everything.
 struct Workshop {
   const Settings& settings;

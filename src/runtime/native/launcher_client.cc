@@ -9,9 +9,6 @@
 namespace osb::runtime {
 namespace {
 
-// Covers a host under load; a launcher that takes longer is stuck.
-constexpr auto kDeadline = std::chrono::seconds(30);
-
 Task<Result<void>> wait_for(io::Event& event) {
   co_await event.wait();
   co_return Result<void>{};
@@ -19,8 +16,9 @@ Task<Result<void>> wait_for(io::Event& event) {
 
 }  // namespace
 
-LauncherClient::LauncherClient(io::Executor executor, Fd channel, std::function<void()> on_lost)
-    : executor_(executor), channel_(executor), on_lost_(std::move(on_lost)) {
+LauncherClient::LauncherClient(io::Executor executor, Fd channel, std::function<void()> on_lost,
+                               io::Duration deadline)
+    : executor_(executor), channel_(executor), on_lost_(std::move(on_lost)), deadline_(deadline) {
   auto taken = io::assign(channel_, std::move(channel));
   // Without it run() ends at once, and says so.
   if (!taken) log::error("no channel to the launcher", {{"error", taken.error().message}});
@@ -80,7 +78,7 @@ Task<Result<launcher::Answer>> LauncherClient::call(launcher::Verb verb, std::st
     pending_.erase(tag);
     co_return std::unexpected(std::move(sent).error());
   }
-  auto done = co_await io::with_deadline(kDeadline, "launcher", wait_for(waiting->done));
+  auto done = co_await io::with_deadline(deadline_, "launcher", wait_for(waiting->done));
   if (!done) {
     pending_.erase(tag);
     co_return std::unexpected(std::move(done).error());

@@ -8,14 +8,11 @@
 
 #include "base/log.h"
 #include "io/descriptor.h"
-#include "launcher/bytes.h"
 #include "runtime/native/exit_status.h"
 #include "runtime/native/native_sandbox.h"
 
 namespace osb::runtime {
 namespace {
-
-using launcher::Verb;
 
 constexpr auto kConnectDeadline = std::chrono::seconds(10);
 constexpr auto kDeathDeadline = std::chrono::seconds(1);  // its connection closed already
@@ -97,7 +94,7 @@ Task<Result<void>> NativeRuntime::settle(std::string handle) {
   if (!sandbox->ended.is_set()) co_return fail(Code::wrong_state, "the sandbox has not ended");
   if (sandbox->control) (void)co_await sandbox->control->acknowledge();
   // The files stay until the sandbox is deleted; no process does.
-  CO_TRY(co_await launcher_.call(Verb::stop, handle));
+  CO_TRY(co_await launcher_.ask(launcher::StopRequest{{handle}}));
   sandboxes_.erase(handle);
   co_return Result<void>{};
 }
@@ -126,8 +123,8 @@ Task<End> NativeRuntime::explain_death(std::string handle, int pidfd, int64_t oo
 }
 
 Task<int64_t> NativeRuntime::count_ooms(std::string handle) {
-  auto answer = co_await launcher_.call(Verb::ooms, std::move(handle));
-  co_return answer ? launcher::ByteReader(answer->body).number<int64_t>() : 0;
+  auto answer = co_await launcher_.ask(launcher::OomsRequest{{std::move(handle)}});
+  co_return answer ? answer->body.count : 0;
 }
 
 }  // namespace osb::runtime

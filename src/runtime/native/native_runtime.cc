@@ -6,7 +6,6 @@
 #include "base/last_words.h"
 #include "base/log.h"
 #include "base/strings.h"
-#include "launcher/bytes.h"
 #include "runtime/native/entry_process.h"
 #include "runtime/native/exit_status.h"
 #include "runtime/native/isolation.h"
@@ -18,8 +17,6 @@
 
 namespace osb::runtime {
 namespace {
-
-using launcher::Verb;
 
 constexpr auto kStartDeadline = std::chrono::seconds(20);
 constexpr auto kConnectDeadline = std::chrono::seconds(10);
@@ -79,7 +76,7 @@ Task<Result<void>> NativeRuntime::health() {
   // now, and whoever waits for the start should not wait for that.
   constexpr auto kFreshStart = std::chrono::seconds(1);
   if (std::chrono::steady_clock::now() - started_ < kFreshStart) co_return Result<void>();
-  auto answered = co_await launcher_.call(Verb::health, "");
+  auto answered = co_await launcher_.ask(launcher::HealthRequest{});
   if (!answered) co_return std::unexpected(std::move(answered.error()).in("no sandbox can be made"));
   co_return Result<void>();
 }
@@ -109,13 +106,10 @@ Task<Result<std::pair<NativeRuntime::SandboxPtr, std::string>>> NativeRuntime::s
   bool can_limit_pids =
       settings_.rootless || settings_.cgroups.pids.version != sys::Controller::Version::none;
   if (!limits.pids && can_limit_pids) limits.pids = settings_.pids_limit;
-  auto answer =
-      CO_TRY(co_await launcher_.call(Verb::start, launcher::encode(make_plan(spec, image, limits))));
-  auto started = CO_TRY(launcher::decode_started(answer.body));
-  if (answer.descriptors.empty()) co_return fail(Code::internal, "the launcher sent no pidfd");
+  auto answer = CO_TRY(co_await launcher_.ask(launcher::StartRequest{make_plan(spec, image, limits)}));
   auto sandbox = std::make_shared<Sandbox>(spec.handle, executor_, std::move(answer.descriptors[0]));
   sandbox->control = CO_TRY(co_await ControlConnection::open(socket_path(spec.handle, ".control")));
-  co_return std::pair(sandbox, identity_of(started, boot_id_));
+  co_return std::pair(sandbox, identity_of(answer.body.first_process, boot_id_));
 }
 
 Task<std::expected<void, CreateFailure>> NativeRuntime::start_entry(SandboxPtr sandbox, EntryProcess entry) {
@@ -178,20 +172,17 @@ Task<Result<void>> NativeRuntime::destroy(std::string handle) {
     found->second->removed = true;
     sandboxes_.erase(found);
   }
-  CO_TRY(co_await launcher_.call(Verb::destroy, std::move(handle)));
+  CO_TRY(co_await launcher_.ask(launcher::DestroyRequest{{std::move(handle)}}));
   co_return Result<void>{};
 }
 
 Task<Result<std::vector<std::string>>> NativeRuntime::list() {
   std::vector<std::string> handles;
   while (true) {
-    auto answer =
-        CO_TRY(co_await launcher_.call(Verb::list, handles.empty() ? std::string() : handles.back()));
-    launcher::ByteReader in(answer.body);
-    auto count = in.number<uint32_t>();
-    for (uint32_t i = 0; i < count && !in.failed(); ++i) handles.push_back(in.string());
-    if (in.failed()) co_return fail(Code::corrupt, "the launcher's list");
-    if (count < launcher::kListPage) co_return handles;
+    auto page = CO_TRY(
+        co_await launcher_.ask(launcher::ListRequest{handles.empty() ? std::string() : handles.back()}));
+    handles.insert(handles.end(), page.body.ids.begin(), page.body.ids.end());
+    if (page.body.ids.size() < launcher::kListPage) co_return handles;
   }
 }
 
@@ -206,16 +197,11 @@ Task<Adoption> NativeRuntime::adopt(std::string handle, std::string identity) {
   if (boot_id_.empty())
     co_return unknown({Code::unavailable, 0, "the kernel does not say which boot this is"});
   if (words[2] != boot_id_) co_return ended({End::Kind::host_restarted, 0, "the host was restarted"});
-  launcher::ByteWriter body;
-  body.string(handle);
-  body.number(*pid);
-  body.number(*ticks);
-  auto answer = co_await launcher_.call(Verb::adopt, body.take());
+  auto answer = co_await launcher_.ask(launcher::AdoptRequest{handle, {*pid, *ticks}});
   if (!answer && answer.error().code == Code::not_found)
     co_return ended(co_await explain_death(handle, -1, 0));
   if (!answer) co_return unknown(std::move(answer.error()));
-  if (answer->descriptors.empty()) co_return unknown({Code::internal, 0, "the launcher sent no pidfd"});
-  bool paused = launcher::ByteReader(answer->body).number<uint8_t>() != 0;
+  bool paused = answer->body.frozen;
   auto sandbox = std::make_shared<Sandbox>(handle, executor_, std::move(answer->descriptors[0]));
   // A connection to one that is frozen would wait in its queue, and each restart would leave another there.
   if (paused) sandbox->reachable.reset();
@@ -225,42 +211,33 @@ Task<Adoption> NativeRuntime::adopt(std::string handle, std::string identity) {
 }
 
 Task<Result<Recalled>> NativeRuntime::recall(std::string handle) {
-  auto answer = CO_TRY(co_await launcher_.call(Verb::recall, std::move(handle)));
-  launcher::ByteReader in(answer.body);
-  Recalled recalled{.record = in.string(), .identity = {}};
-  launcher::Started first{.pid = in.number<int64_t>(), .start_ticks = in.number<uint64_t>()};
-  if (!in.complete()) co_return fail(Code::corrupt, "the launcher's answer");
+  auto answer = CO_TRY(co_await launcher_.ask(launcher::RecallRequest{{std::move(handle)}}));
+  Recalled recalled{.record = std::move(answer.body.record), .identity = {}};
+  const launcher::Started& first = answer.body.first_process;
   if (first.pid > 0) recalled.identity = identity_of(first, boot_id_);
   co_return recalled;
 }
 
 Task<Result<void>> NativeRuntime::keep_record(std::string handle, std::string record) {
-  launcher::ByteWriter body;
-  body.string(handle);
-  body.string(record);
-  CO_TRY(co_await launcher_.call(Verb::record, body.take()));
+  CO_TRY(co_await launcher_.ask(launcher::RecordRequest{std::move(handle), std::move(record)}));
   co_return Result<void>{};
 }
 
 Task<Result<void>> NativeRuntime::pause(std::string handle) {
-  CO_TRY(co_await launcher_.call(Verb::freeze, std::move(handle)));
+  CO_TRY(co_await launcher_.ask(launcher::FreezeRequest{{std::move(handle)}}));
   co_return Result<void>{};
 }
 
 Task<Result<bool>> NativeRuntime::resume(std::string handle) {
-  auto answer = CO_TRY(co_await launcher_.call(Verb::thaw, handle));
+  auto answer = CO_TRY(co_await launcher_.ask(launcher::ThawRequest{{handle}}));
   if (auto found = sandboxes_.find(handle); found != sandboxes_.end()) found->second->reachable.set();
-  co_return launcher::ByteReader(answer.body).number<uint8_t>() != 0;
+  co_return answer.body.was_frozen;
 }
 
 Task<Result<Fd>> NativeRuntime::take_socket(SandboxPtr sandbox) {
   if (sandbox->sockets.empty()) {
-    launcher::ByteWriter body;
-    body.string(sandbox->handle);
-    body.number(kSocketBatch);
-    auto answer = CO_TRY(co_await launcher_.call(Verb::sockets, body.take()));
+    auto answer = CO_TRY(co_await launcher_.ask(launcher::SocketsRequest{sandbox->handle, kSocketBatch}));
     for (Fd& fd : answer.descriptors) sandbox->sockets.push_back(std::move(fd));
-    if (sandbox->sockets.empty()) co_return fail(Code::internal, "the launcher sent no sockets");
   }
   Fd socket = std::move(sandbox->sockets.back());
   sandbox->sockets.pop_back();

@@ -1,0 +1,45 @@
+#pragma once
+
+// Every verb there is. A request that is not in this list is not understood, and not fuzzed.
+
+#include "launcher/messages/ending.h"
+#include "launcher/messages/finding.h"
+#include "launcher/messages/looking.h"
+#include "launcher/messages/pausing.h"
+#include "launcher/messages/start.h"
+
+namespace osb::launcher {
+
+// Calls `use` with a value of the request's type (it is empty) for the verb.
+template <class Use>
+auto with_request_of(Verb verb, Use use) {
+  switch (verb) {
+    case Verb::start:
+      return use(StartRequest{});
+    case Verb::stop:
+      return use(StopRequest{});
+    case Verb::destroy:
+      return use(DestroyRequest{});
+    case Verb::list:
+      return use(ListRequest{});
+    case Verb::adopt:
+      return use(AdoptRequest{});
+    case Verb::sockets:
+      return use(SocketsRequest{});
+    case Verb::ooms:
+      return use(OomsRequest{});
+    case Verb::freeze:
+      return use(FreezeRequest{});
+    case Verb::thaw:
+      return use(ThawRequest{});
+    case Verb::recall:
+      return use(RecallRequest{});
+    case Verb::record:
+      return use(RecordRequest{});
+    case Verb::health:
+      return use(HealthRequest{});
+  }
+  __builtin_unreachable();  // decode_request lets no other verb through
+}
+
+}  // namespace osb::launcher

@@ -1,0 +1,75 @@
+#pragma once
+
+// What peers ask for, carried out. Some requests take their time: a start is answered when execd runs, an end
+// when no process is left, a freeze when every process has stopped; others go on meanwhile.
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "launcher/messages/all.h"
+#include "launcher/protocol.h"
+#include "launcher/reactor.h"
+#include "launcher/sandbox_table.h"
+
+namespace osb::launcher {
+
+// One life of one peer: a service that is started again is another one, and hears nothing of what its
+// predecessor asked for.
+using PeerId = uint64_t;
+inline constexpr PeerId kNobody = 0;
+
+class Requests {
+ public:
+  // What others do when something has happened.
+  struct Events {
+    std::function<void(PeerId, Answer)> answer;
+    std::function<bool(PeerId)> is_there;
+    std::function<void()> started;  // a sandbox
+    std::function<void()> removed;  // its processes
+    std::function<void()> trashed;  // its files
+  };
+  Requests(SandboxTable& sandboxes, Reactor& reactor, Events events)
+      : sandboxes_(sandboxes), reactor_(reactor), events_(std::move(events)) {}
+
+  // The peer may ask for it; see Channel.
+  void handle(PeerId peer, const Request& request);
+
+ private:
+  struct From {
+    PeerId peer = kNobody;
+    uint64_t tag = 0;
+  };
+  struct Ending;
+  struct Freezing;
+
+  void on(From from, StartRequest request);
+  void on(From from, const StopRequest& request) { end(from, request.id, true); }
+  void on(From from, const DestroyRequest& request) { end(from, request.id, false); }
+  void on(From from, const ListRequest& request);
+  void on(From from, const AdoptRequest& request);
+  void on(From from, const SocketsRequest& request);
+  void on(From from, const OomsRequest& request);
+  void on(From from, const FreezeRequest& request);
+  void on(From from, const ThawRequest& request);
+  void on(From from, const RecallRequest& request);
+  void on(From from, const RecordRequest& request);
+  void on(From from, const HealthRequest& request);
+
+  void finish_start(From from, Starting starting, const Plan& plan);
+  void end(From from, const std::string& id, bool keep_files);
+  void end_when_empty(Ending ending);
+  bool finish_end(const Ending& ending);
+  bool finish_freeze(const Freezing& freezing);
+
+  template <class Body>
+  void answer(From from, const Body& body, std::vector<Fd> descriptors = {});
+  void answer_error(From from, const Error& error);
+  void answer_done(From from, const Result<void>& result);
+
+  SandboxTable& sandboxes_;
+  Reactor& reactor_;
+  Events events_;
+};
+
+}  // namespace osb::launcher

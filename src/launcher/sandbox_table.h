@@ -1,0 +1,67 @@
+#pragma once
+
+// What the launcher does with sandboxes, as its loop sees it. Sandboxes (sandboxes.h) does it; tests of the
+// loop have one of their own.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/fd.h"
+#include "launcher/plan.h"
+#include "launcher/started.h"
+
+namespace osb::launcher {
+
+struct Recalled {
+  std::string record;
+  Started first_process;  // zeros when there is none
+};
+
+class SandboxTable {
+ public:
+  virtual ~SandboxTable() = default;
+
+  // Clones the sandbox. Its process goes on by itself; finish() tells how that went.
+  virtual Result<Starting> start(const Plan& plan) = 0;
+  // To be called when `report` is readable: the pidfd for the server, or what failed. Then the caller still
+  // has to kill() and remove() it.
+  virtual Result<Fd> finish(Starting& starting, const Plan& plan) = 0;
+
+  // Kills every process. The pidfd to wait for, or nothing when none runs.
+  virtual Result<Fd> kill(const std::string& id) = 0;
+  // After kill, once no process is left. Code::exhausted: the kernel still holds something; try again.
+  virtual Result<void> remove(const std::string& id, bool keep_files) = 0;
+
+  // Code::not_found only when that process is gone.
+  virtual Result<Fd> adopt(const std::string& id, const Started& first_process) = 0;
+  // What is known about a sandbox that nobody else knows about.
+  virtual Result<Recalled> recall(const std::string& id) = 0;
+  virtual Result<void> keep_record(const std::string& id, std::string_view record) = 0;
+  virtual Result<std::vector<Fd>> sockets(const std::string& id, size_t count) = 0;
+  virtual Result<int64_t> oom_kills(const std::string& id) = 0;
+
+  // Stops or continues every process. A freeze is complete when frozen() says so.
+  virtual Result<void> freeze(const std::string& id, bool frozen) = 0;
+  virtual Result<Fd> open_events(const std::string& id) = 0;
+  virtual Result<bool> frozen(int events) = 0;
+  // Whether a freeze was asked for and not taken back, complete or not.
+  virtual Result<bool> is_to_freeze(const std::string& id) = 0;
+
+  // At most `most` ids in order, behind `after`.
+  virtual Result<std::vector<std::string>> list(const std::string& after, size_t most) = 0;
+  // Whether a sandbox could be made now.
+  virtual Result<void> health() = 0;
+
+  // Makes things ahead of need; true when there was something to make.
+  virtual bool prepare() = 0;
+  // Gives up what was made ahead or kept for the next sandbox, but for a few things that cost nothing to
+  // keep.
+  virtual void drop_spares() = 0;
+
+  virtual bool trash_is_empty() = 0;
+  // In a process of its own; see StateDir.
+  [[noreturn]] virtual void run_trash_worker() = 0;
+};
+
+}  // namespace osb::launcher
