@@ -18,6 +18,7 @@ bool is_system(const Step& step) { return std::ranges::find(system_steps(), step
 
 void check_allowed(const Plan& plan) {
   CHECK(plan.id.size() == 36 && plan.id.find('/') == plan.id.npos && plan.id.find('\0') == plan.id.npos);
+  CHECK(plan.network.kind == PlanNetwork::Kind::none && plan.network.policy.empty());
   auto first = std::ranges::search(plan.steps, system_steps()).begin();
   CHECK(first != plan.steps.end());
   CHECK(std::ranges::count_if(plan.steps, is_system) == static_cast<ptrdiff_t>(system_steps().size()));
@@ -27,6 +28,8 @@ void check_allowed(const Plan& plan) {
     }
     bool mounts = step->kind == Step::Kind::overlay || step->kind == Step::Kind::bind ||
                   step->kind == Step::Kind::scratch;
+    CHECK(step->kind == Step::Kind::bind || step->access == Step::Access::read_only);
+    CHECK(step->ids == Step::Ids::sandbox && !step->size_bytes);
     if (!mounts) continue;
     CHECK(step < first);
     for (const char* tree : {"/proc", "/sys", "/dev"}) {

@@ -1,6 +1,8 @@
 #include "launcher/checks.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -68,6 +70,20 @@ Result<void> check_overlay(const Step& step) {
   return {};
 }
 
+// What is not made yet is refused by its name, so that nobody takes it for granted.
+Result<void> check_bind(const Step& step) {
+  if (step.ids != Step::Ids::sandbox) return refuse(step, "this launcher cannot map ids to the owner's");
+  if (step.size_bytes) return refuse(step, "this launcher cannot limit the size of a bind");
+  return {};
+}
+
+Result<void> check_network(const PlanNetwork& network) {
+  if (network.kind == PlanNetwork::Kind::none && network.policy.empty()) return {};
+  return fail(Code::permission_denied,
+              "refused: network policy \"" + network.policy.substr(0, kMaxName) +
+                  "\": this launcher gives a sandbox no network but its own loopback");
+}
+
 // Values that a kind of step does not use are empty: what nobody looks at is nothing that could be meant.
 Result<void> check_fields(const Step& step) {
   using Kind = Step::Kind;
@@ -76,6 +92,9 @@ Result<void> check_fields(const Step& step) {
     return refuse(step, "the target is not a clean absolute path");
   if (step.kind == Kind::bind ? !is_clean_path(step.source) : !step.source.empty())
     return refuse(step, "the source is not a clean absolute path");
+  if (step.kind == Kind::bind) TRY(check_bind(step));
+  bool plain = step.access == Step::Access::read_only && step.ids == Step::Ids::sandbox && !step.size_bytes;
+  if (step.kind != Kind::bind && !plain) return refuse(step, "access, ids or size where none belong");
   if (step.kind == Kind::overlay) return check_overlay(step);
   if (!step.lowers.empty()) return refuse(step, "layers where none belong");
   if (step.kind == Kind::hostname ? !is_name(step.name) : !step.name.empty())
@@ -186,7 +205,30 @@ Result<void> check(const Plan& plan) {
   }
   if (plan.record.size() > kMaxRecord)
     return fail(Code::permission_denied, "refused: the record is too long");
+  TRY(check_network(plan.network));
   return Order(plan.steps).check();
+}
+
+Result<Fd> open_bind(const Settings& settings, const Step& step) {
+  bool is_volume = std::any_of(settings.volume_dirs.begin(), settings.volume_dirs.end(),
+                               [&](const std::string& top) { return is_at_or_below(step.source, top); });
+  if (is_volume || step.access == Step::Access::read_write) return open_volume(settings, step.source);
+  return open_source(settings, step.source);
+}
+
+Result<Fd> open_volume(const Settings& settings, const std::string& path) {
+  for (const std::string& root : settings.volume_dirs) {
+    if (path == root || !is_at_or_below(path, root)) continue;
+    Fd top = TRY(open_at(AT_FDCWD, root, O_PATH | O_DIRECTORY | O_NOFOLLOW));
+    struct stat info{};
+    if (::fstat(top.get(), &info) < 0) return fail_errno("look at " + root);
+    if (info.st_uid != ::geteuid() || (info.st_mode & 077) != 0)
+      return fail(Code::permission_denied,
+                  "refused: " + root + " can be reached by others than root; set its mode to 0700");
+    return open_beneath(top.get(), path.substr(root.size() + 1), O_PATH | O_DIRECTORY);
+  }
+  return fail(Code::permission_denied,
+              "refused: " + path.substr(0, 200) + " is not below a directory for volumes of this launcher");
 }
 
 Result<Fd> open_source(const Settings& settings, const std::string& path) {

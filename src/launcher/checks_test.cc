@@ -182,24 +182,65 @@ TEST(Checks, IdsAndLimitsAreChecked) {
   }
 }
 
+TEST(Checks, WhatIsNotMadeYetIsRefusedByItsName) {
+  Step bind = other(Step::Kind::bind, "/data", "/volumes/a");
+  bind.access = Step::Access::read_write;
+  EXPECT_TRUE(check(plan(around({overlay("/"), bind}))))
+      << "where it comes from is looked at when it is opened";
+  auto refusal = [](const Plan& p) {
+    auto checked = check(p);
+    EXPECT_FALSE(checked);
+    return checked ? "" : checked.error().message;
+  };
+  Step owned = bind, limited = bind;
+  owned.ids = Step::Ids::owner;
+  limited.size_bytes = 1 << 20;
+  EXPECT_NE(refusal(plan(around({overlay("/"), owned}))).find("map ids"), std::string::npos);
+  EXPECT_NE(refusal(plan(around({overlay("/"), limited}))).find("limit the size"), std::string::npos);
+  Plan connected = plan(around({overlay("/")}));
+  connected.network = {PlanNetwork::Kind::policy, "web"};
+  EXPECT_NE(refusal(connected).find("network policy \"web\""), std::string::npos);
+  connected.network.policy = std::string(100'000, 'x');
+  EXPECT_LT(refusal(connected).size(), 500u);
+  connected.network = {PlanNetwork::Kind::none, "web"};
+  EXPECT_FALSE(check(connected));
+}
+
+TEST(Checks, OnlyABindHasAccessIdsAndSize) {
+  for (Step step : {overlay("/opt", {"/usr"}, "opt"), other(Step::Kind::scratch, "/tmp")}) {
+    Step writable = step, owned = step, limited = step;
+    writable.access = Step::Access::read_write;
+    owned.ids = Step::Ids::owner;
+    limited.size_bytes = 1;
+    for (const Step& wrong : {writable, owned, limited})
+      EXPECT_FALSE(check(plan(around({overlay("/"), wrong})))) << to_text(wrong);
+  }
+}
+
 class Sources : public testing::Test {
  protected:
   void SetUp() override {
     char name[] = "/tmp/osb-checks-XXXXXX";
     top_ = ::mkdtemp(name);
-    for (const char* dir :
-         {"/state", "/state/images", "/state/images/x", "/state/db", "/shown", "/shown/in", "/hidden"}) {
+    for (const char* dir : {"/state", "/state/images", "/state/images/x", "/state/db", "/shown", "/shown/in",
+                            "/hidden", "/volumes", "/volumes/a", "/volumes/a/b"}) {
       ::mkdir((top_ + dir).c_str(), 0755);
     }
     ASSERT_EQ(::symlink("../hidden", (top_ + "/shown/out").c_str()), 0);
     ASSERT_EQ(::symlink("in", (top_ + "/shown/link").c_str()), 0);
     settings_.state_dir = top_ + "/state";
     settings_.sources = {top_ + "/shown"};
+    ASSERT_EQ(::chmod((top_ + "/volumes").c_str(), 0700), 0);
+    ASSERT_EQ(::symlink("a", (top_ + "/volumes/link").c_str()), 0);
+    ASSERT_EQ(::symlink("../hidden", (top_ + "/volumes/out").c_str()), 0);
+    ASSERT_TRUE(write_file(top_ + "/volumes/file", "", O_CREAT));
+    settings_.volume_dirs = {top_ + "/volumes"};
   }
   void TearDown() override {
-    for (const char* file : {"/shown/out", "/shown/link"}) ::unlink((top_ + file).c_str());
-    for (const char* dir :
-         {"/hidden", "/shown/in", "/shown", "/state/db", "/state/images/x", "/state/images", "/state", ""}) {
+    for (const char* file : {"/shown/out", "/shown/link", "/volumes/link", "/volumes/out", "/volumes/file"})
+      ::unlink((top_ + file).c_str());
+    for (const char* dir : {"/volumes/a/b", "/volumes/a", "/volumes", "/hidden", "/shown/in", "/shown",
+                            "/state/db", "/state/images/x", "/state/images", "/state", ""}) {
       ::rmdir((top_ + dir).c_str());
     }
   }
@@ -218,6 +259,39 @@ TEST_F(Sources, OnlyWhatTheSettingsName) {
   }
   EXPECT_FALSE(open_source(settings_, "/"));
   EXPECT_FALSE(open_source(settings_, "/etc"));
+}
+
+TEST_F(Sources, OnlyVolumesCanBeWritten) {
+  auto bind = [&](const std::string& path, Step::Access access) {
+    Step step = other(Step::Kind::bind, "/data", top_ + path);
+    step.access = access;
+    return open_bind(settings_, step);
+  };
+  using enum Step::Access;
+  for (const char* path : {"/volumes/a", "/volumes/a/b"}) {
+    EXPECT_TRUE(bind(path, read_write)) << path;
+    EXPECT_TRUE(bind(path, read_only)) << path;
+  }
+  EXPECT_TRUE(bind("/shown/in", read_only));
+  // Sources to be shown, the place of all volumes, links, files, and what is not there.
+  for (const char* path :
+       {"/shown", "/shown/in", "/state/images/x", "/hidden", "/volumes", "/volumes/link", "/volumes/link/b",
+        "/volumes/out", "/volumes/file", "/volumes/none", "/volumesmore", "/volumes/../hidden", ""}) {
+    EXPECT_FALSE(bind(path, read_write)) << path;
+  }
+  EXPECT_FALSE(bind("/volumes", read_only));
+  settings_.volume_dirs.clear();
+  EXPECT_FALSE(bind("/volumes/a", read_write));
+  EXPECT_FALSE(bind("/volumes/a", read_only));
+}
+
+TEST_F(Sources, APlaceForVolumesIsRootsAlone) {
+  for (mode_t mode : {0711, 0755, 0770, 0701}) {
+    ASSERT_EQ(::chmod((top_ + "/volumes").c_str(), mode), 0);
+    auto opened = open_volume(settings_, top_ + "/volumes/a");
+    ASSERT_FALSE(opened);
+    EXPECT_NE(opened.error().message.find("0700"), std::string::npos);
+  }
 }
 
 }  // namespace

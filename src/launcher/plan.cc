@@ -20,19 +20,31 @@ void write_step(const Step& step, ByteWriter& out) {
   out.string(step.name);
   out.number(static_cast<uint32_t>(step.lowers.size()));
   for (const std::string& lower : step.lowers) out.string(lower);
+  out.number(static_cast<uint8_t>(step.access));
+  out.number(static_cast<uint8_t>(step.ids));
+  put(out, step.size_bytes);
+}
+
+// A value of an enumeration that ends with `last`.
+template <class Enum>
+Enum one_of(ByteReader& in, Enum last) {
+  auto value = in.number<uint8_t>();
+  if (value > static_cast<uint8_t>(last)) in.fail();
+  return in.failed() ? Enum{} : static_cast<Enum>(value);
 }
 
 Step read_step(ByteReader& in) {
   Step step;
-  auto kind = in.number<uint8_t>();
-  if (kind > static_cast<uint8_t>(Step::Kind::show_limits)) in.fail();
-  step.kind = static_cast<Step::Kind>(kind);
+  step.kind = one_of(in, Step::Kind::show_limits);
   step.target = in.string();
   step.source = in.string();
   step.name = in.string();
   auto lowers = in.number<uint32_t>();
   if (lowers > kMaxLowers) in.fail();
   for (uint32_t i = 0; i < lowers && !in.failed(); ++i) step.lowers.push_back(in.string());
+  step.access = one_of(in, Step::Access::read_write);
+  step.ids = one_of(in, Step::Ids::owner);
+  step.size_bytes = optional_number(in);
   return step;
 }
 
@@ -72,6 +84,9 @@ std::string to_text(const Step& step) {
   if (!step.name.empty()) out += " " + step.name;
   if (!step.source.empty()) out += " <- " + step.source;
   for (size_t i = 0; i < step.lowers.size(); ++i) out += (i == 0 ? " <- " : " : ") + step.lowers[i];
+  if (step.access == Step::Access::read_write) out += " read-write";
+  if (step.ids == Step::Ids::owner) out += " ids=owner";
+  if (step.size_bytes) out += " size_bytes=" + std::to_string(*step.size_bytes);
   return out;
 }
 
@@ -83,7 +98,9 @@ std::string to_text(const Plan& plan) {
                     limit("memory_bytes", plan.limits.memory_bytes) + limit("pids", plan.limits.pids) +
                     limit("io_read_bytes", plan.limits.io_read_bytes) +
                     limit("io_write_bytes", plan.limits.io_write_bytes) +
-                    limit("disk_bytes", plan.disk_bytes) + limit("open_files", plan.open_files) + "\n";
+                    limit("disk_bytes", plan.disk_bytes) + limit("open_files", plan.open_files);
+  if (plan.network.kind == PlanNetwork::Kind::policy) out += " network=" + plan.network.policy;
+  out += "\n";
   for (const Step& step : plan.steps) out += to_text(step) + "\n";
   return out;
 }
@@ -98,6 +115,8 @@ void write_plan(const Plan& plan, ByteWriter& out) {
   put(out, plan.limits.io_write_bytes);
   put(out, plan.disk_bytes);
   put(out, plan.open_files);
+  out.number(static_cast<uint8_t>(plan.network.kind));
+  out.string(plan.network.policy);
   out.number(static_cast<uint32_t>(plan.steps.size()));
   for (const Step& step : plan.steps) write_step(step, out);
   out.string(plan.record);
@@ -114,6 +133,8 @@ Plan read_plan(ByteReader& in) {
   plan.limits.io_write_bytes = optional_number(in);
   plan.disk_bytes = optional_number(in);
   plan.open_files = optional_number(in);
+  plan.network.kind = one_of(in, PlanNetwork::Kind::policy);
+  plan.network.policy = in.string();
   auto steps = in.number<uint32_t>();
   if (steps > kMaxSteps) in.fail();
   for (uint32_t i = 0; i < steps && !in.failed(); ++i) plan.steps.push_back(read_step(in));

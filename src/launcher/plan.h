@@ -11,6 +11,7 @@
 // steps (system_steps.h), so that nothing comes to lie over them; then limits, host name and seals.
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,7 +25,7 @@ namespace osb::launcher {
 struct Step {
   enum class Kind : uint8_t {
     overlay,      // `target` <- `lowers` (topmost first) with a fresh upper named `name`
-    bind,         // `target` <- `source`, read-only, ids mapped
+    bind,         // `target` <- `source`, with `access`, `ids` and `size_bytes`
     proc,         // a fresh procfs at `target`
     sysfs,        // at `target`, read-only, what of a sysfs programs use: processors, memory, its network
     devices,      // a small device directory at `target`: null zero full random urandom tty pts shm
@@ -41,7 +42,25 @@ struct Step {
   std::string name;
   std::vector<std::string> lowers;
 
+  // Of a bind. What is shown read-only comes from the operator's sources, what can be written from the
+  // directories for volumes.
+  enum class Access : uint8_t { read_only, read_write } access = Access::read_only;
+  enum class Ids : uint8_t {
+    sandbox,  // ids 0 to 65535 of the files are those of the sandbox, whatever its range
+    owner,    // all files are of the one who owns the source, and its root's inside; not made yet
+  } ids = Ids::sandbox;
+  std::optional<int64_t> size_bytes = {};  // of everything in it; not made yet
+
   bool operator==(const Step&) const = default;
+};
+
+// What a sandbox reaches beyond itself.
+struct PlanNetwork {
+  enum class Kind : uint8_t {
+    none,    // nothing but a loopback device of its own
+    policy,  // what the policy of that name allows; not made yet
+  } kind = Kind::none;
+  std::string policy;
 };
 
 struct Plan {
@@ -51,6 +70,7 @@ struct Plan {
   std::optional<int64_t>
       disk_bytes;  // all that the sandbox writes; overlays lie on a file system of this size
   std::optional<int64_t> open_files;  // per process
+  PlanNetwork network;
   std::vector<Step> steps;
   std::string record;  // kept for the server, see records.h; "" for none
 };

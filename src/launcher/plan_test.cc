@@ -22,7 +22,14 @@ Plan sample() {
   view.kind = Step::Kind::bind;
   view.target = "/opt/tools";
   view.source = "/srv/tools";
-  plan.steps = {root, view};
+  Step volume = view;
+  volume.target = "/data";
+  volume.source = "/volumes/a";
+  volume.access = Step::Access::read_write;
+  volume.ids = Step::Ids::owner;
+  volume.size_bytes = 1 << 20;
+  plan.steps = {root, view, volume};
+  plan.network = {PlanNetwork::Kind::policy, "web"};
   return plan;
 }
 
@@ -31,6 +38,14 @@ TEST(Plan, SurvivesTheWire) {
   ASSERT_TRUE(decoded);
   EXPECT_EQ(to_text(decoded->plan), to_text(sample()));
   EXPECT_FALSE(decoded->plan.limits.pids.has_value());
+}
+
+TEST(Plan, TextNamesAccessIdsSizeAndNetwork) {
+  std::string text = to_text(sample());
+  EXPECT_NE(text.find("bind /opt/tools <- /srv/tools\n"), text.npos) << text;
+  EXPECT_NE(text.find("bind /data <- /volumes/a read-write ids=owner size_bytes=1048576\n"), text.npos)
+      << text;
+  EXPECT_NE(text.find(" network=web\n"), text.npos) << text;
 }
 
 TEST(Plan, EveryTruncationIsRefused) {

@@ -35,7 +35,7 @@ Result<ReadySteps> ReadySteps::make(const Plan& plan, const Layers& layers, cons
     r.step = &step;
     ready.sources_.emplace_back();
     if (step.kind == Step::Kind::bind) {
-      Fd source = TRY(open_source(settings, step.source));
+      Fd source = TRY(open_bind(settings, step));
       TRY(ready.add_mount(source.get(), step.source));
     } else if (step.kind == Step::Kind::sysfs && ahead.sysfs_tree >= 0) {
       ready.sources_.back().push_back(ahead.sysfs_tree);

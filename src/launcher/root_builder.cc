@@ -168,7 +168,8 @@ int RootBuilder::add_root(int mount, const Step& step) {
 int RootBuilder::bind(const ReadyStep& ready) const {
   int mount = ready.sources[0];
   int status = map_ids(mount);
-  if (status == 0) status = sys::restrict_mount(mount, kQuiet | MOUNT_ATTR_RDONLY);
+  bool writable = ready.step->access == Step::Access::read_write;
+  if (status == 0) status = sys::restrict_mount(mount, writable ? kQuiet : kQuiet | MOUNT_ATTR_RDONLY);
   if (status < 0) return status;
   return place(mount, ready.step->target.c_str(), Links::inside);
 }

@@ -25,6 +25,8 @@ struct Settings {
   gid_t service_gid = 0;
   std::vector<std::string>
       sources;  // directories that may be shown to sandboxes, besides those of the state directory
+  // Directories below which sandboxes may be given something to write; each root's alone. None: nothing.
+  std::vector<std::string> volume_dirs;
   std::vector<std::string> server;  // command line of the server
   // Started by an ordinary user: everything happens in a user namespace that was entered first, whose root is
   // that user. No idmapped layers, device nodes or groups of the host.

@@ -22,9 +22,10 @@ LAUNCHER_FD = 4
 SERVICE_ID = 60_700
 MAX_MESSAGE = 128 * 1024
 
-VERSION = 2
+VERSION = 3
 START, STOP, DESTROY, LIST, ADOPT, SOCKETS, OOMS, FREEZE, THAW, RECALL, RECORD, HEALTH = range(1, 13)
 KINDS = ["overlay", "bind", "proc", "sysfs", "devices", "mask", "read_only", "hostname", "scratch", "seal", "show_limits"]
+WRITABLE = 1  # access of a bind
 READ_ONLY = ["/proc/sys", "/proc/sysrq-trigger"]
 MASKED = ["/proc/" + name for name in (
     "acpi asound bootconfig bus cmdline diskstats fs interrupts irq kcore keys latency_stats mdstat partitions sched_debug scsi "
@@ -36,10 +37,10 @@ def text(value):
     return struct.pack("<I", len(data)) + data
 
 
-def step(kind, target="", *, source="", name="", lowers=()):
+def step(kind, target="", *, source="", name="", lowers=(), access=0, ids=0, size=-1):
     number = KINDS.index(kind) if isinstance(kind, str) else kind
     out = struct.pack("<B", number) + text(target) + text(source) + text(name) + struct.pack("<I", len(lowers))
-    return out + b"".join(text(lower) for lower in lowers)
+    return out + b"".join(text(lower) for lower in lowers) + struct.pack("<BBq", access, ids, size)
 
 
 def system_steps():
@@ -50,8 +51,8 @@ def system_steps():
     return steps
 
 
-def plan(sandbox_id, steps, *, image="", limits=(-1,) * 7, count=None, record=b""):
-    head = text(sandbox_id) + text(image) + struct.pack("<7q", *limits)
+def plan(sandbox_id, steps, *, image="", limits=(-1,) * 7, count=None, record=b"", network=0, policy=""):
+    head = text(sandbox_id) + text(image) + struct.pack("<7qB", *limits, network) + text(policy)
     return head + struct.pack("<I", len(steps) if count is None else count) + b"".join(steps) + text(record)
 
 
@@ -93,7 +94,7 @@ class Gone(Exception):
 class Rogue:
     """A launcher with a rogue server, and the rogue's end of their socket."""
 
-    def __init__(self, bin_dir, directory, sources):
+    def __init__(self, bin_dir, directory, sources, volume_dirs=()):
         self.directory = Path(directory)
         self.state_dir = self.directory / "state"
         self.log_path = self.directory / "launcher.log"
@@ -119,7 +120,7 @@ class Rogue:
         words = [
             f"--state-dir={self.state_dir}", f"--service-uid={SERVICE_ID}", f"--service-gid={SERVICE_ID}",
             f"--listener-fd={listener.fileno()}", f"--server-fd={python}", f"--execd-fd={execd}",
-            *(f"--source={source}" for source in sources),
+            *(f"--source={source}" for source in sources), *(f"--volume-dir={path}" for path in volume_dirs),
             "--server-argument=python3", f"--server-argument={script}", f"--server-argument={place}",
         ]  # fmt: skip
         with open(self.log_path, "ab") as log:
@@ -254,6 +255,13 @@ def hostile_plans(lower):
                    f"{lower}x", f"{lower}/link-out", f"{lower}/link-root", "/usr" + "/." * 10, b"/usr\0"):  # fmt: skip
         found[f"bind of {source[-24:]!r}"] = ordinary_steps(lower, before=[step("bind", "/opt", source=source)])
         found[f"layer {source[-24:]!r}"] = ordinary_steps(source)
+        found[f"writable {source[-24:]!r}"] = ordinary_steps(lower, before=[step("bind", "/opt", source=source, access=WRITABLE)])
+    found["a source that is to be read, writable"] = ordinary_steps(lower, before=[step("bind", "/opt", source=lower, access=WRITABLE)])
+    found["an unknown access"] = ordinary_steps(lower, before=[step("bind", "/opt", source=lower, access=2)])
+    found["ids of the owner"] = ordinary_steps(lower, before=[step("bind", "/opt", source=lower, ids=1)])
+    found["unknown ids"] = ordinary_steps(lower, before=[step("bind", "/opt", source=lower, ids=2)])
+    found["a bind with a size"] = ordinary_steps(lower, before=[step("bind", "/opt", source=lower, size=1 << 20)])
+    found["a writable overlay"] = [step("overlay", "/", name="root", lowers=[lower], access=WRITABLE), *system]
     found["a source where none belongs"] = ordinary_steps(lower, before=[step("scratch", "/tmp", source="/etc")])
     found["layers where none belong"] = ordinary_steps(lower, before=[step("scratch", "/tmp", lowers=["/etc"])])
     found["an unknown step"] = ordinary_steps(lower, before=[step(200, "/opt")])
@@ -310,6 +318,7 @@ def write_corpus(directory):
         seeds[f"plan id {index}"] = request(5, START, plan(sandbox_id, []))
     for index, limits in enumerate(hostile_limits()):
         seeds[f"limits {index}"] = request(6, START, plan(GOOD_ID, limited, limits=limits))
+    seeds["network"] = request(6, START, plan(GOOD_ID, ordinary_steps(lower), network=1, policy="web"))
     seeds["adopt"] = request(7, ADOPT, text(GOOD_ID) + struct.pack("<qQ", 1, 1))
     seeds["sockets"] = request(8, SOCKETS, text(GOOD_ID) + struct.pack("<I", 2**32 - 1))
     seeds.update(nonsense())
