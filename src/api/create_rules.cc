@@ -5,6 +5,7 @@
 #include <array>
 
 #include "api/error_catalogue.h"
+#include "base/machine.h"
 #include "base/shell_words.h"
 #include "base/strings.h"
 
@@ -129,13 +130,7 @@ std::vector<std::string> words_of(std::vector<std::string> entrypoint) {
   return shell_words(entrypoint.front()).value_or(entrypoint);
 }
 
-std::string_view host_arch() {
-#if defined(__aarch64__)
-  return "arm64";
-#else
-  return "amd64";
-#endif
-}
+std::string_view host_arch() { return host_architecture(); }
 
 ApiResult<CreatePlan> check_create(CreateRequest request, const CreateRules& rules) {
   TRY(check_extensions(request));

@@ -15,9 +15,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/pidfd_info.h"
 #include "cli/machine_probe.h"
 #include "cli/probe_tools.h"
+#include "sys/bpf.h"
+#include "sys/pidfd_info.h"
 
 // Newer than Debian 12's headers.
 #ifndef MFD_EXEC
@@ -31,13 +32,8 @@ namespace osb::cli {
 namespace {
 
 Result<std::string> seccomp_filter(const Machine&) {
-  sock_filter code[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sched_yield, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EOWNERDEAD),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
-  sock_fprog program{static_cast<unsigned short>(std::size(code)), code};
+  auto code = sys::answer_one_call(SYS_sched_yield, SECCOMP_RET_ERRNO | EOWNERDEAD);
+  sock_fprog program{static_cast<unsigned short>(code.size()), code.data()};
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) return fail_errno("no_new_privs");
   if (::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0) return fail_errno("install a filter");
   if (::syscall(SYS_sched_yield) == 0 || errno != EOWNERDEAD)
@@ -76,8 +72,7 @@ Result<std::string> pidfd_exit_info(const Machine&) {
   ::kill(child, SIGKILL);
   ::waitpid(child, nullptr, 0);
   if (!fd.valid()) return fail(Code::unsupported, "no pidfd");
-  auto status = osb::exit_status_of(fd.get());
-  if (!status && errno != 0) return fail_errno("PIDFD_GET_INFO");
+  auto status = sys::exit_status_of(fd.get());
   if (!status || WTERMSIG(*status) != SIGKILL) {
     return fail(Code::unsupported, "PIDFD_GET_INFO does not tell how a process ended");
   }

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "execd/spawn.h"
+#include "sys/bpf.h"
 
 namespace osb::execd {
 namespace {
@@ -82,13 +83,8 @@ Result<void> set_up_clone3(const Environment& env) {
   if (!on)
     return fail(Code::invalid_argument, "EXECD_CLONE3_COMPAT='" + value + "' means nothing; use 1 or 0");
   // Every architecture execd is built for has the same number for clone3.
-  sock_filter program[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
-  sock_fprog filter{static_cast<unsigned short>(std::size(program)), program};
+  auto program = sys::answer_one_call(SYS_clone3, SECCOMP_RET_ERRNO | ENOSYS);
+  sock_fprog filter{static_cast<unsigned short>(program.size()), program.data()};
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) return fail_errno("no_new_privs");
   if (::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) < 0) return fail_errno("clone3 filter");
   return {};

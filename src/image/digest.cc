@@ -34,11 +34,6 @@ std::string sha256(std::string_view bytes) {
   return hash.hex();
 }
 
-bool is_hex_digest(std::string_view text) {
-  return text.size() == 64 &&
-         std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
-}
-
 Result<std::string> parse_digest(std::string_view text) {
   constexpr std::string_view kPrefix = "sha256:";
   if (text.starts_with(kPrefix) && is_hex_digest(text.substr(kPrefix.size()))) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/hex.h"
 #include "image/libraries.h"
 
 namespace osb::image {
@@ -27,7 +28,6 @@ class Sha256 {
 std::string sha256(std::string_view bytes);
 
 // 64 lower-case hexadecimal digits: the only digests that become names of files.
-bool is_hex_digest(std::string_view text);
 // "sha256:<digits>" -> the digits. Other algorithms are refused.
 Result<std::string> parse_digest(std::string_view text);
 

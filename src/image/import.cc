@@ -13,7 +13,7 @@
 #include "image/layout.h"
 #include "image/pack.h"
 #include "image/reference.h"
-#include "sys/remove_tree.h"
+#include "sys/directory.h"
 
 namespace osb::image {
 namespace {

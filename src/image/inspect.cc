@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "base/cleanup.h"
+#include "base/hex.h"
 #include "image/libraries.h"
 #include "image/tree_writer.h"
 #include "json/decode.h"
@@ -68,10 +69,6 @@ Reader new_tar_reader() {
   return reader;
 }
 
-bool is_hex(std::string_view text) {
-  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == text.npos;
-}
-
 // How image archives begin, whoever wrote them. Names of a root do not look like this.
 bool begins_image_archive(std::string_view name) {
   std::string_view first = name.substr(0, name.find('/'));
@@ -79,7 +76,7 @@ bool begins_image_archive(std::string_view name) {
       first == "repositories") {
     return true;
   }
-  return is_hex(first.substr(0, 64)) &&
+  return is_hex_digest(first.substr(0, 64)) &&
          (first.size() == 64 || first.substr(64) == ".json" || first.substr(64) == ".tar");
 }
 

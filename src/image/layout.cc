@@ -184,16 +184,6 @@ class Layout {
 
 }  // namespace
 
-std::string_view host_architecture() {
-#if defined(__x86_64__)
-  return "amd64";
-#elif defined(__aarch64__)
-  return "arm64";
-#else
-  return "unknown";
-#endif
-}
-
 Result<std::vector<ArchivedImage>> read_layout(ArchiveFiles& files) {
   if (files.has("manifest.json")) return read_docker(files);
   return Layout(files).read();

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/machine.h"
 #include "image/archive_files.h"
 #include "image/image.h"
 #include "image/layer_import.h"
@@ -22,7 +23,5 @@ struct ArchivedImage {
 // from. load_libraries() comes first.
 Result<std::vector<ArchivedImage>> read_layout(ArchiveFiles& files);
 
-// As image configurations name it: "amd64", "arm64".
-std::string_view host_architecture();
 
 }  // namespace osb::image

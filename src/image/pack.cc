@@ -15,7 +15,8 @@
 #include <memory>
 
 #include "image/libraries.h"
-#include "sys/remove_tree.h"
+#include "sys/caps.h"
+#include "sys/directory.h"
 
 namespace osb::image {
 namespace {
@@ -143,11 +144,7 @@ class Writer {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(1);
   // From here on: may read any file of the host, and change none.
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct data[2]{};
-  uint32_t keep = 1u << CAP_DAC_READ_SEARCH;
-  data[0] = {keep, keep, 0};
-  if (::syscall(SYS_capset, &header, data) < 0) ::_exit(1);
+  if (sys::set_capabilities({CAP_DAC_READ_SEARCH}) < 0) ::_exit(1);
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   auto packed = pack(directory, stream);
   if (packed) ::_exit(0);

@@ -15,6 +15,7 @@
 #include "base/ids.h"
 #include "image/digest.h"
 #include "json/decode.h"
+#include "sys/directory.h"
 #include "sys/process.h"
 #include "sys/remove_tree.h"
 
@@ -32,15 +33,6 @@ Result<void> make_dir(const std::string& path, mode_t mode, gid_t gid = 0) {
   }
   if (errno != EEXIST) return fail_errno("make " + path);
   return {};
-}
-
-// Tells ext4 to put each layer into another part of the disk: where many files were just removed, it looks
-// long for a free inode. Other file systems have no such flag; that is fine.
-void spread_subdirectories(int dir) {
-  int flags = 0;
-  if (::ioctl(dir, FS_IOC_GETFLAGS, &flags) < 0 || (flags & FS_TOPDIR_FL)) return;
-  flags |= FS_TOPDIR_FL;
-  (void)::ioctl(dir, FS_IOC_SETFLAGS, &flags);
 }
 
 std::set<std::string> layers_of(const Index& index) {
@@ -87,7 +79,7 @@ Result<void> Store::make_directories() {
   TRY(make_dir(options_.state_dir + "/" + kCatalogDirectory, 0750, options_.service_gid));
   layers_ = TRY(open_at(AT_FDCWD, path(kLayers), O_RDONLY | O_DIRECTORY));
   staging_ = TRY(open_at(AT_FDCWD, path(kStaging), O_RDONLY | O_DIRECTORY));
-  spread_subdirectories(staging_.get());
+  sys::spread_subdirectories(staging_.get());
   trash_ = TRY(open_at(AT_FDCWD, path(kTrash), O_RDONLY | O_DIRECTORY));
   return {};
 }

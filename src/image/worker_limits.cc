@@ -12,8 +12,9 @@
 
 #include <cerrno>
 #include <cstddef>
-#include <vector>
 
+#include "sys/bpf.h"
+#include "sys/caps.h"
 #include "sys/seccomp.h"
 
 namespace osb::image {
@@ -22,12 +23,6 @@ namespace {
 // zstd windows and xz dictionaries are the largest things that an archive can ask for.
 constexpr rlim_t kMemoryBytes = 3ull << 30;
 constexpr rlim_t kDescriptors = 256;
-
-constexpr uint32_t bit(int cap) { return 1u << cap; }
-constexpr uint32_t kKept =
-    bit(CAP_CHOWN) | bit(CAP_DAC_OVERRIDE) | bit(CAP_DAC_READ_SEARCH) | bit(CAP_FOWNER) | bit(CAP_FSETID);
-constexpr uint32_t kKeptHigh = 0;
-static_assert(CAP_SETFCAP == 31);
 
 // Reading and writing files, memory, threads, time.
 constexpr int kCalls[] = {
@@ -128,43 +123,44 @@ int set_worker_limits(uint64_t max_file_bytes) {
 
 int drop_worker_capabilities() {
   // File capabilities of the archive are set with CAP_SETFCAP.
-  constexpr uint32_t kLow = kKept | bit(CAP_SETFCAP);
-  for (int cap = 0; cap <= 63; ++cap) {
-    bool kept = cap < 32 && (kLow & bit(cap));
-    if (!kept && ::prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0) {
-      if (errno == EINVAL) break;  // past the last capability of this kernel
-      return -errno;
-    }
-  }
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct data[2] = {{kLow, kLow, 0}, {kKeptHigh, kKeptHigh, 0}};
-  return ::syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
+  return sys::keep_capabilities(
+      {CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER, CAP_FSETID, CAP_SETFCAP});
 }
 
 int install_worker_seccomp() {
-  std::vector<sock_filter> program = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kArchitecture, 1, 0),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      // Threads yes, through the call whose flags can be seen; namespaces no.
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 4),
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, args[0])),
-      BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-      // Names of threads are cosmetics of the C++ library.
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_prctl, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
-  };
+  sys::Bpf bpf;
+  auto ours = bpf.label(), not_clone3 = bpf.label(), not_clone = bpf.label(), process = bpf.label(),
+       not_prctl = bpf.label();
+  bpf.load(offsetof(seccomp_data, arch));
+  bpf.if_equal(kArchitecture, ours);
+  bpf.answer(SECCOMP_RET_KILL_PROCESS);
+  bpf.place(ours);
+  bpf.load(offsetof(seccomp_data, nr));
+  // Threads yes, through the call whose flags can be seen; namespaces no.
+  bpf.if_not_equal(SYS_clone3, not_clone3);
+  bpf.answer(SECCOMP_RET_ERRNO | ENOSYS);
+  bpf.place(not_clone3);
+  bpf.if_not_equal(SYS_clone, not_clone);
+  bpf.load(offsetof(seccomp_data, args[0]));
+  bpf.if_no_bit(CLONE_THREAD, process);
+  bpf.answer(SECCOMP_RET_ALLOW);
+  bpf.place(process);
+  bpf.answer(SECCOMP_RET_KILL_PROCESS);
+  bpf.place(not_clone);
+  // Names of threads are cosmetics of the C++ library.
+  bpf.if_not_equal(SYS_prctl, not_prctl);
+  bpf.answer(SECCOMP_RET_ERRNO | EPERM);
+  bpf.place(not_prctl);
   for (int call : kCalls) {
-    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<uint32_t>(call), 0, 1));
-    program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+    auto next = bpf.label();
+    bpf.if_not_equal(static_cast<uint32_t>(call), next);
+    bpf.answer(SECCOMP_RET_ALLOW);
+    bpf.place(next);
   }
-  program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
-  return sys::install_seccomp(program.data(), program.size() * sizeof(sock_filter));
+  bpf.answer(SECCOMP_RET_KILL_PROCESS);
+  auto program = bpf.assemble();
+  if (!program) return -EINVAL;
+  return sys::install_seccomp(program->data(), program->size() * sizeof(sock_filter));
 }
 
 }  // namespace osb::image

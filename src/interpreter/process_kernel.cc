@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/pidfd_info.h"
 #include "base/strings.h"
 #include "execd/paths.h"
 #include "io/descriptor.h"
+#include "sys/pidfd_info.h"
 
 namespace osb::interpreter {
 namespace {
@@ -82,7 +82,7 @@ io::Task<> ProcessKernel::watch_process(std::shared_ptr<ProcessKernel> self) {
   std::optional<int> status;
   for (int tries = 0; !status && tries < 5 && self->pidfd_.is_open(); ++tries) {
     if (tries > 0) co_await io::sleep_for(std::chrono::milliseconds(1));
-    status = exit_status_of(self->pidfd_.native_handle());
+    status = sys::exit_status_of(self->pidfd_.native_handle());
   }
   self->on_exit(status ? self->describe(execd::ExitStatus(*status)) : "it exited or was killed");
 }

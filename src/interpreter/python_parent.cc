@@ -9,6 +9,7 @@
 #include "base/strings.h"
 #include "execd/proc_stat.h"
 #include "json/escape.h"
+#include "sys/descriptors.h"
 
 namespace osb::interpreter {
 namespace {
@@ -50,23 +51,9 @@ Result<std::shared_ptr<PythonParent>> PythonParent::start(execd::Core& core, con
 // does not fit into the socket's buffer means a parent that does not read.
 bool PythonParent::send(std::string_view json, const KernelEnds* ends) {
   std::string frame = encode_frame(json);
-  iovec bytes{frame.data(), frame.size()};
-  msghdr message{};
-  message.msg_iov = &bytes;
-  message.msg_iovlen = 1;
-  alignas(cmsghdr) char control[CMSG_SPACE(3 * sizeof(int))] = {};
-  if (ends) {
-    int fds[3] = {ends->out.get(), ends->err.get(), ends->socket.get()};
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-    cmsghdr* header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof fds);
-    std::memcpy(CMSG_DATA(header), fds, sizeof fds);
-  }
-  ssize_t sent = ::sendmsg(socket_.native_handle(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
-  return sent == static_cast<ssize_t>(frame.size());
+  std::vector<int> descriptors;
+  if (ends) descriptors = {ends->out.get(), ends->err.get(), ends->socket.get()};
+  return sys::send_with_descriptors(socket_.native_handle(), frame, descriptors, MSG_DONTWAIT) == 0;
 }
 
 io::Task<> PythonParent::read_frames(std::shared_ptr<PythonParent> self) {

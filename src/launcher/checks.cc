@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "base/hex.h"
 #include "base/ids.h"
 #include "base/limit_bounds.h"
 #include "base/strings.h"
@@ -35,12 +36,6 @@ bool is_name(std::string_view name) {
   return !name.empty() && name.size() <= kMaxName && std::all_of(name.begin(), name.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
   });
-}
-
-bool is_digest(std::string_view text) {
-  return text.size() == 64 && std::all_of(text.begin(), text.end(), [](char c) {
-           return (c >= 'a' && c <= 'f') || (c >= '0' && c <= '9');
-         });
 }
 
 Result<void> refuse(const Step& step, const char* why) {
@@ -189,7 +184,7 @@ Result<void> check_id(std::string_view id) {
 Result<void> check(const Plan& plan) {
   using namespace limit_bounds;
   TRY(check_id(plan.id));
-  if (!plan.image.empty() && !is_digest(plan.image)) {
+  if (!plan.image.empty() && !is_hex_digest(plan.image)) {
     return fail(Code::permission_denied, "refused: the image is not a digest");
   }
   auto in_range = [](const std::optional<int64_t>& value, int64_t low, int64_t high) {

@@ -6,7 +6,7 @@
 
 #include "base/fd.h"
 #include "base/log.h"
-#include "sys/remove_tree.h"
+#include "sys/directory.h"
 
 namespace osb::launcher {
 

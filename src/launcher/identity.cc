@@ -9,11 +9,12 @@
 #include <span>
 
 #include "base/fd.h"
+#include "base/hex.h"
 #include "base/ids.h"
 #include "base/sha256.h"
 #include "base/strings.h"
 #include "launcher/settings.h"
-#include "sys/remove_tree.h"
+#include "sys/directory.h"
 
 namespace osb::launcher {
 namespace {
@@ -23,8 +24,6 @@ constexpr char kUnfinished[] = "identity.new-";  // and random digits
 constexpr char kGroupPrefix[] = "opensandbox-";
 constexpr size_t kIdDigits = 32, kGroupDigits = 16, kOldGroupDigits = 8;
 constexpr size_t kMostBytes = 256;
-
-bool is_hex(std::string_view text) { return text.find_first_not_of("0123456789abcdef") == text.npos; }
 
 // Of this version or an earlier one.
 bool is_group_name(std::string_view name) {

@@ -7,8 +7,8 @@
 
 #include <vector>
 
+#include "sys/directory.h"
 #include "sys/mount.h"
-#include "sys/remove_tree.h"
 
 namespace osb::launcher {
 namespace {

@@ -2,9 +2,8 @@
 
 #include <sys/socket.h>
 
-#include <cstring>
-
 #include "launcher/bytes.h"
+#include "sys/descriptors.h"
 
 namespace osb::launcher {
 namespace {
@@ -67,60 +66,22 @@ Result<Answer> decode_answer(std::string_view bytes) {
 }
 
 Result<void> send_message(int socket, std::string_view bytes, const std::vector<Fd>& descriptors) {
-  struct iovec part{};
-  part.iov_base = const_cast<char*>(bytes.data());
-  part.iov_len = bytes.size();
-  struct msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxDescriptors)] = {};
+  int borrowed[kMaxDescriptors];
   if (descriptors.size() > kMaxDescriptors)
     return fail(Code::too_large, "too many descriptors in one message");
-  if (!descriptors.empty()) {
-    message.msg_control = control;
-    message.msg_controllen = CMSG_SPACE(sizeof(int) * descriptors.size());
-    struct cmsghdr* header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int) * descriptors.size());
-    for (size_t i = 0; i < descriptors.size(); ++i) {
-      int fd = descriptors[i].get();
-      std::memcpy(CMSG_DATA(header) + i * sizeof fd, &fd, sizeof fd);
-    }
-  }
-  while (::sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) {
-    if (errno != EINTR) return fail_errno("send to the launcher's peer");
-  }
+  for (size_t i = 0; i < descriptors.size(); ++i) borrowed[i] = descriptors[i].get();
+  int status = sys::send_with_descriptors(socket, bytes, {borrowed, descriptors.size()}, MSG_DONTWAIT);
+  if (status < 0) return fail_errno("send to the launcher's peer", -status);
   return {};
 }
 
 Result<Received> receive_message(int socket) {
   static thread_local char buffer[kMaxMessage];
   Received received;
-  struct iovec part{};
-  part.iov_base = buffer;
-  part.iov_len = sizeof buffer;
-  alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMaxDescriptors)] = {};
-  struct msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  ssize_t n;
-  while ((n = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT)) < 0) {
-    if (errno != EINTR) return fail_errno("receive from the launcher's peer");
-  }
-  received.bytes.assign(buffer, static_cast<size_t>(n));
-  for (struct cmsghdr* h = CMSG_FIRSTHDR(&message); h; h = CMSG_NXTHDR(&message, h)) {
-    if (h->cmsg_level != SOL_SOCKET || h->cmsg_type != SCM_RIGHTS) continue;
-    size_t count = (h->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-    for (size_t i = 0; i < count; ++i) {
-      int fd;
-      std::memcpy(&fd, CMSG_DATA(h) + i * sizeof fd, sizeof fd);
-      received.descriptors.emplace_back(fd);
-    }
-  }
-  if (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) return fail(Code::too_large, "launcher message was cut");
+  size_t size =
+      TRY(in_context("the launcher's peer",
+                     sys::receive_with_descriptors(socket, buffer, received.descriptors, MSG_DONTWAIT)));
+  received.bytes.assign(buffer, size);
   return received;
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/fd.h"
 #include "launcher/messages/verb.h"
+#include "sys/descriptors.h"
 
 namespace osb::launcher {
 
@@ -18,7 +19,7 @@ namespace osb::launcher {
 inline constexpr uint8_t kProtocolVersion = 3;
 
 inline constexpr size_t kMaxMessage = 128 * 1024;
-inline constexpr size_t kMaxDescriptors = 16;
+inline constexpr size_t kMaxDescriptors = sys::kMostDescriptors;
 
 struct Request {
   uint64_t tag = 0;

@@ -7,8 +7,8 @@
 #include <cerrno>
 
 #include "launcher/system_trees.h"
+#include "sys/directory.h"
 #include "sys/mount.h"
-#include "sys/remove_tree.h"
 
 namespace osb::launcher {
 namespace {

@@ -1,5 +1,6 @@
 #include "launcher/settings.h"
 
+#include "base/fnv.h"
 #include "base/strings.h"
 
 namespace osb::launcher {
@@ -66,8 +67,9 @@ Result<Settings> from_arguments(const std::vector<std::string>& arguments) {
 }
 
 std::string cgroup_name(const std::string& state_dir) {
-  uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a: a name, not a secret
-  for (unsigned char c : state_dir) hash = (hash ^ c) * 0x100000001b3u;
+  Fnv1a fnv;
+  fnv.add(state_dir);
+  uint64_t hash = fnv.value();
   static constexpr char kDigits[] = "0123456789abcdef";
   std::string out = "opensandbox-";
   for (int shift = 28; shift >= 0; shift -= 4) out.push_back(kDigits[(hash >> shift) & 15]);

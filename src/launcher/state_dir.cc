@@ -2,10 +2,8 @@
 
 #include <fcntl.h>
 #include <linux/capability.h>
-#include <linux/fs.h>
 #include <linux/magic.h>
 #include <sys/fsuid.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -22,6 +20,8 @@
 #include "base/ids.h"
 #include "launcher/database_files.h"
 #include "launcher/secret.h"
+#include "sys/caps.h"
+#include "sys/directory.h"
 #include "sys/file_lock.h"
 #include "sys/process.h"
 #include "sys/remove_tree.h"
@@ -36,25 +36,6 @@ constexpr size_t kPatientTrash = 2048;
 constexpr std::chrono::milliseconds kTrashTurn(50), kTrashWork(2000);
 constexpr size_t kMostDisks = 64;
 constexpr char kImageAttribute[] = "trusted.opensandbox.image";
-
-Result<void> make_dir(const std::string& path, mode_t mode, uid_t uid, gid_t gid) {
-  if (::mkdir(path.c_str(), mode) < 0 && errno != EEXIST) return fail_errno("make " + path);
-  // Also on every later start: a changed service user or umask is put right, not reported as a mystery.
-  if (::chown(path.c_str(), uid, gid) < 0 || ::chmod(path.c_str(), mode) < 0)
-    return fail_errno("own " + path);
-  return {};
-}
-
-// Tells ext4 to put each directory made in here into another part of the disk. It does not hand out an inode
-// again for some seconds after its removal, and looks past all of those on every allocation: with many
-// short-lived sandboxes in one part that search costs more than everything else. Other file systems have no
-// such flag; that is fine.
-void spread_subdirectories(int dir) {
-  int flags = 0;
-  if (::ioctl(dir, FS_IOC_GETFLAGS, &flags) < 0 || (flags & FS_TOPDIR_FL)) return;
-  flags |= FS_TOPDIR_FL;
-  (void)::ioctl(dir, FS_IOC_SETFLAGS, &flags);
-}
 
 // A directory of ours in a place where others may write too: whatever they may have put under its name is not
 // ours.
@@ -99,7 +80,7 @@ Result<void> make_run_dir(const std::string& path, const std::string& name, cons
     if (::symlink(target.c_str(), path.c_str()) < 0) return fail_errno("link " + path);
     return {};
   }
-  return make_dir(path, kRunMode, 0, gid);
+  return sys::ensure_directory(path, kRunMode, 0, gid);
 }
 
 // A directory above the state that the service's user may not pass would show only as a server that never
@@ -168,17 +149,17 @@ Result<StateDir> StateDir::open(const Settings& settings) {
     return fail(Code::already_exists,
                 "another service uses " + settings.state_dir + "; stop it, or set native.state_dir");
   }
-  TRY(make_dir(dir.path(state::kSandboxes), 0700, 0, 0));
-  TRY(make_dir(dir.path(state::kSpares), 0700, 0, 0));
-  TRY(make_dir(dir.path(state::kTrash), 0700, 0, 0));
-  TRY(make_dir(dir.path(state::kImages), 0700, 0, 0));
-  TRY(make_dir(dir.path(state::kMount), 0700, 0, 0));
-  TRY(make_dir(dir.path(state::kDisks), 0700, 0, 0));
-  TRY(make_dir(dir.path(state::kLowers), 0700, 0, 0));
+  TRY(sys::ensure_directory(dir.path(state::kSandboxes), 0700, 0, 0));
+  TRY(sys::ensure_directory(dir.path(state::kSpares), 0700, 0, 0));
+  TRY(sys::ensure_directory(dir.path(state::kTrash), 0700, 0, 0));
+  TRY(sys::ensure_directory(dir.path(state::kImages), 0700, 0, 0));
+  TRY(sys::ensure_directory(dir.path(state::kMount), 0700, 0, 0));
+  TRY(sys::ensure_directory(dir.path(state::kDisks), 0700, 0, 0));
+  TRY(sys::ensure_directory(dir.path(state::kLowers), 0700, 0, 0));
   TRY(dir.ensure_lowers(kFirstLowers));
   TRY(make_run_dir(dir.path(state::kRun), dir.identity_.group, settings));
-  TRY(make_dir(dir.path(state::kDatabase), 0700, uid, gid));
-  TRY(make_dir(dir.path(state::kCatalog), 0750, 0, gid));
+  TRY(sys::ensure_directory(dir.path(state::kDatabase), 0700, uid, gid));
+  TRY(sys::ensure_directory(dir.path(state::kCatalog), 0750, 0, gid));
   Fd top = TRY(open_at(AT_FDCWD, settings.state_dir, O_RDONLY | O_DIRECTORY));
   TRY(ensure_secret(top.get(), state::kSecret, uid, gid));
   TRY(check_reachable(dir.path(state::kDatabase), uid, gid));
@@ -190,8 +171,8 @@ Result<StateDir> StateDir::open(const Settings& settings) {
   }
   dir.sandboxes_ = TRY(open_at(AT_FDCWD, dir.path(state::kSandboxes), O_RDONLY | O_DIRECTORY));
   dir.spares_ = TRY(open_at(AT_FDCWD, dir.path(state::kSpares), O_RDONLY | O_DIRECTORY));
-  spread_subdirectories(dir.sandboxes_.get());
-  spread_subdirectories(dir.spares_.get());
+  sys::spread_subdirectories(dir.sandboxes_.get());
+  sys::spread_subdirectories(dir.spares_.get());
   dir.disks_ = TRY(open_at(AT_FDCWD, dir.path(state::kDisks), O_RDONLY | O_DIRECTORY));
   TRY(keep_for_this_boot(dir.disks_.get()));
   dir.trash_ = TRY(open_at(AT_FDCWD, dir.path(state::kTrash), O_RDONLY | O_DIRECTORY));
@@ -327,11 +308,7 @@ void StateDir::run_trash_worker() const {
   ::setpriority(PRIO_PROCESS, 0, names.size() < kPatientTrash ? 5 : 0);
   // A sandbox wrote these trees. Nothing of it runs any more, and the walk follows no link; still, rights
   // that removing files does not take are dropped first.
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct data[2]{};
-  uint32_t keep = 1u << CAP_DAC_OVERRIDE | 1u << CAP_DAC_READ_SEARCH | 1u << CAP_FOWNER;
-  data[0] = {keep, keep, 0};
-  if (::syscall(SYS_capset, &header, data) < 0) ::_exit(1);
+  if (sys::set_capabilities({CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER}) < 0) ::_exit(1);
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   // By turns: what one sandbox wrote may take minutes, and others wait for their space. The next worker looks
   // at the backlog anew.

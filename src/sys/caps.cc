@@ -22,6 +22,22 @@ constexpr uint64_t kKept = bit(CAP_CHOWN) | bit(CAP_DAC_OVERRIDE) | bit(CAP_FOWN
                            bit(CAP_KILL) | bit(CAP_SETGID) | bit(CAP_SETUID) | bit(CAP_SETPCAP) |
                            bit(CAP_NET_BIND_SERVICE) | bit(CAP_SYS_CHROOT) | bit(CAP_SETFCAP);
 
+uint64_t bits(std::initializer_list<int> capabilities) {
+  uint64_t all = 0;
+  for (int capability : capabilities) all |= bit(capability);
+  return all;
+}
+
+int set(uint64_t kept) {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2]{};
+  for (int i = 0; i < 2; ++i) {
+    uint32_t word = static_cast<uint32_t>(kept >> (32 * i));
+    data[i] = {word, word, 0};
+  }
+  return ::syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
+}
+
 // Leaves exactly these everywhere.
 int keep_only(uint64_t kept) {
   if (::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0) return -errno;
@@ -32,17 +48,22 @@ int keep_only(uint64_t kept) {
       return -errno;
     }
   }
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct data[2]{};
-  for (int i = 0; i < 2; ++i) {
-    uint32_t word = static_cast<uint32_t>(kept >> (32 * i));
-    data[i] = {word, word, 0};
-  }
-  if (::syscall(SYS_capset, &header, data) < 0) return -errno;
-  return 0;
+  return set(kept);
 }
 
 }  // namespace
+
+int set_capabilities(std::initializer_list<int> capabilities) { return set(bits(capabilities)); }
+
+int keep_capabilities(std::initializer_list<int> capabilities) { return keep_only(bits(capabilities)); }
+
+int raise_permitted_capabilities() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2]{};
+  if (::syscall(SYS_capget, &header, data) < 0) return -errno;
+  for (auto& part : data) part.effective = part.permitted;
+  return ::syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
+}
 
 int drop_capabilities() { return keep_only(kKept); }
 

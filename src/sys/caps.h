@@ -3,7 +3,16 @@
 // The capabilities that sandbox root keeps, all within its own user namespace. Everything else leaves the
 // bounding set. Runs between clone and exec: no allocation, errors are negative errno values.
 
+#include <initializer_list>
+
 namespace osb::sys {
+
+// Effective and permitted are exactly these from now on, for this thread. 0 or -errno.
+int set_capabilities(std::initializer_list<int> capabilities);
+// The same, and no way to get others: they leave the bounding set, too; ambient is emptied.
+int keep_capabilities(std::initializer_list<int> capabilities);
+// Everything that is permitted is effective.
+int raise_permitted_capabilities();
 
 // Leaves exactly the kept set in bounding, permitted, effective and inheritable; ambient is emptied.
 int drop_capabilities();

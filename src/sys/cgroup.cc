@@ -1,6 +1,5 @@
 #include "sys/cgroup.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/strings.h"
 #include "sys/cgroup_delegation.h"
+#include "sys/directory.h"
 #include "sys/file_lock.h"
 
 namespace osb::sys {
@@ -208,16 +208,7 @@ void CgroupTree::leave() {
 
 Result<std::vector<std::string>> CgroupTree::list() const {
   if (!exists()) return std::vector<std::string>{};
-  std::string root = path(layout_.v2, "");
-  DIR* dir = ::opendir(root.c_str());
-  if (!dir) return fail_errno("list " + root);
-  std::vector<std::string> ids;
-  while (struct dirent* entry = ::readdir(dir)) {
-    std::string_view name = entry->d_name;
-    if (entry->d_type == DT_DIR && name != "." && name != "..") ids.emplace_back(name);
-  }
-  ::closedir(dir);
-  return ids;
+  return directories_in(path(layout_.v2, ""));
 }
 
 }  // namespace osb::sys

@@ -1,7 +1,6 @@
 #include "sys/namespaces.h"
 
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <linux/sched.h>
 #include <net/if.h>
 #include <sched.h>
@@ -14,12 +13,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/cleanup.h"
+#include "sys/caps.h"
+#include "sys/descriptors.h"
 #include "sys/mount.h"
 #include "sys/process.h"
 #include "sys/user_namespace.h"
@@ -27,7 +30,6 @@
 namespace osb::sys {
 namespace {
 
-constexpr int kMostSent = 16;
 constexpr uint32_t kLastGroup = 0x7fff'ffff;
 
 Result<void> bring_up_loopback() {
@@ -68,54 +70,25 @@ void return_home(int home) {
 }
 
 // A number and, when it is 0, descriptors.
-bool send_descriptors(int socket, int32_t error, const Fd* descriptors, int count) {
-  struct iovec part{&error, sizeof error};
-  alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMostSent)]{};
-  struct msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  if (count > kMostSent) return false;
-  if (count > 0) {
-    message.msg_control = control;
-    message.msg_controllen = CMSG_SPACE(sizeof(int) * static_cast<size_t>(count));
-    struct cmsghdr* head = CMSG_FIRSTHDR(&message);
-    head->cmsg_level = SOL_SOCKET;
-    head->cmsg_type = SCM_RIGHTS;
-    head->cmsg_len = CMSG_LEN(sizeof(int) * static_cast<size_t>(count));
-    for (int i = 0; i < count; ++i) {
-      int fd = descriptors[i].get();
-      std::memcpy(CMSG_DATA(head) + sizeof(int) * static_cast<size_t>(i), &fd, sizeof fd);
-    }
-  }
-  return ::sendmsg(socket, &message, MSG_NOSIGNAL) >= 0;
+void send_made(int socket, int32_t error, const Fd* made, int count) {
+  int descriptors[kMostDescriptors];
+  size_t sent = error == 0 && count <= static_cast<int>(kMostDescriptors) ? static_cast<size_t>(count) : 0;
+  for (size_t i = 0; i < sent; ++i) descriptors[i] = made[i].get();
+  (void)send_with_descriptors(socket, {reinterpret_cast<const char*>(&error), sizeof error},
+                              {descriptors, sent});
 }
 
 // 0 when all have arrived, else an errno.
-int32_t receive_descriptors(int socket, Fd* descriptors, int count) {
+int32_t receive_made(int socket, Fd* made, int count) {
   int32_t error = EIO;
-  struct iovec part{&error, sizeof error};
-  alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int) * kMostSent)]{};
-  struct msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof control;
-  ssize_t n = ::recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
-  if (n < 0) return errno;
-  if (n != sizeof error) return EIO;
-  int arrived = 0;
-  for (auto* head = CMSG_FIRSTHDR(&message); head; head = CMSG_NXTHDR(&message, head)) {
-    if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) continue;
-    size_t bytes = head->cmsg_len - CMSG_LEN(0);
-    for (size_t at = 0; at + sizeof(int) <= bytes; at += sizeof(int)) {
-      int fd = -1;
-      std::memcpy(&fd, CMSG_DATA(head) + at, sizeof fd);
-      Fd owned(fd);
-      if (arrived < count) descriptors[arrived++] = std::move(owned);
-    }
-  }
-  if (error == 0 && arrived != count) return EIO;
-  return error;
+  std::vector<Fd> arrived;
+  auto size = receive_with_descriptors(socket, {reinterpret_cast<char*>(&error), sizeof error}, arrived);
+  if (!size) return size.error().sys_errno ? size.error().sys_errno : EIO;
+  if (*size != sizeof error) return EIO;
+  if (error != 0) return error;
+  if (arrived.size() != static_cast<size_t>(count)) return EIO;
+  std::move(arrived.begin(), arrived.end(), made);
+  return 0;
 }
 
 // The kernel charges what the users of a namespace hold (inotify instances, queued signals, message queues)
@@ -126,11 +99,7 @@ int32_t make_as(uint32_t owner) {
   if (::syscall(SYS_setresgid, -1, owner, -1) < 0 || ::syscall(SYS_setresuid, -1, owner, -1) < 0)
     return errno;
   // Rights held until here stay: some hosts let nobody without them make a user namespace.
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct data[2]{};
-  if (::syscall(SYS_capget, &header, data) < 0) return errno;
-  for (auto& part : data) part.effective = part.permitted;
-  if (::syscall(SYS_capset, &header, data) < 0) return errno;
+  if (int status = raise_permitted_capabilities(); status < 0) return -status;
   return ::unshare(CLONE_NEWUSER) < 0 ? errno : 0;
 }
 
@@ -207,11 +176,11 @@ Result<void> made_by_child(const char* what, Fd* made, int count, Make make) {
   if (pid == 0) {
     ours.reset();
     int32_t error = make(made);
-    (void)send_descriptors(theirs.get(), error, made, error == 0 ? count : 0);
+    send_made(theirs.get(), error, made, count);
     ::_exit(0);
   }
   theirs.reset();
-  int32_t error = receive_descriptors(ours.get(), made, count);
+  int32_t error = receive_made(ours.get(), made, count);
   ::waitpid(static_cast<pid_t>(pid), nullptr, __WALL);
   if (error != 0) return fail_errno(what, error);
   return {};

@@ -108,36 +108,4 @@ Result<void> remove_from_trash(int trash, const std::string& name) {
   return {};
 }
 
-Result<bool> is_empty_directory(int dir) {
-  if (::lseek(dir, 0, SEEK_SET) < 0) return fail_errno("rewind a directory");
-  // Room for "." and ".." and one more, whose name may be long.
-  alignas(struct dirent64) char entries[512];
-  while (true) {
-    ssize_t size = ::getdents64(dir, entries, sizeof entries);
-    if (size < 0) return fail_errno("list a directory");
-    if (size == 0) return true;
-    for (ssize_t at = 0; at < size;) {
-      const auto* entry = reinterpret_cast<const struct dirent64*>(entries + at);
-      std::string_view name = entry->d_name;
-      if (name != "." && name != "..") return false;
-      at += entry->d_reclen;
-    }
-  }
-}
-
-Result<std::vector<std::string>> names_in(int dir) {
-  // A description of its own: a directory's position is part of it.
-  Fd own = TRY(open_at(dir, ".", O_RDONLY | O_DIRECTORY));
-  DIR* stream = ::fdopendir(own.get());
-  if (!stream) return fail_errno("read a directory");
-  (void)own.release();
-  std::vector<std::string> names;
-  while (struct dirent* entry = ::readdir(stream)) {
-    std::string_view name = entry->d_name;
-    if (name != "." && name != "..") names.emplace_back(name);
-  }
-  ::closedir(stream);
-  return names;
-}
-
 }  // namespace osb::sys

@@ -5,7 +5,6 @@
 
 #include <chrono>
 #include <string>
-#include <vector>
 
 #include "base/error.h"
 
@@ -18,11 +17,5 @@ Result<void> remove_from_trash(int trash, const std::string& name);
 // The same for at most about so long; false when something is left: call again. Whoever has many things to
 // remove gives each a turn, so that a large one does not hold up the others.
 Result<bool> remove_from_trash(int trash, const std::string& name, std::chrono::milliseconds turn);
-
-// Whether there is nothing in it. Moves its offset.
-Result<bool> is_empty_directory(int dir);
-
-// What is in a directory, without "." and "..", in no order.
-Result<std::vector<std::string>> names_in(int dir);
 
 }  // namespace osb::sys

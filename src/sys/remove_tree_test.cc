@@ -1,4 +1,5 @@
 #include "sys/remove_tree.h"
+#include "sys/directory.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -8,7 +8,8 @@
 
 #include <cerrno>
 #include <cstddef>
-#include <iterator>
+
+#include "sys/bpf.h"
 
 namespace osb::sys {
 namespace {
@@ -33,13 +34,8 @@ int install_seccomp(const void* program, size_t bytes) {
 
 int install_sysinfo_listener() {
   // Of another table of calls, which the sandbox's program refuses, the answer here does not matter.
-  sock_filter steps[] = {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sysinfo, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
-      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-  };
-  const sock_fprog program{static_cast<unsigned short>(std::size(steps)), steps};
+  auto steps = answer_one_call(SYS_sysinfo, SECCOMP_RET_USER_NOTIF);
+  const sock_fprog program{static_cast<unsigned short>(steps.size()), steps.data()};
   // So that a signal which does not kill cannot undo a question that is being answered (Linux 5.19).
   int fd = listen(program, SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
   return fd == -EINVAL ? listen(program, 0) : fd;

@@ -1,6 +1,5 @@
 #include "sys/spent_groups.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -8,6 +7,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <utility>
+
+#include "sys/directory.h"
 
 namespace osb::sys {
 namespace {
@@ -24,15 +25,10 @@ int remove_group(const std::string& group) {
 void SpentGroups::sweep(const std::set<std::string>& alive) {
   for (const auto* parents : {&always_, &sometimes_}) {
     for (const std::string& parent : *parents) {
-      DIR* dir = ::opendir(parent.c_str());
-      if (!dir) continue;
-      std::vector<std::string> left;
-      while (struct dirent* entry = ::readdir(dir)) {
-        if (entry->d_type == DT_DIR && entry->d_name[0] != '.' && !alive.contains(entry->d_name))
-          left.emplace_back(entry->d_name);
+      auto names = directories_in(parent).value_or(std::vector<std::string>());
+      for (const std::string& name : names) {
+        if (!alive.contains(name)) remove_group(parent + "/" + name);
       }
-      ::closedir(dir);
-      for (const std::string& name : left) remove_group(parent + "/" + name);
     }
   }
 }

@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "sys/bpf.h"
 #include "sys/seccomp_profile.h"
 
 namespace {
@@ -40,7 +41,7 @@ constexpr uint32_t kNewNamespaces =
 constexpr uint32_t refuse(int error) { return SECCOMP_RET_ERRNO | static_cast<uint32_t>(error); }
 constexpr uint32_t kUnknown = refuse(ENOSYS);
 
-using Steps = std::vector<sock_filter>;
+using osb::sys::Bpf;
 
 constexpr uint32_t kNumber = offsetof(seccomp_data, nr);
 constexpr uint32_t low(int argument) {
@@ -49,23 +50,28 @@ constexpr uint32_t low(int argument) {
 }
 constexpr uint32_t high(int argument) { return low(argument) + static_cast<uint32_t>(sizeof(uint32_t)); }
 
-// Steps for one system call: all others jump over them. The number is in the accumulator before and after.
-void append_for(uint32_t call, const Steps& steps, Steps& program) {
-  program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, static_cast<uint8_t>(steps.size() + 1)));
-  program.insert(program.end(), steps.begin(), steps.end());
-  program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kNumber));
+// Checks for one system call: all others jump over them. `checks` goes to its label when there is nothing to
+// say against the call. The number is in the accumulator before and after.
+template <class Checks>
+void append_for(uint32_t call, Bpf& bpf, Checks checks) {
+  auto fine = bpf.label(), others = bpf.label();
+  bpf.if_not_equal(call, others);
+  checks(bpf, fine);
+  bpf.place(fine);
+  bpf.load(kNumber);
+  bpf.place(others);
 }
 
 // One answer when the low half of an argument has one of these values.
-Steps answer_values(int argument, std::span<const uint32_t> values, uint32_t answer) {
-  Steps steps = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, low(argument))};
-  for (size_t i = 0; i < values.size(); ++i) {
-    size_t left = values.size() - 1 - i;
-    steps.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, values[i], static_cast<uint8_t>(left),
-                             static_cast<uint8_t>(left == 0 ? 1 : 0)));
-  }
-  steps.push_back(BPF_STMT(BPF_RET | BPF_K, answer));
-  return steps;
+auto answer_values(int argument, std::span<const uint32_t> values, uint32_t answer) {
+  return [=](Bpf& bpf, Bpf::Label fine) {
+    auto found = bpf.label();
+    bpf.load(low(argument));
+    for (uint32_t value : values.first(values.size() - 1)) bpf.if_equal(value, found);
+    bpf.if_not_equal(values.back(), fine);
+    bpf.place(found);
+    bpf.answer(answer);
+  };
 }
 
 // Requests that are for nobody in here: typing into a terminal on somebody else's behalf, and those with
@@ -84,77 +90,75 @@ constexpr uint32_t kCoreLimit[] = {RLIMIT_CORE};
 
 // prlimit64: reading is fine. Whoever wants the former value along with setting a new one is refused: done
 // without effect, it would be left with whatever was in its memory.
-Steps keep_core_limit() {
-  return {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, low(1)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, RLIMIT_CORE, 0, 10),
-      // A pointer is null when both of its halves are.
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, low(2)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 2),
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, high(2)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 6, 0),
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, low(3)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 3),
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, high(3)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, kDone),
-      BPF_STMT(BPF_RET | BPF_K, refuse(EPERM)),
-  };
+void keep_core_limit(Bpf& bpf, Bpf::Label fine) {
+  auto sets = bpf.label(), asks_too = bpf.label();
+  bpf.load(low(1));
+  bpf.if_not_equal(RLIMIT_CORE, fine);
+  // A pointer is null when both of its halves are.
+  bpf.load(low(2));
+  bpf.if_not_equal(0, sets);
+  bpf.load(high(2));
+  bpf.if_equal(0, fine);
+  bpf.place(sets);
+  bpf.load(low(3));
+  bpf.if_not_equal(0, asks_too);
+  bpf.load(high(3));
+  bpf.if_not_equal(0, asks_too);
+  bpf.answer(kDone);
+  bpf.place(asks_too);
+  bpf.answer(refuse(EPERM));
 }
 
 // clone: no new namespaces. clone3 hides its flags behind a pointer, so it does not exist here (default:
 // ENOSYS).
-Steps no_new_namespaces() {
-  return {
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, low(0)),
-      BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, kNewNamespaces, 0, 1),
-      BPF_STMT(BPF_RET | BPF_K, refuse(EPERM)),
-  };
+void no_new_namespaces(Bpf& bpf, Bpf::Label fine) {
+  bpf.load(low(0));
+  bpf.if_no_bit(kNewNamespaces, fine);
+  bpf.answer(refuse(EPERM));
 }
 
 // socket and socketpair: local, internet, and netlink for looking at one's own interfaces and sockets. No
 // other netlink: the host's device events go to every network namespace that the host owns, and so to ours.
 // Internet types and protocols by list: the mere attempt at another (SCTP, DCCP, L2TP, ...) can load its
 // module.
-void append_socket_checks(Steps& program) {
+void append_socket_checks(Bpf& bpf) {
   constexpr uint32_t kTypeMask = 0xf;
-  const Steps steps = {
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 1, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socketpair, 0, 22),
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, low(0)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_UNIX, 20, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET, 7, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET6, 6, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_NETLINK, 1, 0),
-      BPF_STMT(BPF_RET | BPF_K, refuse(EAFNOSUPPORT)),
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, low(2)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NETLINK_ROUTE, 14, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, NETLINK_SOCK_DIAG, 13, 0),
-      BPF_STMT(BPF_RET | BPF_K, refuse(EPROTONOSUPPORT)),
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, low(1)),
-      BPF_STMT(BPF_ALU | BPF_AND | BPF_K, kTypeMask),
-      BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, SOCK_RAW + 1, 0, 1),  // beyond stream, datagram and raw
-      BPF_STMT(BPF_RET | BPF_K, refuse(ESOCKTNOSUPPORT)),
-      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, low(2)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_IP, 6, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_TCP, 5, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_UDP, 4, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_ICMP, 3, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_ICMPV6, 2, 0),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, IPPROTO_MPTCP, 1, 0),
-      BPF_STMT(BPF_RET | BPF_K, refuse(EPROTONOSUPPORT)),
-  };
-  program.insert(program.end(), steps.begin(), steps.end());
+  constexpr uint32_t kProtocols[] = {IPPROTO_IP,   IPPROTO_TCP,    IPPROTO_UDP,
+                                     IPPROTO_ICMP, IPPROTO_ICMPV6, IPPROTO_MPTCP};
+  auto sockets = bpf.label(), netlink = bpf.label(), internet = bpf.label(), protocols = bpf.label(),
+       fine = bpf.label();
+  bpf.if_equal(SYS_socket, sockets);
+  bpf.if_not_equal(SYS_socketpair, fine);
+  bpf.place(sockets);
+  bpf.load(low(0));
+  bpf.if_equal(AF_UNIX, fine);
+  bpf.if_equal(AF_INET, internet);
+  bpf.if_equal(AF_INET6, internet);
+  bpf.if_equal(AF_NETLINK, netlink);
+  bpf.answer(refuse(EAFNOSUPPORT));
+  bpf.place(netlink);
+  bpf.load(low(2));
+  for (uint32_t protocol : {NETLINK_ROUTE, NETLINK_SOCK_DIAG}) bpf.if_equal(protocol, fine);
+  bpf.answer(refuse(EPROTONOSUPPORT));
+  bpf.place(internet);
+  bpf.load(low(1));
+  bpf.mask(kTypeMask);
+  bpf.if_less(SOCK_RAW + 1, protocols);  // stream, datagram and raw
+  bpf.answer(refuse(ESOCKTNOSUPPORT));
+  bpf.place(protocols);
+  bpf.load(low(2));
+  for (uint32_t protocol : kProtocols) bpf.if_equal(protocol, fine);
+  bpf.answer(refuse(EPROTONOSUPPORT));
+  bpf.place(fine);
 }
 
-Steps argument_checks() {
-  Steps program = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, kNumber)};
-  append_for(SYS_ioctl, answer_values(1, kForbiddenRequests, refuse(EPERM)), program);
-  append_for(SYS_clone, no_new_namespaces(), program);
-  append_for(SYS_setrlimit, answer_values(0, kCoreLimit, kDone), program);
-  append_for(SYS_prlimit64, keep_core_limit(), program);
-  append_socket_checks(program);  // last: leaves something else than the number behind
-  return program;
+void append_argument_checks(Bpf& bpf) {
+  bpf.load(kNumber);
+  append_for(SYS_ioctl, bpf, answer_values(1, kForbiddenRequests, refuse(EPERM)));
+  append_for(SYS_clone, bpf, no_new_namespaces);
+  append_for(SYS_setrlimit, bpf, answer_values(0, kCoreLimit, kDone));
+  append_for(SYS_prlimit64, bpf, keep_core_limit);
+  append_socket_checks(bpf);  // last: leaves something else than the number behind
 }
 
 // What to answer for each system call, by number; those beyond are unknown.
@@ -185,35 +189,32 @@ struct Run {
 };
 
 // Finds the run of the number in the accumulator by halving.
-void append_search(std::span<const Run> runs, std::vector<sock_filter>& program) {
-  if (runs.size() == 1) return program.push_back(BPF_STMT(BPF_RET | BPF_K, runs[0].answer));
+void append_search(std::span<const Run> runs, Bpf& bpf) {
+  if (runs.size() == 1) return bpf.answer(runs[0].answer);
   size_t half = runs.size() / 2;
-  size_t branch = program.size();
-  program.push_back(BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, runs[half].first, 0, 0));
-  append_search(runs.first(half), program);
-  size_t skipped = program.size() - branch - 1;
-  if (skipped > UINT8_MAX) {
-    std::fprintf(stderr, "the table is too long for a jump\n");
-    std::exit(1);
-  }
-  program[branch].jt = static_cast<uint8_t>(skipped);
-  append_search(runs.subspan(half), program);
+  auto upper = bpf.label();
+  bpf.if_at_least(runs[half].first, upper);
+  append_search(runs.first(half), bpf);
+  bpf.place(upper);
+  append_search(runs.subspan(half), bpf);
 }
 
 // The kernel translates the program anew for each sandbox, so it is made of runs of calls: libseccomp itself
 // would compare with each number, which takes three times as many instructions.
-void append_table(const std::vector<uint32_t>& answers, std::vector<sock_filter>& program) {
+void append_table(const std::vector<uint32_t>& answers, Bpf& bpf) {
   std::vector<Run> runs;
   for (uint32_t number = 0; number < answers.size(); ++number) {
     if (runs.empty() || runs.back().answer != answers[number]) runs.push_back({number, answers[number]});
   }
   // Also those of the x32 table, which have a high bit.
   if (runs.back().answer != kUnknown) runs.push_back({static_cast<uint32_t>(answers.size()), kUnknown});
-  program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)));
-  program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, seccomp_arch_native(), 1, 0));
-  program.push_back(BPF_STMT(BPF_RET | BPF_K, kUnknown));
-  program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)));
-  append_search(runs, program);
+  auto ours = bpf.label();
+  bpf.load(offsetof(seccomp_data, arch));
+  bpf.if_equal(seccomp_arch_native(), ours);
+  bpf.answer(kUnknown);
+  bpf.place(ours);
+  bpf.load(kNumber);
+  append_search(runs, bpf);
 }
 
 }  // namespace
@@ -225,9 +226,16 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "%s\n", table.error().message.c_str());
     return 1;
   }
-  auto program = argument_checks();
-  append_table(*table, program);
-  std::string_view bytes(reinterpret_cast<const char*>(program.data()), program.size() * sizeof(sock_filter));
+  Bpf bpf;
+  append_argument_checks(bpf);
+  append_table(*table, bpf);
+  auto program = bpf.assemble();
+  if (!program) {
+    std::fprintf(stderr, "%s\n", program.error().message.c_str());
+    return 1;
+  }
+  std::string_view bytes(reinterpret_cast<const char*>(program->data()),
+                         program->size() * sizeof(sock_filter));
   auto written = osb::write_file(argv[1], bytes, O_CREAT | O_TRUNC, 0644);
   if (!written) {
     std::fprintf(stderr, "%s\n", written.error().message.c_str());

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "base/pidfd_info.h"
+#include "sys/pidfd_info.h"
 
 namespace osb::runtime {
 namespace {
@@ -40,7 +40,7 @@ End end_from_pidfd(int pidfd) {
   End lost{End::Kind::lost, 0, "the sandbox's processes are gone and nothing says why"};
   struct pollfd gone{pidfd, POLLIN, 0};
   if (pidfd < 0 || ::poll(&gone, 1, 0) <= 0) return lost;
-  auto known = exit_status_of(pidfd);
+  auto known = sys::exit_status_of(pidfd);
   if (!known) return lost;
   int status = *known;
   if (WIFSIGNALED(status)) {

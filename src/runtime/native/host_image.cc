@@ -4,8 +4,10 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/fnv.h"
 #include "base/ids.h"
 #include "runtime/native/images.h"
+#include "sys/directory.h"
 #include "sys/process.h"
 #include "sys/remove_tree.h"
 
@@ -216,13 +218,10 @@ Result<void> write_common(const std::string& root) {
   return {};
 }
 
-// Changes whenever a copied file of the host does, or the recipe. FNV-1a: a name, not a secret.
+// Changes whenever a copied file of the host does, or the recipe.
 class Fingerprint {
  public:
-  void add(const void* bytes, size_t size) {
-    for (size_t i = 0; i < size; ++i)
-      hash_ = (hash_ ^ static_cast<const unsigned char*>(bytes)[i]) * 0x100000001b3u;
-  }
+  void add(const void* bytes, size_t size) { hash_.add(bytes, size); }
   void add_tree(const std::string& path, bool is_link = false) {
     add(path.data(), path.size());
     if (is_link) return;  // another one in its place has changed the directory
@@ -241,12 +240,12 @@ class Fingerprint {
   }
   std::string name() const {
     char text[32];
-    std::snprintf(text, sizeof text, "host-%016llx", static_cast<unsigned long long>(hash_));
+    std::snprintf(text, sizeof text, "host-%016llx", static_cast<unsigned long long>(hash_.value()));
     return text;
   }
 
  private:
-  uint64_t hash_ = 0xcbf29ce484222325u;
+  Fnv1a hash_;
 };
 
 constexpr char kRecipe[] = "3";  // raised when this file writes something else

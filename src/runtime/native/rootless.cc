@@ -1,6 +1,5 @@
 #include "runtime/native/rootless.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <pwd.h>
 #include <sys/stat.h>
@@ -11,6 +10,7 @@
 #include "launcher/identity.h"
 #include "launcher/rootless.h"
 #include "launcher/settings.h"
+#include "sys/directory.h"
 #include "sys/user_namespace.h"
 
 namespace osb::runtime {
@@ -19,21 +19,15 @@ namespace {
 // Into the namespace of any sandbox of an earlier service that still lives; false when there is none.
 bool join_earlier_service(const std::string& state_dir) {
   std::string path = state_dir + "/" + launcher::state::kSandboxes;
-  DIR* dir = ::opendir(path.c_str());
-  if (!dir) return false;
-  bool joined = false;
-  while (struct dirent* entry = joined ? nullptr : ::readdir(dir)) {
-    if (entry->d_name[0] == '.') continue;
-    auto first = launcher::recorded_process(state_dir, entry->d_name);
+  for (const std::string& id : sys::names_in(path).value_or(std::vector<std::string>())) {
+    auto first = launcher::recorded_process(state_dir, id);
     if (!first) continue;
     auto entered = sys::join_user_namespace_of(first->get());
-    joined = entered.has_value();
-    if (!joined)  // most likely it ended just now
-      log::warn("cannot join a sandbox's user namespace",
-                {{"id", entry->d_name}, {"error", entered.error().message}});
+    if (entered) return true;
+    // Most likely it ended just now.
+    log::warn("cannot join a sandbox's user namespace", {{"id", id}, {"error", entered.error().message}});
   }
-  ::closedir(dir);
-  return joined;
+  return false;
 }
 
 // The directories above the state directory that a fresh home does not have.
