@@ -1,17 +1,21 @@
 # Folders of src/ from the lowest to the highest. A folder may use only folders before it, and only those it names;
 # the includes of every file are checked at configure time, so that an upward dependency does not build.
-set(OSB_LAYERS base json sys io http store image api launcher runtime execd interpreter server cli main)
+set(OSB_LAYERS base sandbox json sys io http store image api launcher runtime testkit execd interpreter server cli main)
 
-function(_osb_check_includes module uses files)
+function(_osb_check_includes module uses test_uses files)
   foreach(file IN LISTS files)
     if(NOT file MATCHES "\\.(cc|h)$")
       continue()
+    endif()
+    set(allowed ${uses})
+    if(file MATCHES "(_test\\.cc|/test_[a-z_]+\\.h|/fake_[a-z_]+\\.h|_fixture\\.h)$")
+      list(APPEND allowed ${test_uses})
     endif()
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
     file(STRINGS ${file} includes REGEX "^#include \"[a-z_]+/")
     foreach(line IN LISTS includes)
       string(REGEX REPLACE "^#include \"([a-z_]+)/.*" "\\1" folder "${line}")
-      if(folder IN_LIST OSB_LAYERS AND NOT folder STREQUAL module AND NOT folder IN_LIST uses)
+      if(folder IN_LIST OSB_LAYERS AND NOT folder STREQUAL module AND NOT folder IN_LIST allowed)
         message(FATAL_ERROR "layers: ${file} includes ${folder}/, but '${module}' does not name '${folder}' in its USES "
           "(cmake/layers.cmake gives the order of the layers)")
       endif()
@@ -19,14 +23,14 @@ function(_osb_check_includes module uses files)
   endforeach()
 endfunction()
 
-# osb_module(NAME [USES folder...] [LIBS library...] [SMALL | SMALL_ONLY] [SMALL_LIBS library...] [PCH])
+# osb_module(NAME [USES folder...] [LIBS library...] [SMALL | SMALL_ONLY] [SMALL_LIBS library...] [TEST_USES folder...] [PCH])
 #
 # Makes a static library osb_NAME from src/NAME/**.cc without the _test.cc files, and a unit test executable
 # NAME_test from those. SMALL makes a second library osb_NAME_small, compiled for size, for the static executables.
 # With SMALL_ONLY there is no other (except under sanitizers, which have no static executables): the host has no use for
 # it, and the unit tests try what is shipped.
 function(osb_module name)
-  cmake_parse_arguments(M "SMALL;SMALL_ONLY;PCH" "" "USES;LIBS;SMALL_LIBS;TEST_LIBS" ${ARGN})
+  cmake_parse_arguments(M "SMALL;SMALL_ONLY;PCH" "" "USES;LIBS;SMALL_LIBS;TEST_LIBS;TEST_USES" ${ARGN})
   list(FIND OSB_LAYERS ${name} own)
   foreach(use IN LISTS M_USES)
     list(FIND OSB_LAYERS ${use} other)
@@ -37,7 +41,7 @@ function(osb_module name)
 
   file(GLOB_RECURSE files CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cc ${CMAKE_SOURCE_DIR}/src/${name}/*.h
     ${CMAKE_SOURCE_DIR}/src/${name}/*.S)
-  _osb_check_includes(${name} "${M_USES}" "${files}")
+  _osb_check_includes(${name} "${M_USES}" "${M_TEST_USES}" "${files}")
   set(sources ${files})
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
   set(tests ${files})
@@ -71,7 +75,9 @@ function(osb_module name)
 
   if(OSB_TESTS AND tests)
     add_executable(${name}_test ${tests})
-    target_link_libraries(${name}_test PRIVATE osb_${name} ${M_TEST_LIBS} GTest::gmock_main)
+    set(test_uses ${M_TEST_USES})
+    list(TRANSFORM test_uses PREPEND osb_)
+    target_link_libraries(${name}_test PRIVATE osb_${name} ${test_uses} ${M_TEST_LIBS} GTest::gmock_main)
     if(M_PCH)
       target_precompile_headers(${name}_test REUSE_FROM ${header})
       target_compile_options(${name}_test PRIVATE -fPIC)  # as the header was compiled; executables get -fPIE

@@ -4,7 +4,7 @@
 
 #include "api/body.h"
 #include "api/error_catalogue.h"
-#include "api/sandbox_json.h"
+#include "api/failure_status.h"
 
 namespace osb::api {
 namespace {
@@ -43,10 +43,11 @@ std::optional<WallTime> decode_time(const json::Field& field) {
 
 }  // namespace
 
-ApiResult<MetadataPatch> decode_metadata_patch(std::string_view content_type, std::string_view body) {
+ApiResult<sandbox::MetadataPatch> decode_metadata_patch(std::string_view content_type,
+                                                        std::string_view body) {
   boost::json::value value = TRY(parse_body(content_type, body));
   json::Issues issues;
-  MetadataPatch patch;
+  sandbox::MetadataPatch patch;
   json::Field root = json::Field::root(value, issues, "body");
   if (!root.present()) root.complain("dict_type", "must be an object");
   if (auto members = root.object()) {
@@ -54,28 +55,10 @@ ApiResult<MetadataPatch> decode_metadata_patch(std::string_view content_type, st
   }
   if (!issues.empty()) return refuse(invalid_request(issues));
   for (const auto& [key, text] : patch) {
-    if (key.starts_with(kReservedPrefix)) return refuse(reserved_label(key));
-    if (text) TRY(check_label(key, *text));
+    if (key.starts_with(sandbox::kReservedPrefix)) return refuse(reserved_label(key));
+    if (text) TRY(on_wire(sandbox::check_label(key, *text)));
   }
   return patch;
-}
-
-ApiResult<std::string> apply_patch(std::string_view stored_json, const MetadataPatch& patch) {
-  auto stored = json::parse(stored_json);
-  if (!stored || !stored->is_object()) {
-    return refuse(internal_error({Code::corrupt, 0, "the stored metadata is no JSON object"}));
-  }
-  Metadata merged;
-  for (const auto& member : stored->get_object()) merged.emplace(member.key(), member.value().as_string());
-  for (const auto& [key, text] : patch) {
-    if (text) {
-      merged.insert_or_assign(key, *text);
-    } else {
-      merged.erase(key);
-    }
-  }
-  TRY(check_metadata(merged));
-  return string_object(merged);
 }
 
 ApiResult<WallTime> decode_renewal(std::string_view content_type, std::string_view body) {

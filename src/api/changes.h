@@ -2,22 +2,15 @@
 
 // The small request bodies: metadata patches, renewals, client metrics.
 
-#include <map>
-#include <optional>
-#include <string>
 #include <string_view>
 
 #include "api/error.h"
-#include "api/labels.h"
 #include "base/clock.h"
+#include "sandbox/labels.h"
 
 namespace osb::api {
 
-using MetadataPatch = std::map<std::string, std::optional<std::string>>;  // nothing: remove the key
-
-ApiResult<MetadataPatch> decode_metadata_patch(std::string_view content_type, std::string_view body);
-// The stored JSON object with the patch applied.
-ApiResult<std::string> apply_patch(std::string_view stored_json, const MetadataPatch& patch);
+ApiResult<sandbox::MetadataPatch> decode_metadata_patch(std::string_view content_type, std::string_view body);
 
 ApiResult<WallTime> decode_renewal(std::string_view content_type, std::string_view body);
 

@@ -5,6 +5,7 @@
 #include "api/list_query.h"
 #include "api/sandbox_json.h"
 #include "json/decode.h"
+#include "sandbox/create_request.h"
 
 namespace osb::api {
 namespace {
@@ -14,8 +15,9 @@ constexpr const char* kJson = "application/json";
 TEST(MetadataPatch, SetsReplacesAndRemoves) {
   auto patch = decode_metadata_patch(kJson, R"({"a":"1","b":null,"gone":null})");
   ASSERT_TRUE(patch) << patch.error().message;
-  EXPECT_EQ(*apply_patch(R"({"a":"0","b":"x","c":"y"})", *patch), R"({"a":"1","c":"y"})");
-  EXPECT_EQ(*apply_patch("{}", {}), "{}");
+  EXPECT_EQ(*sandbox::apply_patch({{"a", "0"}, {"b", "x"}, {"c", "y"}}, *patch),
+            (sandbox::Metadata{{"a", "1"}, {"c", "y"}}));
+  EXPECT_EQ(*sandbox::apply_patch({}, {}), sandbox::Metadata{});
 }
 
 TEST(MetadataPatch, RefusesBadShapesAndLabels) {
@@ -43,10 +45,10 @@ TEST(MetadataPatch, RefusesBadShapesAndLabels) {
 }
 
 TEST(MetadataPatch, CannotGrowPastTheBound) {
-  Metadata full;
-  for (size_t i = 0; i < kMaxLabels; ++i) full.emplace("k" + std::to_string(i), "v");
-  EXPECT_FALSE(apply_patch(string_object(full), {{"more", "v"}}));
-  EXPECT_TRUE(apply_patch(string_object(full), {{"more", "v"}, {"k0", std::nullopt}}));
+  sandbox::Metadata full;
+  for (size_t i = 0; i < sandbox::kMaxLabels; ++i) full.emplace("k" + std::to_string(i), "v");
+  EXPECT_FALSE(sandbox::apply_patch(full, {{"more", "v"}}));
+  EXPECT_TRUE(sandbox::apply_patch(full, {{"more", "v"}, {"k0", std::nullopt}}));
 }
 
 TEST(Renewal, TakesTheTimestampsOfAllClients) {
@@ -98,11 +100,11 @@ TEST(ListQuery, PagesAndFilters) {
   ASSERT_TRUE(query) << query.error().message;
   EXPECT_EQ(query->page, 3);
   EXPECT_EQ(query->page_size, 200);
-  EXPECT_EQ(query->filter.states, (std::vector{store::State::running, store::State::failed}));
+  EXPECT_EQ(query->filter.states, (std::vector{sandbox::State::running, sandbox::State::failed}));
   EXPECT_EQ(query->filter.metadata,
             (std::vector<std::pair<std::string, std::string>>{{"a", "b"}, {"c", ""}}));
   auto nothing = decode_list_query("state=bogus");
-  EXPECT_EQ(nothing->filter.states, std::vector<store::State>{}) << "an unknown state matches nothing";
+  EXPECT_EQ(nothing->filter.states, std::vector<sandbox::State>{}) << "an unknown state matches nothing";
   EXPECT_EQ(decode_list_query("")->page_size, 20);
   EXPECT_TRUE(decode_list_query("metadata=")->filter.metadata.empty());
   // One client encodes keys and values once more; and the last of equal keys wins.
@@ -127,10 +129,10 @@ TEST(ListQuery, RefusesTheRest) {
 }
 
 TEST(SandboxJson, LeavesOutWhatHasNoValue) {
-  store::Sandbox row;
+  sandbox::Sandbox row;
   row.id = "0198";
   row.image = "a\"b";
-  row.status = {store::State::running, "RUNNING", "", *parse_time("2026-01-02T03:04:05Z")};
+  row.status = {sandbox::State::running, sandbox::Reason::running, "", *parse_time("2026-01-02T03:04:05Z")};
   row.created = row.status.changed;
   std::string out;
   append_sandbox(out, row);
@@ -138,9 +140,9 @@ TEST(SandboxJson, LeavesOutWhatHasNoValue) {
       out,
       R"({"id":"0198","image":{"uri":"a\"b"},"status":{"state":"Running","reason":"RUNNING",)"
       R"("lastTransitionAt":"2026-01-02T03:04:05Z"},"entrypoint":[],"createdAt":"2026-01-02T03:04:05Z"})");
-  row.metadata = R"({"a":"b"})";
+  row.metadata = {{"a", "b"}};
   row.platform = "linux/amd64";
-  row.extensions = R"({"opensandbox.extensions.x":"1"})";
+  row.extensions = {{"opensandbox.extensions.x", "1"}};
   row.expires = *parse_time("2026-01-02T03:04:05.5Z");
   out.clear();
   append_sandbox(out, row);
@@ -153,14 +155,14 @@ TEST(SandboxJson, LeavesOutWhatHasNoValue) {
 }
 
 TEST(SandboxJson, EchoesEmptyMetadataOnlyInTheCreateAnswer) {
-  CreatePlan plan;
+  sandbox::CreateRequest plan;
   plan.image = "host";
-  plan.metadata = Metadata{};
+  plan.metadata = sandbox::Metadata{};
   plan.env = {{"TOKEN", "hunter2"}};
-  store::Sandbox row = new_row("id", plan, WallTime{});
+  sandbox::Sandbox row = sandbox::new_sandbox("id", sandbox::Principal::owner_named("o"), plan, WallTime{});
   EXPECT_NE(created_json(row, true).find("\"metadata\":{}"), std::string::npos);
   EXPECT_EQ(created_json(row, false).find("metadata"), std::string::npos);
-  EXPECT_EQ(row.env_names, R"(["TOKEN"])") << "values are never stored";
+  EXPECT_EQ(row.env_names, std::vector<std::string>{"TOKEN"}) << "values are never stored";
 }
 
 TEST(SandboxJson, Pagination) {

@@ -6,6 +6,7 @@
 #include "api/error_catalogue.h"
 #include "base/shell_words.h"
 #include "base/strings.h"
+#include "sandbox/create_request.h"
 
 namespace osb::api {
 namespace {
@@ -19,18 +20,18 @@ std::optional<std::string> unless_blank(std::optional<std::string> text) {
   return text;
 }
 
-void decode_image(const Field& field, CreateRequest& out) {
+void decode_image(const Field& field, CreateBody& out) {
   if (!field.present()) return;
   Field uri = field["uri"], auth = field["auth"];
   out.image = trim(uri.required_string());
   if (has_nul(out.image)) complain_value(uri, "must not contain NUL");
   if (auth.present()) {
-    auth["username"].required_string();
-    auth["password"].required_string();
+    out.image_auth =
+        sandbox::ImageAuth{auth["username"].required_string(), auth["password"].required_string()};
   }
 }
 
-void decode_timeout(const Field& field, CreateRequest& out) {
+void decode_timeout(const Field& field, CreateBody& out) {
   out.timeout_seconds = field.integer();
   if (out.timeout_seconds && *out.timeout_seconds < kMinTimeoutSeconds) {
     field.complain("greater_than_equal", fmt::format("must be at least {} seconds", kMinTimeoutSeconds));
@@ -38,7 +39,7 @@ void decode_timeout(const Field& field, CreateRequest& out) {
 }
 
 // Values are strings or null; null means "not set".
-void decode_env(const Field& field, CreateRequest& out) {
+void decode_env(const Field& field, CreateBody& out) {
   auto members = field.object();
   if (!members) return;
   out.has_env = true;
@@ -51,7 +52,7 @@ void decode_env(const Field& field, CreateRequest& out) {
 }
 
 // The one optional member that has no null: whoever asks for protection must say so or leave it out.
-void decode_secure_access(const Field& body, CreateRequest& out) {
+void decode_secure_access(const Field& body, CreateBody& out) {
   Field secure = body.any_of({"secureAccess", "secure_access"});
   const auto* object = body.raw() ? body.raw()->if_object() : nullptr;
   for (const char* name : {"secureAccess", "secure_access"}) {
@@ -61,27 +62,27 @@ void decode_secure_access(const Field& body, CreateRequest& out) {
   out.secure_access = secure.boolean().value_or(false);
 }
 
-void decode_entrypoint(const Field& field, CreateRequest& out) {
+void decode_entrypoint(const Field& field, CreateBody& out) {
   out.entrypoint = field.string_list();
   if (!out.entrypoint) return;
   if (out.entrypoint->empty()) field.complain("too_short", "must have at least 1 element");
   for (const std::string& word : *out.entrypoint) {
     if (has_nul(word)) complain_value(field, "must not contain NUL");
   }
-  if (!is_command_line(*out.entrypoint)) return;
+  if (!sandbox::is_command_line(*out.entrypoint)) return;
   auto words = shell_words(out.entrypoint->front());
   if (!words) return complain_value(field, words.error().message);
   if (words->empty()) complain_value(field, "must name a program");
 }
 
-void decode_platform(const Field& field, CreateRequest& out) {
+void decode_platform(const Field& field, CreateBody& out) {
   if (!field.present()) return;
   out.platform = Platform{to_lower(trim(field["os"].required_string())),
                           to_lower(trim(field["arch"].required_string()))};
 }
 
-CreateRequest decode_fields(const Field& body) {
-  CreateRequest out;
+CreateBody decode_fields(const Field& body) {
+  CreateBody out;
   decode_image(body["image"], out);
   out.snapshot_id = unless_blank(body.any_of({"snapshotId", "snapshot_id"}).string());
   Field template_id = body.any_of({"templateId", "template_id"});
@@ -112,7 +113,7 @@ std::unexpected<ApiError> conflict(std::string why) {
   return refuse(invalid_request({"value_error", {std::string("body")}, "Value error, " + std::move(why)}));
 }
 
-ApiResult<> check_template_mode(const CreateRequest& r) {
+ApiResult<> check_template_mode(const CreateBody& r) {
   auto only = [](bool present, std::string_view field) -> ApiResult<> {
     if (present) return conflict(fmt::format("{} cannot be given together with templateId", field));
     return {};
@@ -132,7 +133,7 @@ ApiResult<> check_template_mode(const CreateRequest& r) {
   return {};
 }
 
-ApiResult<> check_across(const CreateRequest& r) {
+ApiResult<> check_across(const CreateBody& r) {
   for (const auto& [key, value] : r.env) {
     if (key == "OPENSANDBOX_LIFECYCLE")
       return conflict("env must not contain OPENSANDBOX_LIFECYCLE; use lifecycle");
@@ -155,22 +156,23 @@ ApiResult<> check_across(const CreateRequest& r) {
 
 }  // namespace
 
-bool is_command_line(const std::vector<std::string>& entrypoint) {
-  return entrypoint.size() == 1 && entrypoint.front().find_first_of(" \t\n") != std::string::npos;
-}
-
-std::string_view CreateRequest::pool_ref() const {
+std::string_view CreateBody::pool_ref() const {
   auto found = extensions.find("poolRef");
   return found == extensions.end() ? std::string_view() : trim(found->second);
 }
 
-ApiResult<CreateRequest> decode_create(std::string_view content_type, std::string_view body) {
+std::string_view CreateBody::runtime() const {
+  auto found = extensions.find(kRuntimeExtension);
+  return found == extensions.end() ? std::string_view() : trim(found->second);
+}
+
+ApiResult<CreateBody> decode_create(std::string_view content_type, std::string_view body) {
   boost::json::value value = TRY(parse_body(content_type, body));
   json::Issues issues;
   if (!value.is_object()) {
     return refuse(invalid_request({"model_attributes_type", {std::string("body")}, "must be an object"}));
   }
-  CreateRequest request = decode_fields(Field::root(value, issues, "body"));
+  CreateBody request = decode_fields(Field::root(value, issues, "body"));
   if (!issues.empty()) return refuse(invalid_request(issues));
   TRY(check_across(request));
   return request;

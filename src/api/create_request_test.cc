@@ -15,7 +15,7 @@ const WallTime kNow = *parse_time("2026-01-02T03:04:05Z");
 
 CreateRules rules() { return {.max_timeout_seconds = std::nullopt, .arch = "amd64", .now = kNow}; }
 
-ApiResult<CreatePlan> decode(std::string_view body, CreateRules with = rules()) {
+ApiResult<sandbox::CreateRequest> decode(std::string_view body, CreateRules with = rules()) {
   return check_create(TRY(decode_create(kJson, body)), with);
 }
 
@@ -33,7 +33,7 @@ TEST(CreateRequest, TheDocumentedExample) {
   EXPECT_EQ(plan->entrypoint, (std::vector<std::string>{"tail", "-f", "/dev/null"}));
   EXPECT_EQ(plan->limits.cpu_millis, 1000);
   EXPECT_EQ(plan->limits.memory_bytes, 2LL << 30);
-  EXPECT_EQ(plan->metadata, (Metadata{{"team", "t1"}}));
+  EXPECT_EQ(plan->metadata, (sandbox::Metadata{{"team", "t1"}}));
   EXPECT_EQ(plan->env, (std::vector<std::pair<std::string, std::string>>{{"A", "1"}, {"B", "2"}}));
   EXPECT_EQ(plan->timeout, seconds(600));
   EXPECT_EQ(plan->platform, "");
@@ -341,10 +341,10 @@ TEST(CreateRules, TheConfiguredMaximumOfTheTimeout) {
 
 TEST(CreateRequest, AnEntrypointOfOneElementWithABlankIsACommandLine) {
   using Words = std::vector<std::string>;
-  EXPECT_EQ(words_of({"tail -f /dev/null"}), (Words{"tail", "-f", "/dev/null"}));
-  EXPECT_EQ(words_of({"sh -c 'exit 3'"}), (Words{"sh", "-c", "exit 3"}));
-  EXPECT_EQ(words_of({"it's"}), (Words{"it's"}));
-  EXPECT_EQ(words_of({"sh", "-c", "exit 3"}), (Words{"sh", "-c", "exit 3"}));
+  EXPECT_EQ(sandbox::words_of({"tail -f /dev/null"}), (Words{"tail", "-f", "/dev/null"}));
+  EXPECT_EQ(sandbox::words_of({"sh -c 'exit 3'"}), (Words{"sh", "-c", "exit 3"}));
+  EXPECT_EQ(sandbox::words_of({"it's"}), (Words{"it's"}));
+  EXPECT_EQ(sandbox::words_of({"sh", "-c", "exit 3"}), (Words{"sh", "-c", "exit 3"}));
 }
 
 }  // namespace

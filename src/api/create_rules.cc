@@ -5,9 +5,10 @@
 #include <array>
 
 #include "api/error_catalogue.h"
+#include "api/failure_status.h"
 #include "base/machine.h"
-#include "base/shell_words.h"
 #include "base/strings.h"
+#include "sandbox/labels.h"
 
 namespace osb::api {
 namespace {
@@ -33,14 +34,14 @@ constexpr std::string_view kNotBuilt = "this server does not have this part yet"
 
 // Something that protects is not switched on by a word that was meant otherwise, nor left off by a misspelt
 // one.
-ApiResult<bool> wants_read_only_root(const CreateRequest& r) {
+ApiResult<bool> wants_read_only_root(const CreateBody& r) {
   auto found = r.extensions.find(kReadOnlyRoot);
   if (found == r.extensions.end()) return false;
   if (found->second == "true" || found->second == "false") return found->second == "true";
   return refuse(invalid_parameter("extensions." + std::string(kReadOnlyRoot), "must be true or false"));
 }
 
-ApiResult<> check_extensions(const CreateRequest& r) {
+ApiResult<> check_extensions(const CreateBody& r) {
   auto found = r.extensions.find("access.renew.extend.seconds");
   if (found == r.extensions.end()) return {};
   auto seconds = parse_number<int64_t>(trim(found->second));
@@ -59,7 +60,7 @@ ApiResult<> check_extensions(const CreateRequest& r) {
   return refuse(std::move(error));
 }
 
-ApiResult<> check_unbuilt_sources(const CreateRequest& r) {
+ApiResult<> check_unbuilt_sources(const CreateBody& r) {
   if (r.snapshot_id) return refuse(unsupported("snapshotId", std::string(kNotBuilt)));
   if (r.template_id) return refuse(unsupported("templateId", std::string(kNotBuilt)));
   if (r.hooks) return refuse(unsupported("lifecycle", std::string(kNotBuilt)));
@@ -67,7 +68,7 @@ ApiResult<> check_unbuilt_sources(const CreateRequest& r) {
   return {};
 }
 
-ApiResult<std::string> check_platform(const CreateRequest& r, const CreateRules& rules) {
+ApiResult<std::string> check_platform(const CreateBody& r, const CreateRules& rules) {
   if (!r.platform) return std::string();
   const auto& [os, arch] = *r.platform;
   if (os != "linux" && os != "windows")
@@ -80,7 +81,7 @@ ApiResult<std::string> check_platform(const CreateRequest& r, const CreateRules&
   return os + "/" + arch;
 }
 
-ApiResult<std::optional<seconds>> check_timeout(const CreateRequest& r, const CreateRules& rules) {
+ApiResult<std::optional<seconds>> check_timeout(const CreateBody& r, const CreateRules& rules) {
   if (!r.timeout_seconds) return std::nullopt;
   int64_t timeout = *r.timeout_seconds;
   if (rules.max_timeout_seconds && timeout > *rules.max_timeout_seconds) {
@@ -96,9 +97,10 @@ ApiResult<std::optional<seconds>> check_timeout(const CreateRequest& r, const Cr
   return seconds(timeout);
 }
 
-ApiResult<> check_unbuilt_parts(const CreateRequest& r) {
+ApiResult<> check_unbuilt_parts(const CreateBody& r, const CreateRules& rules) {
   if (r.secure_access) return refuse(unsupported("secureAccess", std::string(kNotBuilt)));
-  if (r.network_policy) return refuse(unsupported("networkPolicy", std::string(kNotBuilt)));
+  if (r.network_policy && !rules.no_network_policy.empty())
+    return refuse(unsupported("networkPolicy", rules.no_network_policy));
   if (r.credential_proxy.value_or(false))
     return refuse(unsupported("credentialProxy", std::string(kNotBuilt)));
   return {};
@@ -123,37 +125,57 @@ ApiResult<> check_env(std::vector<std::pair<std::string, std::string>>& env) {
   return {};
 }
 
-}  // namespace
-
-std::vector<std::string> words_of(std::vector<std::string> entrypoint) {
-  if (!is_command_line(entrypoint)) return entrypoint;
-  return shell_words(entrypoint.front()).value_or(entrypoint);
+sandbox::Volume to_domain(const Volume& volume) {
+  using From = Volume::Backend;
+  using To = sandbox::Volume::Backend;
+  return {.backend = volume.backend == From::host    ? To::host
+                     : volume.backend == From::claim ? To::claim
+                                                     : To::object_store,
+          .source = volume.source,
+          .mount_path = volume.mount_path,
+          .sub_path = volume.sub_path,
+          .read_only = volume.read_only};
 }
+
+sandbox::NetworkPolicy to_domain(const NetworkPolicy& policy) {
+  sandbox::NetworkPolicy out{.allow_the_rest = policy.default_action == "allow"};
+  for (const auto& [action, target] : policy.egress)
+    out.egress.push_back({.allow = action == "allow", .target = target});
+  return out;
+}
+
+}  // namespace
 
 std::string_view host_arch() { return host_architecture(); }
 
-ApiResult<CreatePlan> check_create(CreateRequest request, const CreateRules& rules) {
-  TRY(check_extensions(request));
-  TRY(check_unbuilt_sources(request));
-  if (request.metadata) TRY(check_metadata(*request.metadata));
-  CreatePlan plan;
-  plan.read_only_root = TRY(wants_read_only_root(request));
-  plan.platform = TRY(check_platform(request, rules));
-  plan.timeout = TRY(check_timeout(request, rules));
-  TRY(check_unbuilt_parts(request));
-  plan.limits_text = std::move(*request.resource_limits);
-  plan.limits = TRY(parse_limits(plan.limits_text));
-  TRY(check_env(request.env));
-  if (request.volumes && !request.volumes->empty())
-    return refuse(unsupported("volumes", std::string(kNotBuilt)));
-  plan.image = std::move(request.image);
-  plan.entrypoint = std::move(*request.entrypoint);
-  plan.env = std::move(request.env);
-  plan.metadata = std::move(request.metadata);
-  for (auto& [key, value] : request.extensions) {
-    if (key.starts_with(kExtensionPrefix)) plan.extensions.emplace(key, std::move(value));
+ApiResult<sandbox::CreateRequest> check_create(CreateBody body, const CreateRules& rules) {
+  TRY(check_extensions(body));
+  TRY(check_unbuilt_sources(body));
+  if (body.metadata) TRY(on_wire(sandbox::check_metadata(*body.metadata)));
+  sandbox::CreateRequest request;
+  request.read_only_root = TRY(wants_read_only_root(body));
+  request.platform = TRY(check_platform(body, rules));
+  request.timeout = TRY(check_timeout(body, rules));
+  TRY(check_unbuilt_parts(body, rules));
+  request.limits_text = std::move(*body.resource_limits);
+  request.limits = TRY(parse_limits(request.limits_text));
+  TRY(check_env(body.env));
+  if (body.volumes && !body.volumes->empty() && !rules.no_volumes.empty())
+    return refuse(unsupported("volumes", rules.no_volumes));
+  request.runtime = body.runtime();
+  request.image_auth = std::move(body.image_auth);
+  if (body.network_policy) request.network_policy = to_domain(*body.network_policy);
+  if (body.volumes) {
+    for (const Volume& volume : *body.volumes) request.volumes.push_back(to_domain(volume));
   }
-  return plan;
+  request.image = std::move(body.image);
+  request.entrypoint = std::move(*body.entrypoint);
+  request.env = std::move(body.env);
+  request.metadata = std::move(body.metadata);
+  for (auto& [key, value] : body.extensions) {
+    if (key.starts_with(kExtensionPrefix)) request.extensions.emplace(key, std::move(value));
+  }
+  return request;
 }
 
 }  // namespace osb::api

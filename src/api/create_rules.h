@@ -6,35 +6,21 @@
 #include "api/create_request.h"
 #include "api/resource_limits.h"
 #include "base/clock.h"
+#include "sandbox/create_request.h"
 
 namespace osb::api {
 
+// The last two are what the runtime that was chosen says about itself: "" when it can, else why it cannot.
 struct CreateRules {
   std::optional<int64_t> max_timeout_seconds;
-  std::string arch;  // of this host: amd64, arm64
+  std::string arch;  // that the runtime runs: amd64, arm64
   WallTime now;
+  std::string no_network_policy = "this server does not have this part yet";
+  std::string no_volumes = "this server does not have this part yet";
 };
-
-// A request that passed: what the lifecycle needs to make a sandbox and to describe it.
-struct CreatePlan {
-  std::string image;
-  std::vector<std::string> entrypoint;
-  std::vector<std::pair<std::string, std::string>> env;
-  ResourceLimits limits;
-  std::map<std::string, std::string> limits_text;
-  std::optional<Metadata> metadata;
-  std::map<std::string, std::string> extensions;  // those that are given back
-  std::string platform;                           // "linux/amd64", or ""
-  std::optional<seconds> timeout;                 // absent: never expires
-  bool read_only_root = false;
-};
-
-// What to execute: an entrypoint of one element with a blank in it is a command line, cut by a shell's rules
-// of quoting. Clients of one family send all of theirs so.
-std::vector<std::string> words_of(std::vector<std::string> entrypoint);
 
 std::string_view host_arch();
 
-ApiResult<CreatePlan> check_create(CreateRequest request, const CreateRules& rules);
+ApiResult<sandbox::CreateRequest> check_create(CreateBody body, const CreateRules& rules);
 
 }  // namespace osb::api

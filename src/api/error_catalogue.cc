@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/shown.h"
 #include "base/strings.h"
 #include "json/escape.h"
 
@@ -33,34 +34,6 @@ ApiError unprocessable(std::string message, std::string detail) {
           .code = "SANDBOX::INVALID_REQUEST",
           .message = std::move(message),
           .detail = std::move(detail)};
-}
-
-// A disk of the service that does not take what has to be stored is none of the request's faults, and the
-// answer says so.
-struct DiskTrouble {
-  std::string_view cause, remedy;
-};
-
-std::optional<DiskTrouble> disk_trouble(const Error& error) {
-  if (error.sys_errno == ENOSPC || error.sys_errno == EDQUOT) {
-    return DiskTrouble{"the disk of the service is full",
-                       "delete sandboxes, or make room on the file system of the service's state directory"};
-  }
-  if (error.sys_errno == EROFS || error.sys_errno == EIO) {
-    return DiskTrouble{"the disk of the service cannot be written",
-                       "repair the file system of the service's state directory; GET /health says when it is "
-                       "well again"};
-  }
-  return std::nullopt;
-}
-
-// Texts from the outside inside a sentence: short, and one line.
-std::string shown(std::string_view text) {
-  std::string out(text.substr(0, 80));
-  for (char& c : out) {
-    if (static_cast<unsigned char>(c) < ' ' || c == 0x7f) c = '?';
-  }
-  return out;
 }
 
 }  // namespace
@@ -200,12 +173,6 @@ ApiError not_implemented(std::string_view code, std::string what) {
           .message = fmt::format("{} are not offered by this server.", what)};
 }
 
-ApiError invalid_label(std::string_view key, std::string why) {
-  return {.status = 400,
-          .code = "SANDBOX::INVALID_METADATA_LABEL",
-          .message = fmt::format("metadata '{}': {}", shown(key), why)};
-}
-
 ApiError reserved_label(std::string_view key) {
   return {
       .status = 400,
@@ -226,67 +193,8 @@ ApiError invalid_scope(std::string_view scope, std::string_view known) {
           .message = fmt::format("scope '{}' is not known here; use {}", shown(scope), known)};
 }
 
-ApiError sandbox_not_found(std::string_view id) {
-  return {.status = 404,
-          .code = "SANDBOX::NOT_FOUND",
-          .message = fmt::format("There is no sandbox {}; it was deleted, has expired, or never existed.",
-                                 shown(id))};
-}
-
-ApiError image_not_found(const Error& error) {
-  return {.status = 400, .code = "IMAGE::NOT_FOUND", .message = error.message};
-}
-
-ApiError invalid_entrypoint(const Error& error) {
-  return {.status = 400, .code = "SANDBOX::INVALID_ENTRYPOINT", .message = error.message};
-}
-
-ApiError entry_ended(const Error& error) {
-  return {.status = 400,
-          .code = "SANDBOX::ENTRYPOINT_EXITED",
-          .message = fmt::format("The sandbox ended as soon as it was started: {}", error.message)};
-}
-
-ApiError bad_limit(const Error& error) {
-  return {.status = 400, .code = "SANDBOX::INVALID_PARAMETER", .message = error.message};
-}
-
-ApiError start_failed(const Error& error) {
-  return {.status = 500,
-          .code = "SANDBOX::START_FAILED",
-          .message = fmt::format("The sandbox could not be started: {}", error.message),
-          .cause = error.message};
-}
-
-ApiError start_failed_on_disk(const Error& error) {
-  auto trouble = disk_trouble(error);
-  if (!trouble) return start_failed(error);
-  return {.status = 500,
-          .code = "SANDBOX::START_FAILED",
-          .message = fmt::format("The sandbox could not be started: {}.", trouble->cause),
-          .cause = fmt::format("{}: {}", trouble->cause, error.message),
-          .remedy = std::string(trouble->remedy)};
-}
-
 ApiError overloaded(std::string why) {
   return {.status = 503, .code = "SANDBOX::OVERLOADED", .message = std::move(why), .retry_after_seconds = 1};
-}
-
-ApiError unreachable(std::string_view id, const Error& error) {
-  return {.status = 503,
-          .code = "SANDBOX::OVERLOADED",
-          .message = fmt::format("Sandbox {} cannot be reached now: {}", shown(id), error.message),
-          .cause = error.message,
-          .remedy = "try again; if it stays so, restart the service or delete the sandbox",
-          .retry_after_seconds = 1};
-}
-
-ApiError too_many_creates(std::string why) {
-  return {.status = 429,
-          .code = "SANDBOX::TOO_MANY_REQUESTS",
-          .message = std::move(why),
-          .remedy = "try again after the time in Retry-After",
-          .retry_after_seconds = 1};
 }
 
 ApiError caller_gone() {
@@ -296,28 +204,10 @@ ApiError caller_gone() {
           .remedy = "keep the connection open until the answer has come"};
 }
 
-ApiError expiration_in_the_past() {
-  return {
-      .status = 400, .code = "SANDBOX::INVALID_EXPIRATION", .message = "expiresAt must be in the future."};
-}
-
-ApiError no_expiration(std::string_view id) {
-  return {.status = 409,
-          .code = "SANDBOX::INVALID_EXPIRATION",
-          .message = fmt::format("Sandbox {} was created without a timeout and never expires.", shown(id)),
-          .remedy = "delete it when it is no longer needed"};
-}
-
 ApiError invalid_port(std::string_view port) {
   return {.status = 400,
           .code = "SANDBOX::INVALID_PORT",
           .message = fmt::format("{} is not a port; ports are 1 to 65535.", shown(port))};
-}
-
-ApiError not_running(std::string_view id, std::string_view state, std::string_view message) {
-  return {.status = 409,
-          .code = "SANDBOX::NOT_RUNNING",
-          .message = fmt::format("Sandbox {} is {}, not Running: {}", shown(id), state, message)};
 }
 
 ApiError never_healthy(std::string_view id, std::string_view state, std::string_view message,
@@ -326,53 +216,6 @@ ApiError never_healthy(std::string_view id, std::string_view state, std::string_
           .code = "SANDBOX::NOT_RUNNING",
           .message = fmt::format("Sandbox {} is {}: {}{}{}", shown(id), state, message,
                                  last_output.empty() ? "" : "; its last output:\n", last_output)};
-}
-
-ApiError not_paused(std::string_view id, std::string_view state) {
-  return {
-      .status = 409,
-      .code = "SANDBOX::NOT_PAUSED",
-      .message = fmt::format("Sandbox {} is {}; only a Paused sandbox can be resumed.", shown(id), state)};
-}
-
-ApiError paused(std::string_view id, std::string_view state) {
-  return {.status = 409,
-          .code = "SANDBOX::PAUSED",
-          .message =
-              fmt::format("Sandbox {} is {}: nothing in it runs, so nothing can answer.", shown(id), state),
-          .remedy = fmt::format("resume it first: POST /v1/sandboxes/{}/resume", shown(id))};
-}
-
-ApiError pause_unsupported(const Error& error) {
-  return {.status = 400,
-          .code = "SANDBOX::UNSUPPORTED",
-          .message = fmt::format("This server cannot pause a sandbox: {}", error.message),
-          .cause = error.message,
-          .remedy = "run the service as root, or in a cgroup that is delegated to its user"};
-}
-
-ApiError pause_failed(const Error& error) {
-  return {.status = 500,
-          .code = "SANDBOX::PAUSE_FAILED",
-          .message = fmt::format("The sandbox could not be paused and goes on: {}", error.message),
-          .cause = error.message,
-          .remedy = "try again; a process in an uninterruptible wait of the kernel cannot be stopped"};
-}
-
-ApiError resume_failed(const Error& error) {
-  return {.status = 500,
-          .code = "SANDBOX::RESUME_FAILED",
-          .message = fmt::format("The sandbox could not be resumed and stays paused: {}", error.message),
-          .cause = error.message,
-          .remedy = "try again, or delete the sandbox"};
-}
-
-ApiError delete_failed(const Error& error) {
-  return {.status = 500,
-          .code = "SANDBOX::DELETE_FAILED",
-          .message = fmt::format("The sandbox could not be removed: {}", error.message),
-          .cause = error.message,
-          .remedy = "try again; deleting is safe to repeat"};
 }
 
 ApiError backend_connection_failed(std::string_view id, int port, const Error& error) {
@@ -410,20 +253,6 @@ ApiError backend_response_failed(int port, const Error& error) {
           .message = fmt::format(
               "The program on port {} of the sandbox broke off or sent no valid HTTP answer.", port),
           .cause = error.message};
-}
-
-ApiError internal_error(const Error& error) {
-  if (auto trouble = disk_trouble(error)) {
-    return {.status = 500,
-            .code = "SANDBOX::INTERNAL_ERROR",
-            .message = fmt::format("The server could not do this: {}.", trouble->cause),
-            .cause = std::string(trouble->cause),
-            .remedy = std::string(trouble->remedy)};
-  }
-  return {.status = 500,
-          .code = "SANDBOX::INTERNAL_ERROR",
-          .message = "The server failed to do this; its log has the request id.",
-          .cause = std::string(to_string(error.code))};
 }
 
 }  // namespace osb::api

@@ -71,7 +71,7 @@ ApiResult<ListQuery> decode_list_query(std::string_view raw_query) {
   if (auto words = query.all("state"); !words.empty()) {
     out.filter.states.emplace();
     for (const std::string& word : words) {
-      if (auto state = store::state_from(word))
+      if (auto state = sandbox::state_from(word))
         out.filter.states->push_back(*state);  // an unknown word matches nothing
     }
   }

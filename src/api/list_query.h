@@ -5,12 +5,12 @@
 
 #include "api/error.h"
 #include "http/message.h"
-#include "store/sandboxes.h"
+#include "sandbox/sandbox.h"
 
 namespace osb::api {
 
 struct ListQuery {
-  store::Filter filter;
+  sandbox::Filter filter;
   int64_t page = 1, page_size = 20;
 };
 

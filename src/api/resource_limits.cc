@@ -81,8 +81,8 @@ std::optional<int64_t> parse_memory(std::string_view text) {
   return std::nullopt;
 }
 
-ApiResult<ResourceLimits> parse_limits(const std::map<std::string, std::string>& limits) {
-  ResourceLimits out;
+ApiResult<sandbox::Limits> parse_limits(const std::map<std::string, std::string>& limits) {
+  sandbox::Limits out;
   for (const auto& [key, text] : limits) {
     if (key == "cpu") {
       out.cpu_millis = parse_cpu(text);

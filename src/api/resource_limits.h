@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "api/error.h"
+#include "sandbox/limits.h"
 
 namespace osb::api {
 
@@ -19,15 +20,6 @@ inline constexpr int64_t kMinIoBytes = 64 << 10;
 inline constexpr int64_t kMinOpenFiles = 64;
 inline constexpr int64_t kMinPids = 16;  // execd, a shell and what they need
 
-struct ResourceLimits {
-  std::optional<int64_t> cpu_millis;
-  std::optional<int64_t> memory_bytes;
-  std::optional<int64_t> pids;
-  std::optional<int64_t> disk_bytes;
-  std::optional<int64_t> io_read_bytes, io_write_bytes;  // per second
-  std::optional<int64_t> open_files;                     // per process
-};
-
 // "0.5", "2", "250m"; nothing when it is no positive finite number of cores. Rounded down to whole
 // millicores.
 std::optional<int64_t> parse_cpu(std::string_view text);
@@ -35,6 +27,6 @@ std::optional<int64_t> parse_cpu(std::string_view text);
 // any case.
 std::optional<int64_t> parse_memory(std::string_view text);
 
-ApiResult<ResourceLimits> parse_limits(const std::map<std::string, std::string>& limits);
+ApiResult<sandbox::Limits> parse_limits(const std::map<std::string, std::string>& limits);
 
 }  // namespace osb::api

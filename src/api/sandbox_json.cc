@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "json/escape.h"
+#include "json/string_lists.h"
 
 namespace osb::api {
 namespace {
@@ -46,11 +47,10 @@ void append_time_member(std::string& out, std::string_view start, WallTime time)
   out.push_back('"');
 }
 
-void append_status(std::string& out, const store::Status& status) {
+void append_status(std::string& out, const sandbox::Status& status) {
   out.append("\"status\":{\"state\":\"").append(to_string(status.state)).append("\"");
-  if (!status.reason.empty()) {
-    out.append(",\"reason\":");
-    json::append_string(out, status.reason);
+  if (status.reason != sandbox::Reason::none) {
+    out.append(",\"reason\":\"").append(to_string(status.reason)).append("\"");
   }
   if (!status.message.empty()) {
     out.append(",\"message\":");
@@ -68,68 +68,30 @@ void append_platform(std::string& out, std::string_view platform) {
 }
 
 // What both forms have, from platform to createdAt.
-void append_common(std::string& out, const store::Sandbox& row, bool with_metadata) {
-  append_platform(out, row.platform);
+void append_common(std::string& out, const sandbox::Sandbox& sandbox, bool with_metadata) {
+  append_platform(out, sandbox.platform);
   out.push_back(',');
-  append_status(out, row.status);
-  if (with_metadata) out.append(",\"metadata\":").append(row.metadata);
-  if (row.extensions.size() > 2) out.append(",\"extensions\":").append(row.extensions);
-  out.append(",\"entrypoint\":").append(row.entrypoint);
-  if (row.expires) append_time_member(out, ",\"expiresAt\":\"", *row.expires);
-  append_time_member(out, ",\"createdAt\":\"", row.created);
+  append_status(out, sandbox.status);
+  if (with_metadata) json::append_map(out.append(",\"metadata\":"), sandbox.metadata);
+  if (!sandbox.extensions.empty()) json::append_map(out.append(",\"extensions\":"), sandbox.extensions);
+  json::append_list(out.append(",\"entrypoint\":"), sandbox.entrypoint);
+  if (sandbox.expires) append_time_member(out, ",\"expiresAt\":\"", *sandbox.expires);
+  append_time_member(out, ",\"createdAt\":\"", sandbox.created);
   out.push_back('}');
 }
 
 }  // namespace
 
-std::string string_array(std::span<const std::string> words) {
-  std::string out = "[";
-  for (const std::string& word : words) {
-    if (out.size() > 1) out.push_back(',');
-    json::append_string(out, word);
-  }
-  return out + "]";
-}
-
-std::string string_object(const std::map<std::string, std::string>& members) {
-  std::string out = "{";
-  for (const auto& [key, value] : members) {
-    if (out.size() > 1) out.push_back(',');
-    json::append_string(out, key);
-    out.push_back(':');
-    json::append_string(out, value);
-  }
-  return out + "}";
-}
-
-store::Sandbox new_row(std::string id, const CreatePlan& plan, WallTime now) {
-  store::Sandbox row;
-  row.id = std::move(id);
-  row.status = {store::State::pending, "STARTING", "The sandbox is being started.", now};
-  row.image = plan.image;
-  row.entrypoint = string_array(plan.entrypoint);
-  if (plan.metadata) row.metadata = string_object(*plan.metadata);
-  row.limits = string_object(plan.limits_text);
-  std::vector<std::string> names;
-  for (const auto& [key, value] : plan.env) names.push_back(key);
-  row.env_names = string_array(names);
-  row.extensions = string_object(plan.extensions);
-  row.platform = plan.platform;
-  row.created = now;
-  if (plan.timeout) row.expires = now + *plan.timeout;
-  return row;
-}
-
-void append_sandbox(std::string& out, const store::Sandbox& row) {
-  out.append("{\"id\":\"").append(row.id).append("\",\"image\":{\"uri\":");
-  json::append_string(out, row.image);
+void append_sandbox(std::string& out, const sandbox::Sandbox& sandbox) {
+  out.append("{\"id\":\"").append(sandbox.id).append("\",\"image\":{\"uri\":");
+  json::append_string(out, sandbox.image);
   out.push_back('}');
-  append_common(out, row, row.metadata.size() > 2);
+  append_common(out, sandbox, !sandbox.metadata.empty());
 }
 
-std::string created_json(const store::Sandbox& row, bool with_metadata) {
-  std::string out = "{\"id\":\"" + row.id + "\"";
-  append_common(out, row, with_metadata);
+std::string created_json(const sandbox::Sandbox& sandbox, bool with_metadata) {
+  std::string out = "{\"id\":\"" + sandbox.id + "\"";
+  append_common(out, sandbox, with_metadata);
   return out;
 }
 

@@ -36,7 +36,7 @@ struct Execute {
   int operator()(ImportImageOptions& options) const { return import_image(options); }
   int operator()(LsImagesOptions& options) const { return list_images(options); }
   int operator()(RmImagesOptions& options) const { return remove_images(options); }
-  int operator()(ServerRoleOptions& options) const { return run_server_role(options); }
+  int operator()(ServerRoleOptions& options) const { return run_server_role(options, embedded); }
   int operator()(ServeOptions& options) const { return become_service(options, embedded); }
   int operator()(InitConfigOptions& options) const { return write_initial_config(options); }
 };

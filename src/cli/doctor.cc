@@ -10,6 +10,7 @@
 #include "cli/api.h"
 #include "cli/block_on.h"
 #include "io/socket.h"
+#include "runtime/native/native_capabilities.h"
 
 namespace osb::cli {
 namespace {
@@ -134,9 +135,26 @@ Diagnosis diagnose(const std::vector<Finding>& findings, bool as_root) {
   return out;
 }
 
+std::string describe(const runtime::Capabilities& capabilities) {
+  std::string out;
+  for (const auto& [name, ability] : runtime::abilities_of(capabilities)) {
+    bool can = ability.kind == runtime::Ability::Kind::yes;
+    std::string what = ability.most ? fmt::format("at most {}, {}", *ability.most, ability.why)
+                       : can        ? "sandboxes can have it"
+                                    : ability.why;
+    out += fmt::format("{:<8} {:<28} {}\n", can ? "ok" : "no", name, what);
+  }
+  return out;
+}
+
 int examine_machine(const DoctorOptions& options) {
   auto diagnosis = diagnose(probe_machine(machine_at(options.state_dir)), ::geteuid() == 0);
   block_on(print_server_line(options.connection));
+  // Without root it depends on what is delegated to the service, and diagnostics of each sandbox say it.
+  if (::geteuid() == 0) {
+    if (auto cgroups = sys::CgroupLayout::detect())
+      fmt::print("{}", describe(runtime::native_capabilities(*cgroups)));
+  }
   fmt::print("{}", diagnosis.text);
   fmt::print(
       "\nThis version does not have: a way out of sandboxes (they have a loopback interface and no network), "

@@ -7,6 +7,7 @@
 
 #include "cli/arguments.h"
 #include "cli/machine_probe.h"
+#include "runtime/capabilities.h"
 
 namespace osb::cli {
 
@@ -19,5 +20,7 @@ struct Diagnosis {
 };
 // `as_root` says whether what failed for want of permission was really tried.
 Diagnosis diagnose(const std::vector<Finding>& findings, bool as_root);
+// A line for each thing that a request may ask for: what the native runtime answers.
+std::string describe(const runtime::Capabilities& capabilities);
 
 }  // namespace osb::cli

@@ -63,5 +63,16 @@ TEST(Diagnose, WithoutRootTheTierWithoutRootWillDo) {
   EXPECT_FALSE(diagnose({bad(kOverlay, ENODEV), good(kRootless)}, false).can_run);
 }
 
+TEST(Describe, ALineForEachThingThatCanBeAskedFor) {
+  runtime::Capabilities can;
+  can.cpu = runtime::Ability::can();
+  can.open_files = runtime::Ability::at_most(512, "the hard limit");
+  can.disk = runtime::Ability::cannot("no loop devices");
+  std::string text = describe(can);
+  EXPECT_THAT(text, HasSubstr("ok       resourceLimits.cpu           sandboxes can have it\n"));
+  EXPECT_THAT(text, HasSubstr("ok       resourceLimits.nofile        at most 512, the hard limit\n"));
+  EXPECT_THAT(text, HasSubstr("no       resourceLimits.disk          no loop devices\n"));
+}
+
 }  // namespace
 }  // namespace osb::cli

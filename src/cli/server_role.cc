@@ -63,45 +63,82 @@ io::Task<> set_on_signal(io::Event& stop) {
   stop.set();
 }
 
-io::Task<Result<void>> serve(server::Config config, ServerRoleOptions role) {
-  auto listener = CO_TRY(inherited(launcher::kServerListenerFd, "the listener"));
-  auto channel = CO_TRY(inherited(launcher::kServerLauncherFd, "the launcher's socket"));
-  sys::CgroupLayout cgroups;  // without root: none
-  if (!role.rootless) cgroups = CO_TRY(sys::CgroupLayout::detect());
-  auto executor = co_await io::asio::this_coro::executor;
+// Every runtime of this server, the standard one first. Owns what Runtimes borrows.
+using Made = std::vector<std::unique_ptr<runtime::Runtime>>;
 
+Result<Made> make_runtimes(const std::vector<runtime::RuntimeFactory>& factories,
+                           const runtime::RuntimeContext& context) {
+  Made made;
+  for (const auto& factory : factories) made.push_back(TRY(factory(context)));
+  return made;
+}
+
+struct Stop {
+  explicit Stop(const io::Executor& executor) : event(executor) {}
+  io::Event event;
+  bool launcher_lost = false;
+};
+
+Result<runtime::RuntimeFactory> native_factory(const server::Config& config, const ServerRoleOptions& role,
+                                               Stop& stop) {
+  // Taken over by the first runtime that is made: there is one launcher.
+  auto channel = std::make_shared<Fd>(TRY(inherited(launcher::kServerLauncherFd, "the launcher's socket")));
+  sys::CgroupLayout cgroups;  // without root: none
+  if (!role.rootless) cgroups = TRY(sys::CgroupLayout::detect());
+  auto settings = native_settings(config.native, role, std::move(cgroups));
+  return [channel, settings,
+          &stop](const runtime::RuntimeContext& context) -> Result<std::unique_ptr<runtime::Runtime>> {
+    return std::make_unique<runtime::NativeRuntime>(context.executor, settings, std::move(*channel), [&stop] {
+      stop.launcher_lost = true;
+      stop.event.set();
+    });
+  };
+}
+
+// What the log and /health say of the standard runtime.
+std::string describe_tier(runtime::Runtime& runtime, bool rootless) {
+  if (!rootless) return "namespaces, user namespace, capabilities, seccomp";
+  auto isolation = runtime.isolation();
+  for (const std::string& what : isolation.missing) log::warn("without root", {{"lacking", what}});
+  return isolation.tier;
+}
+
+io::Task<Result<void>> serve(server::Config config, ServerRoleOptions role,
+                             std::vector<runtime::RuntimeFactory> further) {
+  auto listener = CO_TRY(inherited(launcher::kServerListenerFd, "the listener"));
+  auto executor = co_await io::asio::this_coro::executor;
   auto tokens = CO_TRY(
       server::EndpointTokens::open(fmt::format("{}/{}", config.native.state_dir, launcher::state::kSecret)));
-  io::Event stop(executor);
-  bool launcher_lost = false;
-  runtime::NativeRuntime runtime(executor, native_settings(config.native, role, std::move(cgroups)),
-                                 std::move(channel), [&] {
-                                   launcher_lost = true;
-                                   stop.set();
-                                 });
-  std::string tier = "namespaces, user namespace, capabilities, seccomp";
-  if (role.rootless) {
-    auto isolation = runtime.isolation();
-    tier = isolation.tier;
-    for (const std::string& what : isolation.missing) log::warn("without root", {{"lacking", what}});
-  }
+  Stop stop(executor);
+  std::vector<runtime::RuntimeFactory> factories = {CO_TRY(native_factory(config, role, stop))};
+  for (auto& factory : further) factories.push_back(std::move(factory));
+  runtime::RuntimeContext context{
+      .executor = executor,
+      .owner = role.identity,
+      .directory = fmt::format("{}/{}", config.native.state_dir, launcher::state::kDatabase)};
+  Made made = CO_TRY(make_runtimes(factories, context));
+  runtime::Runtimes runtimes(*made.front());
+  for (size_t i = 1; i < made.size(); ++i) runtimes.add(*made[i]);
+
+  std::string tier = describe_tier(runtimes.standard(), role.rootless);
   io::TaskGroup waiting(executor);
-  waiting.spawn(set_on_signal(stop));
+  waiting.spawn(set_on_signal(stop.event));
   auto served = co_await server::run({.config = std::move(config),
                                       .tokens = std::move(tokens),
                                       .listener = std::move(listener),
-                                      .runtime = &runtime,
-                                      .stop = &stop,
+                                      .runtimes = &runtimes,
+                                      .stop = &stop.event,
                                       .identity = role.identity,
                                       .isolation = std::move(tier)});
   co_await waiting.close();
-  co_await runtime.close();
-  if (served && launcher_lost) co_return fail(Code::unavailable, "the launcher is gone");
+  for (auto& runtime : made) co_await runtime->close();
+  if (served && stop.launcher_lost) co_return fail(Code::unavailable, "the launcher is gone");
   co_return served;
 }
 
-io::Task<int> serve_or_log(server::Config config, ServerRoleOptions role) {
-  auto served = co_await serve(std::move(config), std::move(role));
+io::Task<int> serve_or_log(server::Config config, ServerRoleOptions role,
+                           std::vector<runtime::RuntimeFactory> further) {
+  auto served = co_await serve(std::move(config), std::move(role), std::move(further));
   if (served) co_return 0;
   log::error(served.error().message);
   co_return server::is_permanent(served.error()) ? launcher::kServerCannotStart : 1;
@@ -109,7 +146,7 @@ io::Task<int> serve_or_log(server::Config config, ServerRoleOptions role) {
 
 }  // namespace
 
-int run_server_role(const ServerRoleOptions& options) {
+int run_server_role(const ServerRoleOptions& options, const Embedded& embedded) {
   log::set_role("server");
   ::signal(SIGPIPE, SIG_IGN);
   // A terminal that goes away tells its whole process group; what that means is for the launcher to say.
@@ -120,7 +157,7 @@ int run_server_role(const ServerRoleOptions& options) {
     return launcher::kServerCannotStart;
   }
   log::set_level(log::level_from(config->log_level));
-  return block_on(serve_or_log(std::move(*config), options));
+  return block_on(serve_or_log(std::move(*config), options, embedded.runtimes));
 }
 
 }  // namespace osb::cli

@@ -1,20 +1,30 @@
 #pragma once
 
 // What a runtime is: something that makes isolated Linux sandboxes with an execd in each, and lets the server
-// reach them. Values in, typed results out; no route knows which runtime runs.
+// reach them. Values in, typed results out; no route knows which runtime runs. A server has one or more
+// (runtimes.h); a sandbox's row says whose it is.
 //
 // A sandbox outlives the server. `identity` is what a runtime needs to recognise a sandbox again after a
 // restart (an opaque text for the store): recovery calls list(), then adopt() for each stored sandbox and
 // recall() for everything else. A runtime knows sandboxes by their handles: whatever it names after them may
-// be seen by others on the host, and the id must not. All calls belong to the server's loop.
+// be seen by others on the host, and the id must not.
+//
+// A runtime works for one owner (the identity of the service's state directory), given when it is made. On
+// an engine that others use, too, it lists what was made for this owner and touches nothing else.
+//
+// The engine behind a runtime may be away, or slow. Every call that needs it then fails with
+// Code::unavailable or Code::timeout, and that means: nobody knows. It is never an end, and never a success;
+// whoever asked keeps what is known and asks again. All calls belong to the server's loop.
 
-#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
-#include "io/socket.h"
+#include "io/stream.h"
+#include "runtime/capabilities.h"
+#include "runtime/spec.h"
 
 namespace osb::runtime {
 
@@ -22,27 +32,6 @@ using io::Task;
 
 inline constexpr uint16_t kExecdPort = 44772;
 inline constexpr uint16_t kEgressPort = 18080;
-inline constexpr size_t kMaxRecord = 64 * 1024;
-
-struct Limits {
-  std::optional<int64_t> cpu_millis = {};  // 1000 = one core
-  std::optional<int64_t> memory_bytes = {};
-  std::optional<int64_t> pids = {};        // absent: the runtime's default
-  std::optional<int64_t> disk_bytes = {};  // everything that is written, on all layers together
-  std::optional<int64_t> io_read_bytes = {}, io_write_bytes = {};  // per second
-  std::optional<int64_t> open_files = {};                          // per process
-};
-
-struct SandboxSpec {
-  std::string id;      // what its owner calls it; for the environment inside, nothing else
-  std::string handle;  // what it is called on the host: a UUID that says nothing about the id
-  std::string image;   // as the client wrote it
-  Limits limits;
-  std::vector<std::string> entrypoint;
-  std::vector<std::pair<std::string, std::string>> env;
-  bool read_only_root = false;  // nothing but /tmp, /run and devices can be written
-  std::string record;           // kept beside the sandbox for recall(); at most kMaxRecord bytes
-};
 
 struct CreateFailure {
   enum class Kind {
@@ -50,12 +39,26 @@ struct CreateFailure {
     bad_entrypoint,  // missing, not executable, wrong architecture
     entry_ended,     // it was started, and has failed before anybody could be told
     bad_limit,       // cannot be enforced here
+    unsupported,     // a part of the spec that this runtime does not have
     overloaded,      // no capacity now; nothing was started
+    unavailable,     // the engine is away: whether something was started is not known
     step_failed,     // the error says which step of the set-up, and why
   };
   Kind kind = Kind::step_failed;
   Error error;
 };
+
+// A sandbox that could be started: its image is here, what is to be done is known, and what can be made ahead
+// may be made. Dropping it leaves nothing behind; of one that dies with its server, the runtime's next life
+// clears away what there is.
+class Prepared {
+ public:
+  virtual ~Prepared() = default;
+};
+using PreparedPtr = std::unique_ptr<Prepared>;
+
+template <class T>
+using Created = std::expected<T, CreateFailure>;
 
 // How a sandbox's entry process ended.
 struct End {
@@ -93,29 +96,41 @@ struct Recalled {
   std::string identity;  // empty when nothing of it runs
 };
 
+// What the entry process wrote, its last part.
+struct Output {
+  std::string text;
+  bool truncated = false;
+};
+
 class Runtime {
  public:
   virtual ~Runtime() = default;
+  // As requests and rows name it.
   virtual std::string_view name() const = 0;
-
+  virtual const Capabilities& capabilities() const = 0;
   virtual Isolation isolation() const { return {}; }
+  // Ends what this object does; sandboxes are not touched.
+  virtual Task<> close() { co_return; }
 
   // Whether a sandbox could be made now; if not, why.
   virtual Task<Result<void>> health() { co_return Result<void>(); }
 
-  // Can this be created here? Checked before anything is stored; no side effects.
-  virtual std::expected<void, CreateFailure> check(const SandboxSpec& spec) const = 0;
-  // Returns when the entry process runs and execd answers. On failure nothing is left behind.
-  virtual Task<std::expected<std::string, CreateFailure>> create(SandboxSpec spec) = 0;
+  // The first half of a creation. Comes before anything is stored: finds out whether it can be done, brings
+  // the image here, and leaves nothing that somebody would have to remove. obstacle() was asked before.
+  virtual Task<Created<PreparedPtr>> prepare(SandboxSpec spec) = 0;
+  // The second half. Returns the identity when the entry process runs and execd answers. On failure nothing
+  // is left behind, unless the engine is away: the caller destroys it, until that succeeds.
+  virtual Task<Created<std::string>> start(PreparedPtr prepared, Claim claim) = 0;
   // Ends all processes and removes all files. Idempotent: an unknown one is success.
   virtual Task<Result<void>> destroy(std::string handle) = 0;
-  // Handles of everything of ours on this host, whatever its condition.
+  // Handles of everything of this owner, whatever its condition.
   virtual Task<Result<std::vector<std::string>>> list() = 0;
   // Takes a sandbox over from an earlier server. Whether it is paused is what the host says, not what was
   // last recorded.
   virtual Task<Adoption> adopt(std::string handle, std::string identity) = 0;
-  // Until the entry process has ended. The end is told again, to this server or the next, until settle().
-  virtual Task<End> wait(std::string handle) = 0;
+  // Until the entry process has ended. The end is told again, to this server or the next, until settle(). An
+  // error says that nobody knows any more what the sandbox does: adopt() finds out.
+  virtual Task<Result<End>> wait(std::string handle) = 0;
   // The end is stored and need not be told again: no process of the sandbox runs afterwards, its files stay
   // until destroy(). Fine for one that is unknown.
   virtual Task<Result<void>> settle(std::string handle) = 0;
@@ -129,7 +144,19 @@ class Runtime {
   virtual Task<Result<void>> keep_record(std::string handle, std::string record) = 0;
   // A new connection to a port inside; kExecdPort is execd's API. Code::unavailable when nothing listens,
   // Code::not_found when there is no way to the sandbox now, whether it runs or not.
-  virtual Task<Result<io::Socket>> connect(std::string handle, uint16_t port) = 0;
+  virtual Task<Result<io::Stream>> connect(std::string handle, uint16_t port) = 0;
+  // What a running sandbox's entry process wrote.
+  virtual Task<Result<Output>> logs(std::string handle) = 0;
+  // Keeps the sandbox's files under the name of an image.
+  virtual Task<Result<void>> snapshot(std::string handle, std::string image);
+  // Where clients reach a port without this server; nothing: only through its proxy.
+  virtual std::optional<std::string> endpoint(const std::string& handle, uint16_t port) const;
 };
+
+// Both halves.
+Task<Created<std::string>> create(Runtime& runtime, SandboxSpec spec, Claim claim);
+
+// The logs of a sandbox with an execd of ours in it, which keeps them. `pumps`: see io::to_socket().
+Task<Result<Output>> execd_logs(Runtime& runtime, std::string handle, io::TaskGroup& pumps);
 
 }  // namespace osb::runtime

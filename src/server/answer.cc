@@ -3,6 +3,7 @@
 #include "api/body.h"
 #include "api/error_catalogue.h"
 #include "base/log.h"
+#include "server/caller.h"
 #include "server/endpoint_token.h"
 
 namespace osb::server {
@@ -38,6 +39,7 @@ Task<> answer_error(const Request& request, ResponseWriter& response, api::ApiEr
                {"code", error.code},
                {"message", error.message},
                {"request", request.head.method + " " + without_token(request.head.path())},
+               {"owner", caller_of(request).owner},
                {"request_id", request.request_id}});
   }
   std::string body = api::to_json(error, request.request_id);

@@ -5,7 +5,8 @@
 #include <boost/asio/deferred.hpp>
 #include <thread>
 
-#include "api/error_catalogue.h"
+#include "api/failure_status.h"
+#include "sandbox/failures.h"
 
 namespace osb::server {
 
@@ -83,8 +84,8 @@ io::Task<api::ApiResult<CreateQueue::Turn>> CreateQueue::enter() {
   waiter.timer.expires_after(limits_.patience);
   std::ignore = co_await waiter.timer.async_wait(asio::as_tuple(asio::deferred));
   if (!waiter.called)
-    co_return api::refuse(
-        api::too_many_creates("Too many sandboxes are being made; this one waited in vain."));
+    co_return api::refuse(api::to_api_error(
+        sandbox::too_many_creates("Too many sandboxes are being made; this one waited in vain.")));
   waiter.taken = true;
   co_return begin_turn();
 }

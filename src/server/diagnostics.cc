@@ -4,41 +4,47 @@
 
 #include "base/strings.h"
 #include "json/escape.h"
+#include "json/string_lists.h"
 
 namespace osb::server {
 
-std::string events_text(const std::vector<store::SandboxEvent>& events) {
+std::string events_text(const std::vector<sandbox::Event>& events) {
   if (events.empty()) return "(no events)";
   std::string out;
-  for (const store::SandboxEvent& event : events) {
+  for (const sandbox::Event& event : events) {
     fmt::format_to(std::back_inserter(out), "{} {:<8} {}\n", format_api_time(event.at), event.kind,
                    event.detail);
   }
   return out;
 }
 
-std::string inspect_text(const store::Sandbox& row, std::string_view runtime,
-                         const runtime::Isolation& isolation) {
+std::string inspect_text(const sandbox::Sandbox& row, const runtime::Runtime& runtime) {
   std::string out;
   auto line = [&out](std::string_view name, std::string_view value) {
     if (!value.empty()) fmt::format_to(std::back_inserter(out), "{:<14}{}\n", name, value);
   };
   line("id", row.id);
-  line("runtime", runtime);
+  line("runtime", runtime.name());
   line("state", to_string(row.status.state));
-  line("reason", row.status.reason);
+  line("reason", to_string(row.status.reason));
   line("message", row.status.message);
   line("since", format_api_time(row.status.changed));
   line("created", format_api_time(row.created));
   line("expires", row.expires ? format_api_time(*row.expires) : "never");
   line("image", row.image);
   line("platform", row.platform);
-  line("entrypoint", row.entrypoint);
-  line("limits", row.limits);
-  line("environment", row.env_names + " (values are not kept)");
-  line("metadata", row.metadata);
+  line("entrypoint", json::list_text(row.entrypoint));
+  line("limits", json::map_text(row.limits));
+  line("environment", json::list_text(row.env_names) + " (values are not kept)");
+  line("metadata", json::map_text(row.metadata));
+  runtime::Isolation isolation = runtime.isolation();
   line("isolation", isolation.tier);
   for (const std::string& what : isolation.missing) line("  lacking", what);
+  for (const auto& [name, ability] : runtime::abilities_of(runtime.capabilities())) {
+    using Kind = runtime::Ability::Kind;
+    if (ability.kind == Kind::yes) continue;
+    line(ability.kind == Kind::no ? "  refused" : "  no effect", fmt::format("{}: {}", name, ability.why));
+  }
   return out;
 }
 
@@ -61,7 +67,7 @@ WallTime parse_since(std::string_view text, WallTime now) {
   }
 }
 
-Logs select_logs(const store::Output& output, int64_t tail, std::optional<WallTime> since) {
+Logs select_logs(const sandbox::Output& output, int64_t tail, std::optional<WallTime> since) {
   std::vector<std::string_view> lines;
   for (std::string_view line : split(output.text, '\n')) {
     if (line.empty()) continue;

@@ -7,15 +7,12 @@
 #include <vector>
 
 #include "runtime/runtime.h"
-#include "store/events.h"
-#include "store/outputs.h"
-#include "store/sandboxes.h"
+#include "sandbox/sandbox.h"
 
 namespace osb::server {
 
-std::string events_text(const std::vector<store::SandboxEvent>& events);  // one line each, or "(no events)"
-std::string inspect_text(const store::Sandbox& row, std::string_view runtime,
-                         const runtime::Isolation& isolation);
+std::string events_text(const std::vector<sandbox::Event>& events);  // one line each, or "(no events)"
+std::string inspect_text(const sandbox::Sandbox& row, const runtime::Runtime& runtime);
 
 struct Logs {
   std::string text;  // "(no logs)" when there is nothing
@@ -24,7 +21,7 @@ struct Logs {
 };
 // The last `tail` lines of an entry process's output that are not older than `since`. Every line starts with
 // its time.
-Logs select_logs(const store::Output& output, int64_t tail, std::optional<WallTime> since = {});
+Logs select_logs(const sandbox::Output& output, int64_t tail, std::optional<WallTime> since = {});
 // "30s", "5m", "2h", "1d" before `now`; ten minutes for what cannot be read.
 WallTime parse_since(std::string_view text, WallTime now);
 

@@ -2,11 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include "server/fake_runtime.h"
+#include "server/test_loop.h"
+
 namespace osb::server {
 namespace {
 
 TEST(Diagnostics, LogsAreTheLastLinesSinceATime) {
-  store::Output output{"2026-01-02T03:04:05Z a\n2026-01-02T03:04:06Z b\n2026-01-02T03:04:07.5Z c\n", false};
+  sandbox::Output output{"2026-01-02T03:04:05Z a\n2026-01-02T03:04:06Z b\n2026-01-02T03:04:07.5Z c\n", false};
   EXPECT_EQ(select_logs(output, 100).text, output.text);
   EXPECT_FALSE(select_logs(output, 3).truncated);
   EXPECT_EQ(select_logs(output, 1).text, "2026-01-02T03:04:07.5Z c\n");
@@ -30,11 +33,27 @@ TEST(Diagnostics, SinceIsForgiving) {
     EXPECT_EQ(ago(text), 600) << text;
 }
 
-TEST(Diagnostics, InspectNamesTheTierAndWhatIsLacking) {
-  store::Sandbox row;
+class Tier : public FakeRuntime {
+ public:
+  using FakeRuntime::FakeRuntime;
+  runtime::Isolation isolation() const override {
+    return {"root service", {"io is limited through version 1"}};
+  }
+};
+
+TEST(Diagnostics, InspectNamesTheTierAndWhatIsLackingOrRefused) {
+  TestLoop loop;
+  Tier runtime(loop.executor(), testkit::answer_inside);
+  runtime.abilities.disk = runtime::Ability::cannot("no loop devices");
+  runtime.abilities.cpu = runtime::Ability::without_effect("not delegated");
+  sandbox::Sandbox row;
   row.id = "x";
-  std::string text = inspect_text(row, "native", {"root service", {"io is limited through version 1"}});
+  std::string text = inspect_text(row, runtime);
   EXPECT_NE(text.find("isolation     root service\n  lacking     io is limited"), std::string::npos) << text;
+  EXPECT_NE(text.find("  refused     resourceLimits.disk: no loop devices\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("  no effect   resourceLimits.cpu: not delegated\n"), std::string::npos) << text;
+  EXPECT_EQ(text.find("resourceLimits.memory"), std::string::npos) << text;
+  loop.await(runtime.close());
 }
 
 }  // namespace

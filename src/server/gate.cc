@@ -3,13 +3,19 @@
 #include <algorithm>
 
 #include "api/error_catalogue.h"
+#include "api/failure_status.h"
 #include "base/ids.h"
 #include "base/strings.h"
+#include "sandbox/failures.h"
+#include "server/caller.h"
 #include "server/origin_guard.h"
 #include "server/page_headers.h"
 #include "server/request_load.h"
 
 namespace osb::server {
+
+using sandbox::Principal;
+
 namespace {
 
 constexpr size_t kMaxRequestId = 200;
@@ -49,10 +55,9 @@ Task<> Gate::handle(Request& request, ResponseWriter& response) {
     }
   }
   for (const auto& [name, value] : cors_headers(config_, request.head.headers)) response.always(name, value);
-  if (auto allowed = authorise(request); !allowed) {
-    co_return co_await answer_error(request, response, std::move(allowed.error()));
-  }
-  co_await dispatch(request, response);
+  auto who = identify(request);
+  if (!who) co_return co_await answer_error(request, response, std::move(who.error()));
+  co_await dispatch(request, response, std::move(*who));
 }
 
 // Without a look at what exists: who has neither token nor key gets one answer for every id.
@@ -62,19 +67,20 @@ bool Gate::opens_by_itself(const ProxyPath& path) const {
   return port && tokens_.opens(path.token, path.id, *port);
 }
 
-api::ApiResult<> Gate::authorise(const Request& request) const {
-  if (!config_.has_key()) return {};
+api::ApiResult<Principal> Gate::identify(const Request& request) const {
+  if (keys_.empty()) return Principal::owner_named(sandbox::kDefaultOwner);
   std::string_view path = request.head.path();
-  if (is_open_path(path)) return {};
+  if (is_open_path(path)) return Principal::nobody();
   auto proxied = parse_proxy_path(path);
-  if (proxied && opens_by_itself(*proxied)) return {};
+  if (proxied && opens_by_itself(*proxied)) return Principal::holder_of_endpoint(proxied->id);
   std::string_view key = request.head.headers.get("OPEN-SANDBOX-API-KEY");
   if (key.empty()) return api::refuse(proxied ? api::missing_endpoint_token() : api::missing_api_key());
-  if (!constant_time_equals(key, config_.server.api_key)) return api::refuse(api::invalid_api_key());
-  return {};
+  auto owner = keys_.owner_of(key);
+  if (!owner) return api::refuse(api::invalid_api_key());
+  return Principal::owner_named(*owner);
 }
 
-Task<> Gate::dispatch(Request& request, ResponseWriter& response) {
+Task<> Gate::dispatch(Request& request, ResponseWriter& response, Principal who) {
   std::string_view path = request.head.path();
   std::string_view method = request.head.method;
   auto match = router_.find(method, path);
@@ -90,6 +96,7 @@ Task<> Gate::dispatch(Request& request, ResponseWriter& response) {
     co_return co_await answer_error(request, response, std::move(error));
   }
   request.params = std::move(match.params);
+  set_caller(request, std::move(who));
   request.rest = std::move(match.rest);
 
   // Streams through the proxy last as long as their sandbox; the limit on connections bounds those.
@@ -98,7 +105,8 @@ Task<> Gate::dispatch(Request& request, ResponseWriter& response) {
   if (counted && config_.server.limit_concurrency > 0 && in_flight_ >= config_.server.limit_concurrency) {
     constexpr auto kWhy = "Too many requests are in progress.";
     co_return co_await answer_error(
-        request, response, load == Load::create ? api::too_many_creates(kWhy) : api::overloaded(kWhy));
+        request, response,
+        load == Load::create ? api::to_api_error(sandbox::too_many_creates(kWhy)) : api::overloaded(kWhy));
   }
   struct InFlight {
     int64_t& count;

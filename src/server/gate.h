@@ -1,27 +1,31 @@
 #pragma once
 
 // Where every request enters: request id, protection against pages, CORS, API key, the cap on requests in
-// flight, and the dispatch to a route with the answers for what has none. Belongs to one loop.
+// flight, and the dispatch to a route with the answers for what has none. What leaves it has a caller
+// (caller.h). Belongs to one loop.
 
 #include "http/router.h"
+#include "sandbox/principal.h"
 #include "server/answer.h"
 #include "server/config.h"
 #include "server/endpoint_token.h"
+#include "server/keys.h"
 
 namespace osb::server {
 
 class Gate {
  public:
-  Gate(const Config& config, const EndpointTokens& tokens, const http::Router& router)
-      : config_(config), tokens_(tokens), router_(router) {}
+  Gate(const Config& config, const Keys& keys, const EndpointTokens& tokens, const http::Router& router)
+      : config_(config), keys_(keys), tokens_(tokens), router_(router) {}
   Task<> handle(Request& request, ResponseWriter& response);
 
  private:
-  api::ApiResult<> authorise(const Request& request) const;
+  api::ApiResult<sandbox::Principal> identify(const Request& request) const;
   bool opens_by_itself(const ProxyPath& path) const;
-  Task<> dispatch(Request& request, ResponseWriter& response);
+  Task<> dispatch(Request& request, ResponseWriter& response, sandbox::Principal who);
 
   const Config& config_;
+  const Keys& keys_;
   const EndpointTokens& tokens_;
   const http::Router& router_;
   int64_t in_flight_ = 0;

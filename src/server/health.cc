@@ -8,6 +8,7 @@ namespace {
 
 constexpr auto kLookEvery = std::chrono::seconds(1);
 constexpr auto kDeadline = std::chrono::seconds(5);
+constexpr auto kPartialDeadline = std::chrono::seconds(1);  // whoever asks for the rest need not wait for it
 
 }  // namespace
 
@@ -17,8 +18,9 @@ io::Task<std::vector<Trouble>> Health::look() {
   next_ = now + kDeadline;  // whoever asks while we look gets what was found before
   std::vector<Trouble> found;
   for (const HealthCheck& check : checks_) {
-    auto asked = co_await io::with_deadline(kDeadline, check.name, check.ask());
-    if (!asked) found.push_back({check.name, asked.error().message, check.remedy});
+    auto limit = check.weight == HealthCheck::Weight::vital ? kDeadline : kPartialDeadline;
+    auto asked = co_await io::with_deadline(limit, check.name, check.ask());
+    if (!asked) found.push_back({check.name, asked.error().message, check.remedy, check.weight});
   }
   for (const Trouble& trouble : found) {
     if (last_.empty()) log::warn("not healthy", {{"check", trouble.name}, {"cause", trouble.cause}});

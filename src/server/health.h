@@ -19,11 +19,14 @@ struct HealthCheck {
   std::string name;
   std::function<io::Task<Result<void>>()> ask;
   std::string remedy;  // a sentence for whoever runs the service
+  enum class Weight { vital, partial };
+  Weight weight = Weight::vital;  // partial: the service does most of its work without it
 };
 
 // A check that failed.
 struct Trouble {
   std::string name, cause, remedy;
+  HealthCheck::Weight weight = HealthCheck::Weight::vital;
 };
 
 class Health {

@@ -9,7 +9,7 @@
 
 namespace osb::server {
 
-using store::State;
+using sandbox::Verb;
 
 namespace {
 
@@ -19,8 +19,9 @@ constexpr auto kDrainLimit = std::chrono::seconds(2);
 
 }  // namespace
 
-Task<> Lifecycle::watch(std::string id, std::string handle) {
-  runtime::End end = co_await runtime_.wait(handle);
+Task<> Lifecycle::watch(std::string id, std::string handle, runtime::Runtime& runtime) {
+  auto end = co_await runtime.wait(handle);
+  if (!end) co_return lose_sight(id, std::move(end.error()));
   struct Ending {
     Lifecycle& self;
     ~Ending() {
@@ -30,17 +31,17 @@ Task<> Lifecycle::watch(std::string id, std::string handle) {
   {
     ++ending_;
     Ending ending{*this};
-    auto stored = co_await store_end_locked(id, std::move(end));
+    auto stored = co_await store_end_locked(id, std::move(*end));
     // It counts already, for every reader; whoever acknowledges it has to know that it is on the disk.
     for (io::Duration again = kStoreAgainFirst; !stored; again = std::min(again * 2, kStoreAgainMost)) {
       keep_trying(id, stored);
       co_await io::sleep_for(again);
-      stored = store_.settle(id);
+      stored = co_await store_.settle(id);
     }
   }
   // A removal at the same time would do the same again.
   auto guard = co_await locks_.lock(id);
-  auto settled = co_await runtime_.settle(handle);
+  auto settled = co_await runtime.settle(handle);
   if (!settled) {
     log::warn("an ended sandbox is not settled; the next start does it",
               {{"id", id}, {"error", settled.error().message}});
@@ -49,7 +50,7 @@ Task<> Lifecycle::watch(std::string id, std::string handle) {
 
 Task<Result<void>> Lifecycle::store_end_locked(std::string id, runtime::End end) {
   auto guard = co_await locks_.lock(id);
-  co_return store_end(id, end);
+  co_return co_await store_end(std::move(id), std::move(end));
 }
 
 // What has been heard is stored before this process goes, if that is possible at once.
@@ -62,28 +63,27 @@ Task<> Lifecycle::drain() {
 
 // Nothing of it runs any more.
 void Lifecycle::forget(const std::string& id) {
-  stops_.erase(id);
+  stops_.forget(id);
   on_end_(id);
 }
 
-Result<void> Lifecycle::store_end(const std::string& id, const runtime::End& end) {
-  auto row = TRY(store_.sandboxes().find(id));
+Task<Result<void>> Lifecycle::store_end(std::string id, runtime::End end) {
+  sandbox::Status status = status_of(end, clock_.now());
+  Verb verb = status.state == sandbox::State::terminated ? Verb::exit : Verb::fail;
+  sandbox::SandboxPtr row = CO_TRY(co_await store_.find(Scope::everybody(), id));
   // Removed, its removal ended it, or its end is known.
-  if (!row || row->status.state == State::stopping || row->status.state == State::terminated ||
-      row->status.state == State::failed) {
-    return {};
-  }
+  if (!row || !allows(row->status.state, verb)) co_return Result<void>();
   forget(id);
-  store::Status status = status_of(end, clock_.now());
+  std::string reason(to_string(status.reason));
   // Events outlive the sandbox, its output does not: clients delete one that never became healthy.
-  std::string event = status.reason + ": " + status.message;
+  std::string event = reason + ": " + status.message;
   std::string said = last_words(end.output, " | ");
-  if (status.state == State::failed && !said.empty()) event += "; its last output: " + said;
-  store::Change change{.status = status,
-                       .event = store::SandboxEvent{status.changed, "Ended", std::move(event)}};
-  if (!end.output.empty()) change.output = store::Output{end.output, end.output_truncated};
-  log::info("sandbox ended", {{"id", id}, {"reason", status.reason}, {"message", status.message}});
-  return store_.note(id, std::move(change));
+  if (status.state == sandbox::State::failed && !said.empty()) event += "; its last output: " + said;
+  store::Change change{.status = status, .event = sandbox::Event{status.changed, "Ended", std::move(event)}};
+  if (!end.output.empty()) change.output = sandbox::Output{std::move(end.output), end.output_truncated};
+  log::info("sandbox ended",
+            {{"id", id}, {"owner", row->owner}, {"reason", reason}, {"message", status.message}});
+  co_return co_await store_.note(std::move(id), std::move(change));
 }
 
 }  // namespace osb::server

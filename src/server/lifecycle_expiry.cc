@@ -10,6 +10,9 @@
 #include "server/runtime_calls.h"
 
 namespace osb::server {
+
+using sandbox::Reason;
+
 namespace {
 
 // The longest sleep: a wall clock that was set forward is noticed after this time. New sandboxes live longer
@@ -31,15 +34,15 @@ void Lifecycle::start() { tasks_.spawn(expiry_loop()); }
 
 Task<> Lifecycle::expiry_loop() {
   while (true) {
-    auto round = expire_due();
+    auto round = co_await expire_due();
     if (!round) log::error("cannot read what has expired", {{"error", round.error().message}});
     WallTime now = clock_.now();
     if (now >= next_prune_) {
-      auto more = store_.events().prune(now);
+      auto more = co_await store_.prune_events(now);
       if (!more) log::error("cannot forget old events", {{"error", more.error().message}});
       next_prune_ = now + (more.value_or(false) ? kPruneAgain : kPruneEvery);
     }
-    auto next = store_.sandboxes().next_expiry();
+    auto next = co_await store_.next_expiry();
     WallTime wake = std::min<WallTime>(now + kLongestSleep, next_prune_);
     if (next && *next) wake = std::min(wake, **next);
     std::chrono::microseconds sleep = std::max<std::chrono::microseconds>(wake - now, kShortestSleep);
@@ -52,16 +55,17 @@ Task<> Lifecycle::expiry_loop() {
   }
 }
 
-Result<void> Lifecycle::expire_due() {
-  size_t busy = busy_removals();
+Task<Result<void>> Lifecycle::expire_due() {
   // Those under way are due, too.
   auto most = static_cast<int64_t>(expiring_.size() + kMaxRemovals);
-  for (const std::string& id : TRY(store_.sandboxes().due(clock_.now(), most))) {
+  std::vector<std::string> due = CO_TRY(co_await store_.due(clock_.now(), most));
+  size_t busy = busy_removals();
+  for (const std::string& id : due) {
     if (expiring_.contains(id)) continue;
     if (++busy > kMaxRemovals) break;
-    keep_removing(id, "", First::now);
+    keep_removing(id, std::nullopt, First::now);
   }
-  return {};
+  co_return Result<void>();
 }
 
 size_t Lifecycle::busy_removals() const {
@@ -70,13 +74,13 @@ size_t Lifecycle::busy_removals() const {
       expiring_, [now](const auto& entry) { return entry.second && now - *entry.second < kPatience; }));
 }
 
-void Lifecycle::keep_removing(const std::string& id, std::string reason, First first) {
+void Lifecycle::keep_removing(const std::string& id, std::optional<Reason> reason, First first) {
   auto [entry, is_new] = expiring_.try_emplace(id);
   if (first == First::now) entry->second = std::chrono::steady_clock::now();
-  if (is_new) tasks_.spawn(removal_job(id, std::move(reason)));
+  if (is_new) tasks_.spawn(removal_job(id, reason));
 }
 
-Task<> Lifecycle::removal_job(std::string id, std::string reason) {
+Task<> Lifecycle::removal_job(std::string id, std::optional<Reason> reason) {
   struct Leave {
     Lifecycle& self;
     const std::string& id;
@@ -92,11 +96,11 @@ Task<> Lifecycle::removal_job(std::string id, std::string reason) {
       expiring_[id] = std::chrono::steady_clock::now();
     }
     Result<void> done;
-    if (reason.empty()) {
+    if (!reason) {
       done = co_await expire_locked(id);
     } else {
       auto guard = co_await locks_.lock(id);
-      done = co_await remove_locked(id, reason);
+      done = co_await remove_locked(Scope::everybody(), id, *reason);
     }
     if (done) co_return;
     log::error("cannot remove a sandbox, trying again later", {{"id", id}, {"error", done.error().message}});
@@ -108,9 +112,9 @@ Task<> Lifecycle::removal_job(std::string id, std::string reason) {
 // due.
 Task<Result<void>> Lifecycle::expire_locked(std::string id) {
   auto guard = co_await locks_.lock(id);
-  auto row = CO_TRY(store_.sandboxes().find(id));
+  auto row = CO_TRY(co_await store_.find(Scope::everybody(), id));
   if (!row || !row->expires || *row->expires > clock_.now()) co_return Result<void>();
-  co_return co_await remove_locked(id, "EXPIRED");
+  co_return co_await remove_locked(Scope::everybody(), id, Reason::expired);
 }
 
 }  // namespace osb::server

@@ -9,7 +9,17 @@ namespace osb::server {
 struct Lifecycle::Job {
   explicit Job(const io::Executor& executor) : done(executor) {}
   io::Event done;
-  api::ApiResult<store::Sandbox> result = api::refuse({});
+  Outcome<sandbox::Sandbox> result = sandbox::refuse({});
+
+  void finish(Outcome<> outcome) {
+    if (outcome) result = sandbox::Sandbox{};
+    if (!outcome) result = sandbox::refuse(std::move(outcome.error()));
+    done.set();
+  }
+  Outcome<> outcome() {
+    if (!result) return sandbox::refuse(std::move(result.error()));
+    return {};
+  }
 };
 
 }  // namespace osb::server

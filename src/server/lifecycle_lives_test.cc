@@ -19,7 +19,7 @@ TEST_F(LifecycleTest, AnEndIsSettledOnlyWhenItIsStored) {
     EXPECT_TRUE(runtime_.settled.empty()) << "nothing is acknowledged that is not stored";
   }
   wait_until([&] { return runtime_.settled.contains(id); });
-  EXPECT_EQ((*store_->outputs().find(id))->text, "last words");
+  EXPECT_EQ((*store_->outputs().find(Scope::everybody(), id))->text, "last words");
 }
 
 TEST_F(LifecycleTest, AnEndThatCouldNotBeStoredIsToldToTheNextServer) {
@@ -55,9 +55,8 @@ TEST_F(LifecycleTest, WhatIsNotKnownToHaveEndedIsAskedAboutAgain) {
   boot();
   EXPECT_EQ(state(id), "Running/RUNNING");
   ASSERT_NE(lifecycle_->unreachable(id), nullptr);
-  auto refused = loop_.await(lifecycle_->pause(id));
-  EXPECT_EQ(refused.error().status, 503);
-  EXPECT_EQ(refused.error().retry_after_seconds, 1);
+  auto refused = loop_.await(lifecycle_->pause(me_, id));
+  EXPECT_EQ(refused.error().kind, sandbox::Failure::Kind::unavailable);
   EXPECT_THAT(refused.error().message, HasSubstr("launcher: no answer"));
   boot();
   EXPECT_EQ(state(id), "Running/RUNNING") << "however often";
@@ -73,7 +72,7 @@ TEST_F(LifecycleTest, WhatCannotBeAskedAboutCanBeDeleted) {
   std::string id = create();
   runtime_.unknown = Error{Code::timeout, 0, "launcher: no answer"};
   boot();
-  EXPECT_TRUE(loop_.await(lifecycle_->remove(id)));
+  EXPECT_TRUE(loop_.await(lifecycle_->remove(me_, id)));
   EXPECT_TRUE(runtime_.sandboxes.empty());
   wait_until([&] { return lifecycle_->unreachable(id) == nullptr; });
 }
@@ -82,9 +81,9 @@ TEST_F(LifecycleTest, APauseThatCannotBeStoredIsTakenBack) {
   std::string id = create();
   {
     auto busy = store_->begin();
-    auto paused = loop_.await(lifecycle_->pause(id));
+    auto paused = loop_.await(lifecycle_->pause(me_, id));
     ASSERT_FALSE(paused);
-    EXPECT_EQ(paused.error().status, 500);
+    EXPECT_EQ(paused.error().kind, sandbox::Failure::Kind::failed);
   }
   EXPECT_FALSE(runtime_.sandboxes.at(id)->paused);
   EXPECT_EQ(state(id), "Running/RUNNING");
@@ -94,14 +93,14 @@ TEST_F(LifecycleTest, APauseThatCannotBeStoredIsTakenBack) {
 TEST_F(LifecycleTest, AResumeHelpsWhateverTheRowSays) {
   std::string id = create();
   runtime_.sandboxes.at(id)->paused = true;
-  EXPECT_TRUE(loop_.await(lifecycle_->resume(id)));
+  EXPECT_TRUE(loop_.await(lifecycle_->resume(me_, id)));
   EXPECT_FALSE(runtime_.sandboxes.at(id)->paused);
   EXPECT_EQ(state(id), "Running/RUNNING");
-  EXPECT_EQ(loop_.await(lifecycle_->resume(id)).error().code, "SANDBOX::NOT_PAUSED");
+  EXPECT_EQ(loop_.await(lifecycle_->resume(me_, id)).error().code, "SANDBOX::NOT_PAUSED");
   // And one that runs, though its row says that it is paused.
-  ASSERT_TRUE(loop_.await(lifecycle_->pause(id)));
+  ASSERT_TRUE(loop_.await(lifecycle_->pause(me_, id)));
   runtime_.sandboxes.at(id)->paused = false;
-  EXPECT_TRUE(loop_.await(lifecycle_->resume(id)));
+  EXPECT_TRUE(loop_.await(lifecycle_->resume(me_, id)));
   EXPECT_EQ(state(id), "Running/RUNNING");
 }
 
@@ -121,18 +120,18 @@ TEST_F(LifecycleTest, ARestartFollowsTheHostUnlessNobodyWasToldOfAPause) {
                         {State::paused, false, "Running/RUNNING"}}) {
     std::string id = create();
     runtime_.sandboxes.at(id)->paused = c.paused;
-    ASSERT_TRUE(store_->sandboxes().set_status(id, {c.recorded, "X", "x", clock_.now()}));
+    ASSERT_TRUE(store_->sandboxes().set_status(id, {c.recorded, Reason::none, "x", clock_.now()}));
     boot();
     EXPECT_EQ(state(id), c.state);
     EXPECT_EQ(runtime_.sandboxes.at(id)->paused, state(id).starts_with("Paused")) << c.state;
-    ASSERT_TRUE(loop_.await(lifecycle_->remove(id)));
+    ASSERT_TRUE(loop_.await(lifecycle_->remove(me_, id)));
   }
 }
 
 TEST_F(LifecycleTest, AFailedDeleteIsTriedAgainByTheSameProcess) {
   std::string id = create(std::nullopt);
   runtime_.fail_destroy = true;
-  ASSERT_FALSE(loop_.await(lifecycle_->remove(id)));
+  ASSERT_FALSE(loop_.await(lifecycle_->remove(me_, id)));
   runtime_.fail_destroy = false;
   wait_until([&] { return state(id) == "SANDBOX::NOT_FOUND"; });
   EXPECT_THAT(events(id), ElementsAre("Created", "Running", "Deleted"));
@@ -148,33 +147,33 @@ TEST_F(LifecycleTest, RemovalsThatHangDoNotStarveOthers) {
   EXPECT_EQ(lifecycle_->expiring(), 32u);
   // Longer than a removal takes.
   wait_until([this] {
-    EXPECT_TRUE(lifecycle_->expire_due());
+    EXPECT_TRUE(loop_.await(lifecycle_->expire_due()));
     return lifecycle_->expiring() == 64u;
   });
   runtime_.destroy_hold.set();
-  wait_until([this] { return *store_->sandboxes().count({}) == 0; });
+  wait_until([this] { return count() == 0; });
 }
 
 TEST_F(LifecycleTest, WhatRunsOutlivesItsRow) {
   std::string id = create(seconds(60)), endless = create(std::nullopt);
-  ASSERT_TRUE(lifecycle_->patch_metadata(id, {{"a", "1"}}));
-  ASSERT_TRUE(lifecycle_->renew(id, clock_.now() + seconds(600)));
+  ASSERT_TRUE(patch_metadata(id, {{"a", "1"}}));
+  ASSERT_TRUE(renew(id, clock_.now() + seconds(600)));
   loop_.settle();
-  store::Sandbox before = **lifecycle_->get(id);
+  sandbox::Sandbox before = **get(id);
   loop_.await(lifecycle_->close());
   for (const auto& name : {id, endless}) ASSERT_TRUE(store_->sandboxes().remove(name));
   boot();
   EXPECT_EQ(runtime_.sandboxes.size(), 2u);
   EXPECT_EQ(state(id), "Running/RUNNING");
-  store::Sandbox after = **lifecycle_->get(id);
-  EXPECT_EQ(after.metadata, R"({"a":"1"})");
+  sandbox::Sandbox after = **get(id);
+  EXPECT_EQ(after.metadata, (sandbox::Metadata{{"a", "1"}}));
   EXPECT_EQ(after.expires, before.expires) << "a renewal is not lost";
   EXPECT_EQ(after.created, before.created);
   EXPECT_EQ(after.entrypoint, before.entrypoint);
   EXPECT_EQ(after.env_names, before.env_names);
   EXPECT_EQ(after.handle, before.handle);
   EXPECT_EQ(after.identity, before.identity);
-  EXPECT_EQ((*lifecycle_->get(endless))->expires, std::nullopt);
+  EXPECT_EQ((*get(endless))->expires, std::nullopt);
   EXPECT_THAT(events(id), testing::Contains("Recovered"));
   runtime_.end_of(id, {End::Kind::exited, 3, ""});
   loop_.settle();
@@ -188,11 +187,11 @@ TEST_F(LifecycleTest, WhatRunsWithoutRowAndRecordIsKeptForADay) {
     sandbox->identity = "it runs";
     runtime_.sandboxes[name] = sandbox;
   }
-  runtime_.sandboxes.at(handle)->spec.record = "{broken";
+  runtime_.sandboxes.at(handle)->claim.record = "{broken";
   boot();
   EXPECT_EQ(state(old_name), "Running/RUNNING");
-  EXPECT_EQ((*lifecycle_->get(old_name))->expires, clock_.now() + std::chrono::hours(24));
-  EXPECT_EQ(*store_->sandboxes().count({}), 2) << "the other one gets an id of its own";
+  EXPECT_EQ((*get(old_name))->expires, clock_.now() + std::chrono::hours(24));
+  EXPECT_EQ(count(), 2) << "the other one gets an id of its own";
   EXPECT_EQ(state(handle), "SANDBOX::NOT_FOUND");
   clock_.advance(std::chrono::hours(25));
   round();

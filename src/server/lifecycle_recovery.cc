@@ -1,8 +1,12 @@
-// Recovery: what the rows say against what the runtime has. After a kill -9 at any instruction this brings
+// Recovery: what the rows say against what the runtimes have. After a kill -9 at any instruction this brings
 // both together: no sandbox is lost, none is left without a row. Only what is known to have ended gets an
 // end; about the rest the runtime is asked again. And nothing that runs is ended for want of a row: the
 // runtime keeps a record beside each sandbox, from which the row is made again.
+//
+// Each runtime is recovered by itself. One that does not answer keeps nobody else waiting: its rows stay as
+// they are, requests for them get 503, and it is asked for its list until it gives one.
 
+#include <map>
 #include <unordered_set>
 
 #include "base/ids.h"
@@ -14,31 +18,41 @@
 namespace osb::server {
 
 using runtime::Adoption;
-using store::State;
+using sandbox::Reason;
+using sandbox::Sandbox;
+using sandbox::State;
 
 namespace {
 
 // Adopting waits for the runtime and for each sandbox; a thousand of them are not done one by one.
 constexpr size_t kAtOnce = 16;
 constexpr io::Duration kAskAgainFirst = std::chrono::milliseconds(100);
-constexpr io::Duration kAskAgainMost = std::chrono::seconds(30);
+constexpr io::Duration kAskAgainMost = std::chrono::seconds(5);
+constexpr io::Duration kAskRuntimeMost = std::chrono::seconds(1);
+constexpr auto kListLimit = std::chrono::seconds(30);
+// How long a start waits for runtimes besides the standard one.
+constexpr io::Duration kOthersPatience = std::chrono::seconds(2);
 // For a sandbox about which nothing is known but that it runs: time for its owner to be found.
 constexpr auto kStrangerLives = std::chrono::hours(24);
 
 // What a damaged row says of its state is no more than that it could not be read.
-bool has_ended(const store::Sandbox& row) {
+bool has_ended(const Sandbox& row) {
   return (row.status.state == State::terminated || row.status.state == State::failed) &&
-         row.status.reason != store::kDamaged;
+         row.status.reason != Reason::damaged;
 }
 
-store::Status running(WallTime at) { return {State::running, "RUNNING", "The sandbox is running.", at}; }
+// Whether there should be processes of it.
+bool is_alive(const Sandbox& row) {
+  return !has_ended(row) && row.status.state != State::pending && row.status.state != State::stopping;
+}
 
 // Before there were handles, sandboxes bore their ids: UUIDs of version 7. Handles are of version 4.
 bool is_old_name(const std::string& handle) { return is_uuid(handle) && handle[14] == '7'; }
 
-store::Sandbox stranger(const std::string& handle, WallTime now) {
-  store::Sandbox row;
+Sandbox stranger(const std::string& handle, WallTime now) {
+  Sandbox row;
   row.id = is_old_name(handle) ? handle : new_uuid7();
+  row.owner = sandbox::kDefaultOwner;
   row.handle = handle;
   row.image = "unknown";
   row.created = now;
@@ -48,40 +62,95 @@ store::Sandbox stranger(const std::string& handle, WallTime now) {
 
 }  // namespace
 
+// Of one runtime.
 struct Lifecycle::Recovery {
-  explicit Recovery(const io::Executor& executor) : done(executor) {}
-  std::vector<store::Sandbox> rows;
+  Recovery(const io::Executor& executor, runtime::Runtime& runtime_)
+      : runtime(runtime_), done(executor), answered(executor) {}
+  runtime::Runtime& runtime;
+  std::vector<Sandbox> rows;  // of the start: what came later is nobody's to recover
+  bool rows_complete = true;
   std::vector<std::string> strangers;  // handles
   size_t next = 0;
   size_t workers = 0;
-  io::Event done;
+  io::Event done;      // by the workers
+  io::Event answered;  // everything is done, or the runtime is away
 };
 
-Task<Result<void>> Lifecycle::recover() {
-  std::vector<std::string> found =
-      CO_TRY(in_context("list sandboxes of the runtime", co_await runtime_.list()));
-  auto recovery = std::make_shared<Recovery>(executor_);
-  auto& rows = recovery->rows;
-  auto listed =
-      store_.sandboxes().list({}, -1, 0, [&rows](const store::Sandbox& row) { rows.push_back(row); });
+Task<> Lifecycle::recover() {
+  std::map<runtime::Runtime*, std::shared_ptr<Recovery>> recoveries;
+  auto of = [&](runtime::Runtime& runtime) -> Recovery& {
+    auto& recovery = recoveries[&runtime];
+    if (!recovery) recovery = std::make_shared<Recovery>(executor_, runtime);
+    return *recovery;
+  };
+  for (runtime::Runtime* runtime : std::vector(runtimes_.all())) of(*runtime);
+  store::Everything stored = co_await store_.everything();
+  for (const sandbox::SandboxPtr& row : stored.sandboxes) of(runtime_of(*row)).rows.push_back(*row);
   // No error of the store ends this: what can be read is taken over. But then a sandbox without a row may
   // well have one.
-  if (!listed) {
+  if (stored.error) {
     log::error("not every row can be read; sandboxes without a row are kept",
-               {{"rows", rows.size()}, {"error", listed.error().message}});
+               {{"rows", stored.sandboxes.size()}, {"error", stored.error->message}});
   }
-  std::unordered_set<std::string> known;
-  for (const store::Sandbox& row : rows) known.insert(row.handle);
-  for (std::string& handle : found) {
-    if (listed && !known.contains(handle)) recovery->strangers.push_back(std::move(handle));
+  for (auto& [runtime, recovery] : recoveries) {
+    recovery->rows_complete = !stored.error;
+    mark_unreachable(*recovery, {Code::unavailable, 0, "its runtime has not answered yet"});
+    tasks_.spawn(recover_runtime(recovery));
   }
+  co_await recoveries.at(&runtimes_.standard())->answered.wait();
+  auto give_up = std::chrono::steady_clock::now() + kOthersPatience;
+  for (auto& [runtime, recovery] : recoveries) {
+    auto left = give_up - std::chrono::steady_clock::now();
+    if (left > left.zero() && !recovery->answered.is_set())
+      co_await io::race(recovery->answered.wait(), io::sleep_for(left));
+  }
+}
 
-  const size_t workers = std::min(kAtOnce, rows.size() + recovery->strangers.size());
+Task<> Lifecycle::recover_runtime(std::shared_ptr<Recovery> recovery) {
+  std::string name(recovery->runtime.name());
+  std::vector<std::string> found;
+  for (io::Duration again = kAskAgainFirst;; again = std::min(again * 2, kAskRuntimeMost)) {
+    auto listed = co_await io::with_deadline(kListLimit, "list sandboxes", recovery->runtime.list());
+    if (listed) {
+      found = std::move(*listed);
+      break;
+    }
+    Error away = std::move(listed.error()).in("runtime " + name);
+    if (!recovery->answered.is_set()) {
+      log::error("a runtime is away; its sandboxes are kept as they are, and it is asked again",
+                 {{"runtime", name}, {"sandboxes", recovery->rows.size()}, {"error", away.message}});
+    }
+    mark_unreachable(*recovery, away);
+    recovery->answered.set();
+    co_await io::sleep_for(again);
+  }
+  // Rows are read after the list: what was made while it was awaited has a row by now, and is no stranger.
+  std::unordered_set<std::string> known;
+  store::Everything now = co_await store_.everything();
+  for (const sandbox::SandboxPtr& row : now.sandboxes) known.insert(row->handle);
+  for (const Sandbox& row : recovery->rows) known.insert(row.handle);
+  bool complete = !now.error && recovery->rows_complete;
+  for (std::string& handle : found) {
+    if (complete && !known.contains(handle)) recovery->strangers.push_back(std::move(handle));
+  }
+  co_await recover_all(recovery);
+  log::info(
+      "recovered",
+      {{"runtime", name}, {"sandboxes", recovery->rows.size()}, {"without_row", recovery->strangers.size()}});
+  recovery->answered.set();
+}
+
+void Lifecycle::mark_unreachable(const Recovery& recovery, const Error& why) {
+  for (const Sandbox& row : recovery.rows) {
+    if (is_alive(row)) unreachable_[row.id] = why;
+  }
+}
+
+Task<> Lifecycle::recover_all(std::shared_ptr<Recovery> recovery) {
+  const size_t workers = std::min(kAtOnce, recovery->rows.size() + recovery->strangers.size());
   recovery->workers = workers;
   for (size_t i = 0; i < workers; ++i) tasks_.spawn(recover_some(recovery));
   if (workers > 0) co_await recovery->done.wait();
-  log::info("recovered", {{"sandboxes", rows.size()}, {"without_row", recovery->strangers.size()}});
-  co_return Result<void>();
 }
 
 Task<> Lifecycle::recover_some(std::shared_ptr<Recovery> recovery) {
@@ -91,40 +160,50 @@ Task<> Lifecycle::recover_some(std::shared_ptr<Recovery> recovery) {
     if (index < rows) {
       co_await recover_row(recovery->rows[index]);
     } else {
-      co_await recover_stranger(recovery->strangers[index - rows]);
+      co_await recover_stranger(recovery->runtime, recovery->strangers[index - rows]);
     }
   }
   if (--recovery->workers == 0) recovery->done.set();
 }
 
-Task<> Lifecycle::recover_row(store::Sandbox row) {
+Task<> Lifecycle::recover_row(Sandbox row) {
+  auto guard = co_await locks_.lock(row.id);
+  // It may have been long since it was read. When it cannot be read now, what was read then counts.
+  if (auto current = co_await store_.find(Scope::everybody(), row.id)) {
+    if (!*current) co_return (void) unreachable_.erase(row.id);
+    row = **current;
+  }
   if (row.status.state == State::pending) {
     // Never announced to a client: its creation did not get to its end.
-    log::warn("removing a half-made sandbox", {{"id", row.id}});
+    log::warn("removing a half-made sandbox", {{"id", row.id}, {"owner", row.owner}});
     co_return co_await abandon(std::move(row));
   }
   if (row.status.state == State::stopping) co_return keep_removing(row.id, row.status.reason, First::now);
   std::string id = row.id;
   auto settled = co_await adopt_row(std::move(row));
-  if (settled) co_return;
-  log::warn("nobody knows what a sandbox does, asking again",
-            {{"id", id}, {"error", settled.error().message}});
-  unreachable_[id] = std::move(settled.error());
-  tasks_.spawn(adopt_later(std::move(id)));
+  if (!settled) co_return lose_sight(id, std::move(settled.error()));
+  unreachable_.erase(id);
+}
+
+void Lifecycle::lose_sight(const std::string& id, Error why) {
+  log::warn("nobody knows what a sandbox does, asking again", {{"id", id}, {"error", why.message}});
+  unreachable_[id] = std::move(why);
+  tasks_.spawn(adopt_later(id));
 }
 
 // An error leaves everything as it is.
-Task<Result<void>> Lifecycle::adopt_row(store::Sandbox row) {
-  auto found = co_await runtime_.adopt(row.handle, row.identity);
+Task<Result<void>> Lifecycle::adopt_row(Sandbox row) {
+  runtime::Runtime& runtime = runtime_of(row);
+  auto found = co_await runtime.adopt(row.handle, row.identity);
   if (found.kind == Adoption::Kind::unknown) co_return std::unexpected(std::move(found.error));
   if (found.kind == Adoption::Kind::ended) {
-    keep_trying(row.id, store_end(row.id, found.end));
+    keep_trying(row.id, co_await store_end(row.id, std::move(found.end)));
     co_return Result<void>();
   }
   // One whose end is stored but not settled is settled by its watcher.
   if (!has_ended(row)) CO_TRY(co_await reconcile_pause(row, found.paused));
-  tasks_.spawn(watch(row.id, row.handle));
-  log::info("sandbox adopted", {{"id", row.id}});
+  tasks_.spawn(watch(row.id, row.handle, runtime));
+  log::info("sandbox adopted", {{"id", row.id}, {"owner", row.owner}});
   co_return Result<void>();
 }
 
@@ -132,7 +211,7 @@ Task<> Lifecycle::adopt_later(std::string id) {
   for (io::Duration again = kAskAgainFirst;; again = std::min(again * 2, kAskAgainMost)) {
     co_await io::sleep_for(again);
     auto guard = co_await locks_.lock(id);
-    auto row = store_.sandboxes().find(id);
+    auto row = co_await store_.find(Scope::everybody(), id);
     if (!row) continue;
     bool wanted = *row != nullptr && (*row)->status.state != State::stopping;
     auto settled = wanted ? co_await adopt_row(**row) : Result<void>();
@@ -150,8 +229,8 @@ const Error* Lifecycle::unreachable(const std::string& id) const {
   return found == unreachable_.end() ? nullptr : &found->second;
 }
 
-Task<> Lifecycle::recover_stranger(std::string handle) {
-  auto recalled = co_await runtime_.recall(handle);
+Task<> Lifecycle::recover_stranger(runtime::Runtime& runtime, std::string handle) {
+  auto recalled = co_await runtime.recall(handle);
   if (!recalled) {
     // The next start asks again.
     log::error("cannot find out about a sandbox without a row",
@@ -160,7 +239,7 @@ Task<> Lifecycle::recover_stranger(std::string handle) {
   }
   if (recalled->identity.empty()) {
     log::info("removing what is left of a sandbox without a row", {{"handle", handle}});
-    auto gone = co_await destroy_in_time(runtime_, handle);
+    auto gone = co_await destroy_in_time(runtime, handle);
     if (!gone)
       log::error("cannot remove a sandbox without a row",
                  {{"handle", handle}, {"error", gone.error().message}});
@@ -168,25 +247,20 @@ Task<> Lifecycle::recover_stranger(std::string handle) {
   }
   auto read = from_record(recalled->record);
   bool is_its_own = read && read->handle == handle;
-  store::Sandbox row = is_its_own ? std::move(*read) : stranger(handle, clock_.now());
+  Sandbox row = is_its_own ? std::move(*read) : stranger(handle, clock_.now());
+  row.runtime = runtime.name();
   row.identity = std::move(recalled->identity);
-  row.status = running(clock_.now());
+  row.status = status_while(State::running, clock_.now());
   log::warn(is_its_own ? "a sandbox runs without a row, made it again from its record"
                        : "a sandbox runs without a row and without a record, keeping it for a day",
-            {{"id", row.id}, {"handle", handle}});
-  if (auto stored = insert_again(row); !stored) {
+            {{"id", row.id}, {"owner", row.owner}, {"handle", handle}});
+  sandbox::Event event{row.status.changed, "Recovered", "its row was lost and made again"};
+  if (auto stored = co_await store_.insert(row, {std::move(event)}); !stored) {
     log::error("cannot store a sandbox that runs without a row",
                {{"id", row.id}, {"error", stored.error().message}});
     co_return;
   }
   co_await recover_row(std::move(row));
-}
-
-Result<void> Lifecycle::insert_again(const store::Sandbox& row) {
-  auto transaction = TRY(store_.begin());
-  TRY(store_.sandboxes().insert(row));
-  TRY(store_.events().add(row.id, {row.status.changed, "Recovered", "its row was lost and made again"}));
-  return transaction.commit();
 }
 
 }  // namespace osb::server

@@ -10,50 +10,53 @@ TEST_F(LifecycleTest, ACreatedSandboxRunsAndIsKnown) {
   EXPECT_TRUE(is_uuid(id));
   EXPECT_EQ(state(id), "Running/RUNNING");
   EXPECT_THAT(events(id), ElementsAre("Created", "Running"));
-  const auto& spec = runtime_.sandboxes.at(id)->spec;
-  EXPECT_EQ(spec.env, (std::vector<std::pair<std::string, std::string>>{{"A", "1"}, {"OPENSANDBOX_ID", id}}));
-  EXPECT_EQ((*store_->sandboxes().find(id))->identity, "identity of " + spec.handle);
+  const auto& [spec, claim] = std::tie(runtime_.sandboxes.at(id)->spec, runtime_.sandboxes.at(id)->claim);
+  EXPECT_EQ(claim.env,
+            (std::vector<std::pair<std::string, std::string>>{{"A", "1"}, {"OPENSANDBOX_ID", id}}));
+  EXPECT_EQ((*store_->sandboxes().find(Scope::everybody(), id))->identity, "identity of " + spec.handle);
 }
 
 TEST_F(LifecycleTest, TheRowIsThereBeforeTheSandbox) {
   runtime_.hold.reset();
-  auto pending = loop_.begin(lifecycle_->create(plan()));
+  auto pending = loop_.begin(lifecycle_->create(me_, plan()));
   loop_.settle();
   ASSERT_EQ(runtime_.creates, 1);
-  EXPECT_EQ(*store_->sandboxes().count({.states = std::vector{State::pending}, .metadata = {}}), 1);
+  EXPECT_EQ(count({.states = std::vector{State::pending}}), 1);
   runtime_.hold.set();
   EXPECT_TRUE(loop_.finish(pending));
 }
 
 TEST_F(LifecycleTest, AFailedCreationLeavesNothingAndIsExplained) {
   using Kind = CreateFailure::Kind;
+  using sandbox::Failure;
   struct Case {
     Kind kind;
-    int status;
+    Failure::Kind failure;
     const char* code;
   };
-  for (Case c : {Case{Kind::image_not_found, 400, "IMAGE::NOT_FOUND"},
-                 {Kind::bad_entrypoint, 400, "SANDBOX::INVALID_ENTRYPOINT"},
-                 {Kind::entry_ended, 400, "SANDBOX::ENTRYPOINT_EXITED"},
-                 {Kind::bad_limit, 400, "SANDBOX::INVALID_PARAMETER"},
-                 {Kind::overloaded, 429, "SANDBOX::TOO_MANY_REQUESTS"},
-                 {Kind::step_failed, 500, "SANDBOX::START_FAILED"}}) {
+  for (Case c : {Case{Kind::image_not_found, Failure::Kind::invalid, "IMAGE::NOT_FOUND"},
+                 {Kind::bad_entrypoint, Failure::Kind::invalid, "SANDBOX::INVALID_ENTRYPOINT"},
+                 {Kind::entry_ended, Failure::Kind::invalid, "SANDBOX::ENTRYPOINT_EXITED"},
+                 {Kind::bad_limit, Failure::Kind::invalid, "SANDBOX::INVALID_PARAMETER"},
+                 {Kind::unsupported, Failure::Kind::unsupported, "SANDBOX::UNSUPPORTED"},
+                 {Kind::overloaded, Failure::Kind::too_many, "SANDBOX::TOO_MANY_REQUESTS"},
+                 {Kind::unavailable, Failure::Kind::unavailable, "SANDBOX::OVERLOADED"},
+                 {Kind::step_failed, Failure::Kind::failed, "SANDBOX::START_FAILED"}}) {
     runtime_.next_failure = CreateFailure{c.kind, {Code::internal, 0, "mount proc: denied"}};
-    auto row = loop_.await(lifecycle_->create(plan()));
+    auto row = loop_.await(lifecycle_->create(me_, plan()));
     ASSERT_FALSE(row);
-    EXPECT_EQ(row.error().status, c.status);
+    EXPECT_EQ(row.error().kind, c.failure);
     EXPECT_EQ(row.error().code, c.code);
     EXPECT_THAT(row.error().message, HasSubstr("mount proc: denied"));
-    EXPECT_EQ(row.error().retry_after_seconds.has_value(), c.status == 429);
   }
-  EXPECT_EQ(*store_->sandboxes().count({}), 0);
+  EXPECT_EQ(count(), 0);
   EXPECT_TRUE(runtime_.sandboxes.empty());
 }
 
 TEST_F(LifecycleTest, WhatTheRuntimeCannotDoIsRefusedBeforeARowExists) {
   auto impossible = plan();
   impossible.image = "missing";
-  auto row = loop_.await(lifecycle_->create(impossible));
+  auto row = loop_.await(lifecycle_->create(me_, impossible));
   ASSERT_FALSE(row);
   EXPECT_EQ(row.error().code, "IMAGE::NOT_FOUND");
   EXPECT_EQ(runtime_.creates, 0);
@@ -62,26 +65,26 @@ TEST_F(LifecycleTest, WhatTheRuntimeCannotDoIsRefusedBeforeARowExists) {
 TEST_F(LifecycleTest, AFailedCreationThatCannotBeCleanedUpIsTriedAgain) {
   runtime_.next_failure = CreateFailure{CreateFailure::Kind::step_failed, {Code::internal, 0, "x"}};
   runtime_.fail_destroy = true;
-  ASSERT_FALSE(loop_.await(lifecycle_->create(plan())));
-  EXPECT_EQ(*store_->sandboxes().count({.states = std::vector{State::stopping}, .metadata = {}}), 1);
+  ASSERT_FALSE(loop_.await(lifecycle_->create(me_, plan())));
+  EXPECT_EQ(count({.states = std::vector{State::stopping}}), 1);
   runtime_.fail_destroy = false;
-  wait_until([this] { return *store_->sandboxes().count({}) == 0; });
+  wait_until([this] { return count() == 0; });
 }
 
 TEST_F(LifecycleTest, ACallerThatGoesAwayDoesNotStopTheCreation) {
   runtime_.hold.reset();
   io::TaskGroup callers(loop_.executor());
   struct Call {
-    static io::Task<> create(Lifecycle& lifecycle, api::CreatePlan plan) {
-      co_await lifecycle.create(std::move(plan));
+    static io::Task<> create(Lifecycle& lifecycle, Principal who, sandbox::CreateRequest plan) {
+      co_await lifecycle.create(std::move(who), std::move(plan));
     }
   };
-  callers.spawn(Call::create(*lifecycle_, plan()));
+  callers.spawn(Call::create(*lifecycle_, me_, plan()));
   loop_.settle();
   loop_.await(callers.close());
   runtime_.hold.set();
   loop_.settle();
-  EXPECT_EQ(*store_->sandboxes().count({.states = std::vector{State::running}, .metadata = {}}), 1);
+  EXPECT_EQ(count({.states = std::vector{State::running}}), 1);
   EXPECT_EQ(runtime_.sandboxes.size(), 1u);
 }
 
@@ -104,7 +107,7 @@ TEST_F(LifecycleTest, EndsHaveTheirReasons) {
     runtime_.end_of(id, c.end);
     loop_.settle();
     EXPECT_EQ(state(id), c.state);
-    auto row = *lifecycle_->get(id);
+    auto row = *get(id);
     EXPECT_THAT(row->status.message, HasSubstr(c.message));
     EXPECT_EQ(row->status.changed, clock_.now());
     EXPECT_EQ(ended_.back(), id);
@@ -115,30 +118,30 @@ TEST_F(LifecycleTest, EndsHaveTheirReasons) {
 
 TEST_F(LifecycleTest, DeleteRemovesEverythingButTheEvents) {
   std::string id = create();
-  EXPECT_TRUE(loop_.await(lifecycle_->remove(id)));
+  EXPECT_TRUE(loop_.await(lifecycle_->remove(me_, id)));
   loop_.settle();
   EXPECT_EQ(state(id), "SANDBOX::NOT_FOUND");
   EXPECT_TRUE(runtime_.sandboxes.empty());
   EXPECT_THAT(events(id), ElementsAre("Created", "Running", "Deleted"));
   EXPECT_THAT(ended_, ElementsAre(id));
-  auto again = loop_.await(lifecycle_->remove(id));
+  auto again = loop_.await(lifecycle_->remove(me_, id));
   ASSERT_FALSE(again);
-  EXPECT_EQ(again.error().status, 404);
+  EXPECT_EQ(again.error().kind, sandbox::Failure::Kind::not_found);
 }
 
 TEST_F(LifecycleTest, DeleteOfOneThatEndedByItself) {
   std::string id = create();
   runtime_.end_of(id, {End::Kind::exited, 0, ""});
   loop_.settle();
-  EXPECT_TRUE(loop_.await(lifecycle_->remove(id)));
+  EXPECT_TRUE(loop_.await(lifecycle_->remove(me_, id)));
   EXPECT_EQ(state(id), "SANDBOX::NOT_FOUND");
 }
 
 TEST_F(LifecycleTest, ConcurrentDeletesAllSucceed) {
   std::string id = create();
   runtime_.destroy_hold.reset();
-  auto first = loop_.begin(lifecycle_->remove(id));
-  auto second = loop_.begin(lifecycle_->remove(id));
+  auto first = loop_.begin(lifecycle_->remove(me_, id));
+  auto second = loop_.begin(lifecycle_->remove(me_, id));
   loop_.settle();
   EXPECT_EQ(state(id), "Stopping/DELETED");
   runtime_.destroy_hold.set();
@@ -150,11 +153,11 @@ TEST_F(LifecycleTest, ConcurrentDeletesAllSucceed) {
 
 TEST_F(LifecycleTest, DeleteDuringCreateWaitsAndWins) {
   runtime_.hold.reset();
-  auto creating = loop_.begin(lifecycle_->create(plan()));
+  auto creating = loop_.begin(lifecycle_->create(me_, plan()));
   loop_.settle();
   std::string id;
-  ASSERT_TRUE(store_->sandboxes().list({}, 1, 0, [&](const store::Sandbox& row) { id = row.id; }));
-  auto removing = loop_.begin(lifecycle_->remove(id));
+  ASSERT_TRUE(store_->sandboxes().list(Scope::everybody(), {}, 1, 0, [&](const auto& row) { id = row->id; }));
+  auto removing = loop_.begin(lifecycle_->remove(me_, id));
   loop_.settle();
   EXPECT_EQ(runtime_.destroys, 0);
   runtime_.hold.set();
@@ -167,14 +170,15 @@ TEST_F(LifecycleTest, DeleteDuringCreateWaitsAndWins) {
 TEST_F(LifecycleTest, AFailedDeleteSaysSoAndCanBeRepeated) {
   std::string id = create();
   runtime_.fail_destroy = true;
-  auto removed = loop_.await(lifecycle_->remove(id));
+  auto removed = loop_.await(lifecycle_->remove(me_, id));
   ASSERT_FALSE(removed);
   EXPECT_EQ(removed.error().code, "SANDBOX::DELETE_FAILED");
   EXPECT_EQ(state(id), "Stopping/DELETED");
-  EXPECT_EQ(lifecycle_->renew(id, clock_.now() + seconds(99)).error().status, 404) << "it is going";
-  EXPECT_EQ(lifecycle_->patch_metadata(id, {{"a", "b"}}).error().status, 404);
+  EXPECT_EQ(renew(id, clock_.now() + seconds(99)).error().kind, sandbox::Failure::Kind::not_found)
+      << "it is going";
+  EXPECT_EQ(patch_metadata(id, {{"a", "b"}}).error().kind, sandbox::Failure::Kind::not_found);
   runtime_.fail_destroy = false;
-  EXPECT_TRUE(loop_.await(lifecycle_->remove(id)));
+  EXPECT_TRUE(loop_.await(lifecycle_->remove(me_, id)));
 }
 
 TEST_F(LifecycleTest, ExpiryRemovesWhatIsDueAndNothingElse) {
@@ -195,29 +199,35 @@ TEST_F(LifecycleTest, ExpiryRemovesWhatIsDueAndNothingElse) {
 
 TEST_F(LifecycleTest, RenewMovesTheExpiry) {
   std::string id = create(seconds(60));
-  EXPECT_EQ(lifecycle_->renew(id, clock_.now()).error().code, "SANDBOX::INVALID_EXPIRATION");
-  EXPECT_EQ(*lifecycle_->renew(id, clock_.now() + seconds(600)), clock_.now() + seconds(600));
+  EXPECT_EQ(renew(id, clock_.now()).error().code, "SANDBOX::INVALID_EXPIRATION");
+  EXPECT_EQ(*renew(id, clock_.now() + seconds(600)), clock_.now() + seconds(600));
   clock_.advance(seconds(61));
   round();
   EXPECT_EQ(state(id), "Running/RUNNING");
-  ASSERT_TRUE(lifecycle_->renew(id, clock_.now() + seconds(1))) << "shortening is allowed";
+  ASSERT_TRUE(renew(id, clock_.now() + seconds(1))) << "shortening is allowed";
   clock_.advance(seconds(1));
   round();
   EXPECT_EQ(state(id), "SANDBOX::NOT_FOUND");
 
   std::string forever = create(std::nullopt);
-  auto refused = lifecycle_->renew(forever, clock_.now() + seconds(600));
+  auto refused = renew(forever, clock_.now() + seconds(600));
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().status, 409);
+  EXPECT_EQ(refused.error().kind, sandbox::Failure::Kind::wrong_state);
 }
 
 TEST_F(LifecycleTest, ARenewalThatComesBeforeTheRemovalSavesIt) {
   std::string id = create(seconds(60));
   clock_.advance(seconds(60));
-  ASSERT_TRUE(lifecycle_->expire_due());  // the removal is started, but has not run yet
-  ASSERT_TRUE(lifecycle_->renew(id, clock_.now() + seconds(60)));
+  runtime_.pause_hold.reset();
+  auto pausing = loop_.begin(lifecycle_->pause(me_, id));
   loop_.settle();
-  EXPECT_EQ(state(id), "Running/RUNNING");
+  ASSERT_TRUE(loop_.await(lifecycle_->expire_due()));  // the removal is started, and waits for the pause
+  ASSERT_TRUE(renew(id, clock_.now() + seconds(60)));
+  runtime_.pause_hold.set();
+  ASSERT_TRUE(loop_.finish(pausing));
+  loop_.settle();
+  EXPECT_EQ(state(id), "Paused/PAUSED");
+  EXPECT_EQ(lifecycle_->expiring(), 0u);
   EXPECT_EQ(runtime_.destroys, 0);
 }
 
@@ -225,7 +235,7 @@ TEST_F(LifecycleTest, DeleteAndExpiryAtTheSameTimeRemoveOnce) {
   std::string id = create(seconds(60));
   clock_.advance(seconds(60));
   runtime_.destroy_hold.reset();
-  auto removing = loop_.begin(lifecycle_->remove(id));
+  auto removing = loop_.begin(lifecycle_->remove(me_, id));
   round();
   runtime_.destroy_hold.set();
   EXPECT_TRUE(loop_.finish(removing));
@@ -248,20 +258,21 @@ TEST_F(LifecycleTest, AnExpiryThatFailsIsNotRepeatedAtOnce) {
 
 TEST_F(LifecycleTest, MetadataIsMerged) {
   std::string id = create();
-  EXPECT_EQ(lifecycle_->patch_metadata(id, {{"a", "1"}, {"b", "2"}})->metadata, R"({"a":"1","b":"2"})");
-  EXPECT_EQ(lifecycle_->patch_metadata(id, {{"a", std::nullopt}})->metadata, R"({"b":"2"})");
-  EXPECT_EQ(lifecycle_->patch_metadata(id, {})->metadata, R"({"b":"2"})");
-  EXPECT_EQ((*lifecycle_->get(id))->metadata, R"({"b":"2"})");
-  EXPECT_EQ(lifecycle_->patch_metadata("nope", {}).error().status, 404);
+  EXPECT_EQ(patch_metadata(id, {{"a", "1"}, {"b", "2"}})->metadata,
+            (sandbox::Metadata{{"a", "1"}, {"b", "2"}}));
+  EXPECT_EQ(patch_metadata(id, {{"a", std::nullopt}})->metadata, (sandbox::Metadata{{"b", "2"}}));
+  EXPECT_EQ(patch_metadata(id, {})->metadata, (sandbox::Metadata{{"b", "2"}}));
+  EXPECT_EQ((*get(id))->metadata, (sandbox::Metadata{{"b", "2"}}));
+  EXPECT_EQ(patch_metadata("nope", {}).error().kind, sandbox::Failure::Kind::not_found);
 }
 
 TEST_F(LifecycleTest, ARestartAdoptsWhatRuns) {
   std::string id = create(seconds(60));
-  ASSERT_TRUE(lifecycle_->renew(id, clock_.now() + seconds(600)));
+  ASSERT_TRUE(renew(id, clock_.now() + seconds(600)));
   boot();
   EXPECT_EQ(state(id), "Running/RUNNING");
   EXPECT_TRUE(runtime_.adopted.contains(id));
-  EXPECT_EQ((*lifecycle_->get(id))->expires, clock_.now() + seconds(600)) << "renewals are kept";
+  EXPECT_EQ((*get(id))->expires, clock_.now() + seconds(600)) << "renewals are kept";
   runtime_.end_of(id, {End::Kind::exited, 3, ""});
   loop_.settle();
   EXPECT_EQ(state(id), "Failed/ENTRYPOINT_FAILED") << "an adopted sandbox is watched";
@@ -269,12 +280,12 @@ TEST_F(LifecycleTest, ARestartAdoptsWhatRuns) {
 
 TEST_F(LifecycleTest, TheRuntimeKnowsASandboxByAHandleThatSaysNothingAboutItsId) {
   std::string id = create();
-  std::string handle = (*lifecycle_->get(id))->handle;
+  std::string handle = (*get(id))->handle;
   EXPECT_TRUE(is_uuid(handle));
   EXPECT_NE(handle, id);
   EXPECT_EQ(runtime_.sandboxes.at(id)->spec.handle, handle);
   boot();
-  EXPECT_EQ((*lifecycle_->get(id))->handle, handle) << "it stays the same";
+  EXPECT_EQ((*get(id))->handle, handle) << "it stays the same";
 }
 
 TEST_F(LifecycleTest, ARestartAdoptsMany) {
@@ -282,7 +293,7 @@ TEST_F(LifecycleTest, ARestartAdoptsMany) {
   for (int i = 0; i < 100; ++i) all.insert(create());
   boot();
   EXPECT_EQ(runtime_.adopted, all);
-  EXPECT_EQ(*store_->sandboxes().count({.states = std::vector{State::running}, .metadata = {}}), 100);
+  EXPECT_EQ(count({.states = std::vector{State::running}}), 100);
 }
 
 TEST_F(LifecycleTest, ARestartLearnsOfEndsInBetween) {
@@ -303,7 +314,7 @@ TEST_F(LifecycleTest, ARestartRemovesWhatIsHalfMade) {
   put_row("after", State::pending, "");
   runtime_.sandboxes["after"] = std::make_shared<FakeRuntime::Sandbox>(loop_.executor());
   boot();
-  EXPECT_EQ(*store_->sandboxes().count({}), 0);
+  EXPECT_EQ(count(), 0);
   EXPECT_TRUE(runtime_.sandboxes.empty());
 }
 
@@ -318,7 +329,7 @@ TEST_F(LifecycleTest, ARestartRemovesWhatHasNoRowAndNoProcess) {
 TEST_F(LifecycleTest, ARestartFinishesRemovals) {
   std::string id = create(std::nullopt);
   runtime_.fail_destroy = true;
-  ASSERT_FALSE(loop_.await(lifecycle_->remove(id)));
+  ASSERT_FALSE(loop_.await(lifecycle_->remove(me_, id)));
   runtime_.fail_destroy = false;
   boot();
   EXPECT_EQ(state(id), "SANDBOX::NOT_FOUND");
@@ -328,13 +339,13 @@ TEST_F(LifecycleTest, ARestartFinishesRemovals) {
 
 TEST_F(LifecycleTest, AServerThatIsStoppedDuringACreateLeavesItToTheNextOne) {
   runtime_.hold.reset();
-  auto job = loop_.begin(lifecycle_->create(plan()));
+  auto job = loop_.begin(lifecycle_->create(me_, plan()));
   loop_.settle();
   loop_.await(lifecycle_->close());
-  EXPECT_EQ(*store_->sandboxes().count({}), 1);
+  EXPECT_EQ(count(), 1);
   runtime_.hold.set();
   boot();
-  EXPECT_EQ(*store_->sandboxes().count({}), 0);
+  EXPECT_EQ(count(), 0);
   EXPECT_TRUE(runtime_.sandboxes.empty());
 }
 
@@ -348,17 +359,17 @@ TEST_F(LifecycleTest, TheTimerFindsAnExpiryByItself) {
 
 TEST_F(LifecycleTest, PauseAndResumeAreStatesWithEvents) {
   std::string id = create();
-  EXPECT_EQ(loop_.await(lifecycle_->resume(id)).error().code, "SANDBOX::NOT_PAUSED");
+  EXPECT_EQ(loop_.await(lifecycle_->resume(me_, id)).error().code, "SANDBOX::NOT_PAUSED");
   runtime_.pause_hold.reset();
-  auto pausing = loop_.begin(lifecycle_->pause(id));
+  auto pausing = loop_.begin(lifecycle_->pause(me_, id));
   while (state(id) == "Running/RUNNING") loop_.settle();
   EXPECT_EQ(state(id), "Pausing/PAUSING");
   runtime_.pause_hold.set();
   EXPECT_TRUE(loop_.finish(pausing));
   EXPECT_EQ(state(id), "Paused/PAUSED");
-  EXPECT_EQ(loop_.await(lifecycle_->pause(id)).error().code, "SANDBOX::NOT_RUNNING");
+  EXPECT_EQ(loop_.await(lifecycle_->pause(me_, id)).error().code, "SANDBOX::NOT_RUNNING");
   runtime_.pause_hold.reset();
-  auto resuming = loop_.begin(lifecycle_->resume(id));
+  auto resuming = loop_.begin(lifecycle_->resume(me_, id));
   while (state(id) == "Paused/PAUSED") loop_.settle();
   EXPECT_EQ(state(id), "Resuming/RESUMING");
   runtime_.pause_hold.set();
@@ -370,10 +381,10 @@ TEST_F(LifecycleTest, PauseAndResumeAreStatesWithEvents) {
 TEST_F(LifecycleTest, StoppedTimeGrowsOnlyWhilePaused) {
   std::string id = create();
   EXPECT_EQ(lifecycle_->stopped_time(id), io::Duration::zero());
-  ASSERT_TRUE(loop_.await(lifecycle_->pause(id)));
+  ASSERT_TRUE(loop_.await(lifecycle_->pause(me_, id)));
   auto first = lifecycle_->stopped_time(id);
   while (lifecycle_->stopped_time(id) == first) loop_.settle();
-  ASSERT_TRUE(loop_.await(lifecycle_->resume(id)));
+  ASSERT_TRUE(loop_.await(lifecycle_->resume(me_, id)));
   auto total = lifecycle_->stopped_time(id);
   EXPECT_GT(total, first);
   loop_.settle();
@@ -383,22 +394,22 @@ TEST_F(LifecycleTest, StoppedTimeGrowsOnlyWhilePaused) {
 TEST_F(LifecycleTest, APauseThatFailsLeavesTheSandboxRunning) {
   std::string id = create();
   runtime_.fail_pause = true;
-  auto failed = loop_.await(lifecycle_->pause(id));
-  EXPECT_EQ(failed.error().status, 500);
+  auto failed = loop_.await(lifecycle_->pause(me_, id));
+  EXPECT_EQ(failed.error().kind, sandbox::Failure::Kind::failed);
   EXPECT_EQ(failed.error().code, "SANDBOX::PAUSE_FAILED");
   EXPECT_EQ(state(id), "Running/RUNNING");
   runtime_.fail_pause = false;
-  ASSERT_TRUE(loop_.await(lifecycle_->pause(id)));
+  ASSERT_TRUE(loop_.await(lifecycle_->pause(me_, id)));
   runtime_.fail_pause = true;
-  EXPECT_EQ(loop_.await(lifecycle_->resume(id)).error().code, "SANDBOX::RESUME_FAILED");
+  EXPECT_EQ(loop_.await(lifecycle_->resume(me_, id)).error().code, "SANDBOX::RESUME_FAILED");
   EXPECT_EQ(state(id), "Paused/PAUSED");
 }
 
 TEST_F(LifecycleTest, ARuntimeThatCannotPauseSaysSo) {
   std::string id = create();
-  runtime_.cannot_pause = true;
-  auto refused = loop_.await(lifecycle_->pause(id));
-  EXPECT_EQ(refused.error().status, 400);
+  runtime_.abilities.pause = runtime::Ability::cannot("no cgroup");
+  auto refused = loop_.await(lifecycle_->pause(me_, id));
+  EXPECT_EQ(refused.error().kind, sandbox::Failure::Kind::unsupported);
   EXPECT_EQ(refused.error().code, "SANDBOX::UNSUPPORTED");
   EXPECT_FALSE(refused.error().remedy.empty());
   EXPECT_EQ(state(id), "Running/RUNNING");
@@ -406,13 +417,13 @@ TEST_F(LifecycleTest, ARuntimeThatCannotPauseSaysSo) {
 
 TEST_F(LifecycleTest, APausedSandboxExpiresEndsAndIsDeleted) {
   std::string a = create(), b = create(), c = create();
-  for (const auto& id : {a, b, c}) ASSERT_TRUE(loop_.await(lifecycle_->pause(id)));
-  EXPECT_TRUE(loop_.await(lifecycle_->remove(a)));
+  for (const auto& id : {a, b, c}) ASSERT_TRUE(loop_.await(lifecycle_->pause(me_, id)));
+  EXPECT_TRUE(loop_.await(lifecycle_->remove(me_, a)));
   EXPECT_EQ(state(a), "SANDBOX::NOT_FOUND");
   runtime_.end_of(b, {End::Kind::signalled, 9, ""});
   loop_.settle();
   EXPECT_EQ(state(b), "Failed/KILLED_BY_SIGNAL");
-  EXPECT_EQ(loop_.await(lifecycle_->resume(b)).error().code, "SANDBOX::NOT_PAUSED");
+  EXPECT_EQ(loop_.await(lifecycle_->resume(me_, b)).error().code, "SANDBOX::NOT_PAUSED");
   clock_.advance(seconds(61));
   round();
   EXPECT_EQ(state(c), "SANDBOX::NOT_FOUND");
@@ -422,8 +433,8 @@ TEST_F(LifecycleTest, APausedSandboxExpiresEndsAndIsDeleted) {
 TEST_F(LifecycleTest, APauseThatLosesTheRaceAgainstADeleteFindsNothing) {
   std::string id = create();
   runtime_.destroy_hold.reset();
-  auto removing = loop_.begin(lifecycle_->remove(id));
-  auto pausing = loop_.begin(lifecycle_->pause(id));
+  auto removing = loop_.begin(lifecycle_->remove(me_, id));
+  auto pausing = loop_.begin(lifecycle_->pause(me_, id));
   loop_.settle();
   runtime_.destroy_hold.set();
   EXPECT_TRUE(loop_.finish(removing));

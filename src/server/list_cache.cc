@@ -2,23 +2,25 @@
 
 namespace osb::server {
 
-const std::string* ListCache::find(std::string_view query, uint64_t generation) const {
+const std::string* ListCache::find(std::string_view owner, std::string_view query,
+                                   uint64_t generation) const {
   if (generation != generation_) return nullptr;
   for (const Page& page : pages_) {
-    if (page.query == query) return &page.body;
+    if (page.owner == owner && page.query == query) return &page.body;
   }
   return nullptr;
 }
 
-void ListCache::put(std::string_view query, uint64_t generation, const std::string& page) {
+void ListCache::put(std::string_view owner, std::string_view query, uint64_t generation,
+                    const std::string& page) {
   if (generation != generation_) pages_.clear();
   generation_ = generation;
   if (page.size() > kMaxPageBytes) return;
   if (pages_.size() < kMaxPages) {
-    pages_.push_back({std::string(query), page});
+    pages_.push_back({std::string(owner), std::string(query), page});
     return;
   }
-  pages_[next_++ % kMaxPages] = {std::string(query), page};
+  pages_[next_++ % kMaxPages] = {std::string(owner), std::string(query), page};
 }
 
 }  // namespace osb::server

@@ -1,7 +1,8 @@
 #pragma once
 
 // Pages of the sandbox list as they were last sent, for as long as no row has changed. Whoever watches a
-// quiet server polls the same page again and again. Bounded; belongs to one loop.
+// quiet server polls the same page again and again. A page is its owner's alone. Bounded; belongs to one
+// loop.
 
 #include <cstdint>
 #include <string>
@@ -16,12 +17,12 @@ class ListCache {
   static constexpr size_t kMaxPageBytes = 256 * 1024;
 
   // Null when the page is not known or rows have changed since (`generation` is the store's).
-  const std::string* find(std::string_view query, uint64_t generation) const;
-  void put(std::string_view query, uint64_t generation, const std::string& page);
+  const std::string* find(std::string_view owner, std::string_view query, uint64_t generation) const;
+  void put(std::string_view owner, std::string_view query, uint64_t generation, const std::string& page);
 
  private:
   struct Page {
-    std::string query, body;
+    std::string owner, query, body;
   };
   std::vector<Page> pages_;
   uint64_t generation_ = 0;

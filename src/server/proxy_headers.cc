@@ -48,7 +48,8 @@ bool holds(std::string_view value, std::string_view secret) {
 }
 
 bool holds_secret(std::string_view value, const Secrets& secrets) {
-  return holds(value, secrets.key) || holds(value, secrets.token);
+  return holds(value, secrets.token) ||
+         std::ranges::any_of(secrets.keys, [&](const Key& key) { return holds(value, key.key); });
 }
 
 // "https://host/t/<token>/..." -> "https://host/"; nothing when it is no such thing.
@@ -89,7 +90,7 @@ http::RequestHead upstream_head(const http::Request& request, const ProxyTarget&
       received);  // first: a client's Connection must not name the fields that are added here
   for (const auto& [name, value] : received) {
     if (!is_forwarded(name)) continue;
-    bool cut = !secrets.key.empty() && iequals(name, "Referer");
+    bool cut = !secrets.keys.empty() && iequals(name, "Referer");
     std::string shown = cut ? origin_of(value) : value;
     if ((cut && shown.empty()) || holds_secret(shown, secrets)) continue;
     head.headers.add(name, std::move(shown));

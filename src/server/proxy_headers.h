@@ -2,11 +2,13 @@
 
 // Which fields cross the proxy, in both directions.
 
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "http/server.h"
 #include "server/config.h"
+#include "server/keys.h"
 
 namespace osb::server {
 
@@ -17,8 +19,8 @@ struct ProxyTarget {
 
 // What must not reach a sandbox, under whatever name it was sent. Borrowed; empty ones are none.
 struct Secrets {
-  std::string_view key;    // of the API
-  std::string_view token;  // by which this request came in
+  std::span<const Key> keys = {};  // of the API, whosoever
+  std::string_view token = {};     // by which this request came in
 };
 
 // What the program in the sandbox sees: the raw path behind the prefix, the query, no credentials of the API,

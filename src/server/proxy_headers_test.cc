@@ -14,8 +14,9 @@ http::Request request_for(std::string target, std::string rest, http::Headers he
 }
 
 const ProxyTarget kTarget{"/v1/sandboxes/x/proxy/8000", 8000};
-constexpr Secrets kNone{};
-constexpr Secrets kSecrets{.key = "the-key-1", .token = "T0ken_-token"};
+const Secrets kNone{};
+const Key kKeys[] = {{"default", "the-key-1"}};
+const Secrets kSecrets{.keys = kKeys, .token = "T0ken_-token"};
 
 // Whatever their names: SDKs send the key under several, and proxies in front of us add what they saw.
 TEST(ProxyHeaders, SecretsStayWhateverTheirNames) {

@@ -128,5 +128,22 @@ TEST(Proxy, KeepsConnectionsToExecdOnly) {
   EXPECT_EQ(server.runtime.connects, 4);
 }
 
+TEST(Proxy, ConnectionsThatAreNoSockets) {
+  TestServer server;
+  server.runtime.foreign_streams = true;
+  std::string id = server.create(), base = "/sandboxes/" + id + "/proxy/";
+  std::string payload(300'000, 'x');
+  Reply reply = server.call("POST", base + "44772/a", payload);
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_THAT(reply.body, AllOf(StartsWith("POST /a\n"), HasSubstr("\n\n" + payload)));
+  EXPECT_EQ(server.call("GET", base + "44772/b").status, 200);
+  EXPECT_EQ(server.runtime.connects, 1) << "they are kept, too";
+  std::string head =
+      "GET " + base + "8000/ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
+  auto all =
+      server.loop.await(talk(server.port, {{head, "\r\n\r\n"}, {"one", "echo:one"}, {"two", "echo:two"}}));
+  ASSERT_TRUE(all) << all.error().message;
+}
+
 }  // namespace
 }  // namespace osb::server

@@ -2,6 +2,7 @@
 
 #include "base/ids.h"
 #include "json/decode.h"
+#include "json/string_lists.h"
 #include "runtime/runtime.h"
 
 namespace osb::server {
@@ -9,41 +10,50 @@ namespace {
 
 namespace bj = boost::json;
 
-// The parts that are JSON texts themselves, the least important first.
-struct Part {
-  const char* name;
-  std::string store::Sandbox::* text;
-  const char* empty;
-};
-constexpr Part kParts[] = {{"entrypoint", &store::Sandbox::entrypoint, "[]"},
-                           {"envNames", &store::Sandbox::env_names, "[]"},
-                           {"extensions", &store::Sandbox::extensions, "{}"},
-                           {"metadata", &store::Sandbox::metadata, "{}"},
-                           {"limits", &store::Sandbox::limits, "{}"}};
-
 int64_t micros(WallTime time) { return time.time_since_epoch().count(); }
 WallTime from_micros(int64_t value) { return WallTime(std::chrono::microseconds(value)); }
 
-// Printed into answers as it stands: it has to be what it is taken for.
-bool is_part(const std::string& text, const Part& part) {
-  auto value = json::parse(text);
-  if (!value) return false;
-  return part.empty[0] == '{' ? value->is_object() : value->is_array();
+// Lists and maps are texts of JSON inside the record, as records always had them. The least important first:
+// those go when the record would be too long.
+struct Part {
+  const char* name;
+  std::string empty, text;
+};
+std::vector<Part> parts_of(const sandbox::Sandbox& row) {
+  return {{"entrypoint", "[]", json::list_text(row.entrypoint)},
+          {"envNames", "[]", json::list_text(row.env_names)},
+          {"extensions", "{}", json::map_text(row.extensions)},
+          {"metadata", "{}", json::map_text(row.metadata)},
+          {"limits", "{}", json::map_text(row.limits)}};
+}
+
+void read_list(const json::Field& field, std::vector<std::string>& into) {
+  auto list = json::parse_list(field.required_string());
+  if (!list) return field.complain("value_error", "is something else");
+  into = std::move(*list);
+}
+
+void read_map(const json::Field& field, json::StringMap& into) {
+  auto map = json::parse_map(field.required_string());
+  if (!map) return field.complain("value_error", "is something else");
+  into = std::move(*map);
 }
 
 }  // namespace
 
-std::string to_record(const store::Sandbox& row) {
+std::string to_record(const sandbox::Sandbox& row) {
   bj::object record{{"version", 1},
                     {"id", row.id},
+                    {"owner", row.owner},
                     {"handle", row.handle},
                     {"image", row.image},
                     {"platform", row.platform},
                     {"created", micros(row.created)}};
   if (row.expires) record["expires"] = micros(*row.expires);
-  for (const Part& part : kParts) record[part.name] = row.*part.text;
+  const std::vector<Part> parts = parts_of(row);
+  for (const Part& part : parts) record[part.name] = part.text;
   std::string text = json::print(record);
-  for (const Part& part : kParts) {
+  for (const Part& part : parts) {
     if (text.size() <= runtime::kMaxRecord) break;
     record[part.name] = part.empty;
     text = json::print(record);
@@ -51,24 +61,28 @@ std::string to_record(const store::Sandbox& row) {
   return text;
 }
 
-Result<store::Sandbox> from_record(std::string_view record) {
+Result<sandbox::Sandbox> from_record(std::string_view record) {
   auto value = json::parse(record);
   if (!value) return fail(Code::corrupt, "a sandbox's record: " + value.error().message);
   json::Issues issues;
   auto field = json::Field::root(*value, issues, "record", json::Reading::exact);
-  store::Sandbox row;
+  sandbox::Sandbox row;
   if (field["version"].required_integer() != 1) field["version"].complain("value_error", "is unknown");
   row.id = field["id"].required_string();
+  // Records from before there were owners have none.
+  row.owner = field["owner"].string().value_or(std::string(sandbox::kDefaultOwner));
+  if (row.owner.empty()) field["owner"].complain("value_error", "is empty");
   row.handle = field["handle"].required_string();
   if (!is_uuid(row.id) || !is_uuid(row.handle)) field["id"].complain("value_error", "is no id");
   row.image = field["image"].required_string();
   row.platform = field["platform"].required_string();
   row.created = from_micros(field["created"].required_integer());
   if (auto expires = field["expires"].integer()) row.expires = from_micros(*expires);
-  for (const Part& part : kParts) {
-    row.*part.text = field[part.name].required_string();
-    if (!is_part(row.*part.text, part)) field[part.name].complain("value_error", "is something else");
-  }
+  read_list(field["entrypoint"], row.entrypoint);
+  read_list(field["envNames"], row.env_names);
+  read_map(field["extensions"], row.extensions);
+  read_map(field["metadata"], row.metadata);
+  read_map(field["limits"], row.limits);
   if (!issues.empty()) {
     const json::Issue& issue = issues.list().front();
     return fail(Code::corrupt, "a sandbox's " + json::to_string(issue.path) + ": " + issue.message);

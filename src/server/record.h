@@ -6,14 +6,15 @@
 #include <string>
 #include <string_view>
 
-#include "store/sandboxes.h"
+#include "base/error.h"
+#include "sandbox/sandbox.h"
 
 namespace osb::server {
 
 // Everything but state and identity, which the runtime knows. Long parts are left out when it would be too
 // long.
-std::string to_record(const store::Sandbox& row);
+std::string to_record(const sandbox::Sandbox& row);
 // Code::corrupt for anything else.
-Result<store::Sandbox> from_record(std::string_view record);
+Result<sandbox::Sandbox> from_record(std::string_view record);
 
 }  // namespace osb::server

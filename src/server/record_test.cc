@@ -8,16 +8,17 @@
 namespace osb::server {
 namespace {
 
-store::Sandbox row() {
-  store::Sandbox row;
+sandbox::Sandbox row() {
+  sandbox::Sandbox row;
   row.id = new_uuid7();
+  row.owner = "somebody";
   row.handle = new_uuid4();
   row.image = "host";
-  row.entrypoint = R"(["sh","-c","echo \"x\""])";
-  row.metadata = R"({"a":"1"})";
-  row.limits = R"({"cpu":"1"})";
-  row.env_names = R"(["A"])";
-  row.extensions = R"({"e":"f"})";
+  row.entrypoint = {"sh", "-c", "echo \"x\""};
+  row.metadata = {{"a", "1"}};
+  row.limits = {{"cpu", "1"}};
+  row.env_names = {"A"};
+  row.extensions = {{"e", "f"}};
   row.platform = "linux/amd64";
   row.created = WallTime(std::chrono::microseconds(1'700'000'000'000'001));
   row.expires = row.created + std::chrono::seconds(60);
@@ -25,10 +26,11 @@ store::Sandbox row() {
 }
 
 TEST(Record, ARowIsMadeAgain) {
-  store::Sandbox made = row();
+  sandbox::Sandbox made = row();
   auto again = from_record(to_record(made));
   ASSERT_TRUE(again) << again.error().message;
   EXPECT_EQ(again->id, made.id);
+  EXPECT_EQ(again->owner, made.owner);
   EXPECT_EQ(again->handle, made.handle);
   EXPECT_EQ(again->image, made.image);
   EXPECT_EQ(again->entrypoint, made.entrypoint);
@@ -44,12 +46,24 @@ TEST(Record, ARowIsMadeAgain) {
 }
 
 TEST(Record, IsBounded) {
-  store::Sandbox made = row();
-  made.entrypoint = R"(["sh",")" + std::string(100'000, 'x') + "\"]";
+  sandbox::Sandbox made = row();
+  made.entrypoint = {"sh", std::string(100'000, 'x')};
   std::string record = to_record(made);
   EXPECT_LE(record.size(), runtime::kMaxRecord);
-  EXPECT_EQ(from_record(record)->entrypoint, "[]");
+  EXPECT_TRUE(from_record(record)->entrypoint.empty());
   EXPECT_EQ(from_record(record)->metadata, made.metadata) << "what matters more is kept";
+}
+
+// As a service before there were owners wrote it.
+TEST(Record, OneWithoutAnOwnerIsTheDefaultOwners) {
+  auto read = from_record(
+      R"({"version":1,"id":"0198d2b5-7e6a-7c3e-9d39-6a0c5d0e4f21","handle":"5b2c1c9e-1111-4c3e-9d39-6a0c5d0e4f21",)"
+      R"("image":"host","platform":"","created":1700000000000001,"entrypoint":"[\"sleep\",\"9\"]","envNames":"[]",)"
+      R"("extensions":"{}","metadata":"{\"a\":\"1\"}","limits":"{}"})");
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->owner, sandbox::kDefaultOwner);
+  EXPECT_EQ(read->entrypoint, (std::vector<std::string>{"sleep", "9"}));
+  EXPECT_EQ(read->metadata, (sandbox::Metadata{{"a", "1"}}));
 }
 
 TEST(Record, EverythingElseIsRefused) {
@@ -64,6 +78,7 @@ TEST(Record, EverythingElseIsRefused) {
        {std::string(), std::string("{}"), std::string("[]"), std::string("null"),
         good.substr(0, good.size() / 2), good + "x", with("\"version\":1", "\"version\":2"),
         with("\"id\":\"", "\"id\":\"../"), with("\"handle\":\"", "\"handle\":\"x"),
+        with("\"owner\":\"somebody\"", "\"owner\":\"\""), with("\"owner\":\"somebody\"", "\"owner\":1"),
         with("\"created\":", "\"created\":\"soon\",\"x\":"), with("\"{\\\"a\\\":\\\"1\\\"}\"", "\"[1]\""),
         with("\"{\\\"a\\\":\\\"1\\\"}\"", "\"{\"")}) {
     auto read = from_record(bad);

@@ -1,8 +1,11 @@
 #include "api/error_catalogue.h"
+#include "api/failure_status.h"
 #include "base/last_words.h"
 #include "base/strings.h"
 #include "http/reverse_proxy.h"
 #include "http/websocket.h"
+#include "sandbox/failures.h"
+#include "server/caller.h"
 #include "server/proxy_headers.h"
 #include "server/routes.h"
 
@@ -11,6 +14,8 @@ namespace {
 
 using api::ApiError;
 using api::ApiResult;
+using api::on_wire;
+using sandbox::Principal;
 
 constexpr auto kConnectLimit = std::chrono::seconds(30);
 
@@ -19,46 +24,36 @@ struct Upstream {
   bool pooled = false;
 };
 
-enum class Asks { health, other };
-
 // Whoever asks execd whether it is healthy waits for the sandbox, and shall not wait for one that has ended.
-Asks what_is_asked(uint16_t port, std::string_view path) {
-  return port == runtime::kExecdPort && path == "/ping" ? Asks::health : Asks::other;
-}
-
-ApiError never_healthy(Service& service, const store::Sandbox& row) {
-  auto output = service.store.outputs().find(row.id);
+Task<ApiError> explain(Service& service, Principal who, std::string id, bool asks_health, ApiError refusal) {
+  if (!asks_health) co_return refusal;
+  auto row = co_await service.lifecycle.get(who, id);
+  using sandbox::State;
+  if (!row || ((*row)->status.state != State::terminated && (*row)->status.state != State::failed))
+    co_return refusal;
+  auto output = co_await service.store.output(sandbox::Scope::of(who), id);
   std::string said = output && *output ? last_words((*output)->text, "\n") : "";
-  return api::never_healthy(row.id, to_string(row.status.state), row.status.message, said);
+  const sandbox::Status& status = (*row)->status;
+  co_return api::never_healthy(id, to_string(status.state), status.message, said);
 }
 
-// The handle of a sandbox that can be reached.
-ApiResult<std::string> check_reachable(Service& service, const std::string& id, Asks asks) {
-  store::SandboxPtr row = TRY(service.lifecycle.get(id));
-  using store::State;
-  State state = row->status.state;
-  const Error* why = service.lifecycle.unreachable(id);
-  if (state == State::running && why) return api::refuse(api::unreachable(id, *why));
-  if (state == State::running) return row->handle;
-  if (state == State::pausing || state == State::paused || state == State::resuming)
-    return api::refuse(api::paused(id, to_string(state)));
-  bool ended = state == State::terminated || state == State::failed;
-  if (ended && asks == Asks::health) return api::refuse(never_healthy(service, *row));
-  return api::refuse(api::not_running(id, to_string(row->status.state), row->status.message));
+Task<Result<io::Socket>> open_connection(Service& service, sandbox::SandboxPtr row, uint16_t port) {
+  auto stream = CO_TRY(co_await service.runtimes.of(row->runtime).connect(row->handle, port));
+  co_return io::to_socket(std::move(stream), co_await io::asio::this_coro::executor, service.pumps);
 }
 
-Task<ApiResult<Upstream>> connect(Service& service, std::string id, std::string handle, uint16_t port,
+Task<ApiResult<Upstream>> connect(Service& service, Principal who, sandbox::SandboxPtr row, uint16_t port,
                                   bool fresh) {
+  const std::string& id = row->id;
   if (!fresh && port == runtime::kExecdPort) {
     if (auto connection = service.connections.take(id)) co_return Upstream{std::move(*connection), true};
   }
-  auto socket =
-      co_await io::with_deadline(kConnectLimit, "connect", service.runtime.connect(std::move(handle), port));
+  auto socket = co_await io::with_deadline(kConnectLimit, "connect", open_connection(service, row, port));
   if (socket) co_return Upstream{http::ClientConnection(std::move(*socket)), false};
   // The way to it is gone or full. That says nothing about the sandbox: only its row does.
   if (socket.error().code == Code::not_found || socket.error().code == Code::exhausted) {
-    CO_TRY(service.lifecycle.get(id));
-    co_return api::refuse(api::unreachable(id, socket.error()));
+    CO_TRY(on_wire(co_await service.lifecycle.get(std::move(who), id)));
+    co_return api::refuse(api::to_api_error(sandbox::unreachable(id, socket.error())));
   }
   co_return api::refuse(api::backend_connection_failed(id, port, socket.error()));
 }
@@ -101,8 +96,9 @@ bool leads_to_egress(uint16_t port, std::string_view rest) {
 
 Task<> proxy(Service& service, Request& request, ResponseWriter& response) {
   auto port = port_parameter(request);
+  Principal who = caller_of(request);
   std::string id = request.params.find("id")->second;
-  std::string handle;
+  sandbox::SandboxPtr row;
   std::optional<ApiError> refusal;
   if (!port) {
     refusal = std::move(port.error());
@@ -110,10 +106,11 @@ Task<> proxy(Service& service, Request& request, ResponseWriter& response) {
     // It belongs to the egress process. Whatever listens on it inside must not be taken for that and be sent
     // secrets.
     refusal = api::no_egress();
-  } else if (auto reachable = check_reachable(service, id, what_is_asked(*port, request.rest)); !reachable) {
-    refusal = std::move(reachable.error());
-  } else if (handle = std::move(*reachable); iequals(request.head.headers.get("Upgrade"), "websocket") &&
-                                             !http::wants_websocket(request.head)) {
+  } else if (auto reachable = on_wire(co_await service.lifecycle.reach(who, id)); !reachable) {
+    bool asks_health = *port == runtime::kExecdPort && request.rest == "/ping";
+    refusal = co_await explain(service, who, id, asks_health, std::move(reachable.error()));
+  } else if (row = std::move(*reachable); iequals(request.head.headers.get("Upgrade"), "websocket") &&
+                                          !http::wants_websocket(request.head)) {
     refusal = api::upgrade_refused();
   }
   if (refusal) co_return co_await answer_error(request, response, std::move(*refusal));
@@ -122,11 +119,11 @@ Task<> proxy(Service& service, Request& request, ResponseWriter& response) {
   ProxyTarget target{std::string(path.substr(0, path.size() - request.rest.size())), *port};
   std::string visible = visible_prefix(service.config, target);
   auto token = request.params.find("token");
-  Secrets secrets{.key = service.config.server.api_key,
+  Secrets secrets{.keys = service.keys.all(),
                   .token = token == request.params.end() ? "" : std::string_view(token->second)};
   http::RelayResult result;
   for (bool fresh : {false, true}) {
-    auto upstream = co_await connect(service, id, handle, *port, fresh);
+    auto upstream = co_await connect(service, who, row, *port, fresh);
     if (!upstream) co_return co_await answer_error(request, response, std::move(upstream.error()));
     http::Forward what{
         .head = upstream_head(request, target, secrets),

@@ -1,101 +1,129 @@
-#include "api/create_request.h"
+#include "api/changes.h"
+#include "api/create_rules.h"
 #include "api/error_catalogue.h"
+#include "api/failure_status.h"
 #include "api/list_query.h"
 #include "api/sandbox_json.h"
 #include "base/log.h"
+#include "sandbox/failures.h"
+#include "server/caller.h"
 #include "server/routes.h"
 
 namespace osb::server {
 namespace {
 
 using api::ApiResult;
+using api::on_wire;
 
 const std::string& id_of(const Request& request) { return request.params.find("id")->second; }
+
+// Of its own platform: all of them are Linux.
+std::string arch_of(const runtime::Capabilities& can) {
+  const std::string own = can.platforms.empty() ? "" : can.platforms.front();
+  return own.substr(own.find('/') + 1);
+}
 
 Task<ApiResult<Answer>> create_sandbox(Service& service, Request& request) {
   std::string body = CO_TRY(co_await read_body(request));
   auto decoded = CO_TRY(api::decode_create(request.head.headers.get("Content-Type"), body));
-  api::CreateRules rules{service.config.server.max_sandbox_timeout_seconds, std::string(api::host_arch()),
-                         service.clock.now()};
-  api::CreatePlan plan = CO_TRY(api::check_create(std::move(decoded), rules));
-  bool with_metadata = plan.metadata.has_value();
+  runtime::Runtime* runtime = service.runtimes.find(decoded.runtime());
+  if (!runtime) {
+    co_return api::refuse(
+        api::to_api_error(sandbox::unknown_runtime(decoded.runtime(), service.runtimes.names())));
+  }
+  const auto& can = runtime->capabilities();
+  api::CreateRules rules{.max_timeout_seconds = service.config.server.max_sandbox_timeout_seconds,
+                         .arch = arch_of(can),
+                         .now = service.clock.now(),
+                         .no_network_policy = can.network_policy ? "" : can.network_policy.why,
+                         .no_volumes = can.volumes ? "" : can.volumes.why};
+  sandbox::CreateRequest wanted = CO_TRY(api::check_create(std::move(decoded), rules));
+  bool with_metadata = wanted.metadata.has_value();
   auto turn = CO_TRY(co_await service.creates.enter());
   // It may have waited, here or in the listener: nobody would delete what nobody is told of.
   if (request.sender != nullptr && co_await request.sender->gone()) co_return api::refuse(api::caller_gone());
-  store::Sandbox row = CO_TRY(co_await service.lifecycle.create(std::move(plan)));
+  sandbox::Sandbox made =
+      CO_TRY(on_wire(co_await service.lifecycle.create(caller_of(request), std::move(wanted))));
   co_return Answer{.status = 202,
-                   .body = api::created_json(row, with_metadata),
-                   .headers = {{"Location", "/v1/sandboxes/" + row.id}}};
+                   .body = api::created_json(made, with_metadata),
+                   .headers = {{"Location", "/v1/sandboxes/" + made.id}}};
 }
 
-ApiResult<Answer> get_sandbox(Service& service, Request& request) {
-  store::SandboxPtr row = TRY(service.lifecycle.get(id_of(request)));
+Task<ApiResult<Answer>> get_sandbox(Service& service, Request& request) {
+  sandbox::SandboxPtr found =
+      CO_TRY(on_wire(co_await service.lifecycle.get(caller_of(request), id_of(request))));
   Answer answer;
   answer.body.reserve(640);
-  api::append_sandbox(answer.body, *row);
-  return answer;
+  api::append_sandbox(answer.body, *found);
+  co_return answer;
 }
 
-Result<std::string> render_list(store::Sandboxes& sandboxes, const api::ListQuery& query) {
+std::string render_list(const store::Page& page, const api::ListQuery& query) {
   std::string out;
-  out.reserve(256 + 512 * static_cast<size_t>(query.page_size));
+  out.reserve(256 + 512 * page.sandboxes.size());
   out = "{\"items\":[";
-  auto append = [&out](const store::Sandbox& row) {
+  for (const sandbox::SandboxPtr& shown : page.sandboxes) {
     if (out.back() == '}') out.push_back(',');
-    api::append_sandbox(out, row);
-  };
-  TRY(sandboxes.list(query.filter, query.page_size, (query.page - 1) * query.page_size, append));
-  int64_t total = TRY(sandboxes.count(query.filter));
+    api::append_sandbox(out, *shown);
+  }
   out.append("],");
-  api::append_pagination(out, {query.page, query.page_size, total});
+  api::append_pagination(out, {query.page, query.page_size, page.total});
   out.push_back('}');
   return out;
 }
 
-ApiResult<Answer> list_sandboxes(Service& service, Request& request) {
-  store::Sandboxes& sandboxes = service.store.sandboxes();
+Task<ApiResult<Answer>> list_sandboxes(Service& service, Request& request) {
+  sandbox::Principal who = caller_of(request);
   std::string_view raw_query = request.head.query();
-  if (const std::string* page = service.lists.find(raw_query, sandboxes.generation()))
-    return Answer{.body = *page};
-  api::ListQuery query = TRY(api::decode_list_query(raw_query));
-  auto page = render_list(sandboxes, query);
-  if (!page) {
-    log::error("cannot list sandboxes", {{"error", page.error().message}});
-    return api::refuse(api::internal_error(page.error()));
+  // As of before the rows are read: what changes meanwhile makes the page an old one.
+  auto generation = service.store.generation();
+  if (generation) {
+    if (const std::string* page = service.lists.find(who.owner, raw_query, *generation))
+      co_return Answer{.body = *page};
   }
-  service.lists.put(raw_query, sandboxes.generation(), *page);
-  return Answer{.body = std::move(*page)};
+  api::ListQuery query = CO_TRY(api::decode_list_query(raw_query));
+  store::Range range{.limit = query.page_size, .offset = (query.page - 1) * query.page_size};
+  auto page = co_await service.store.page(sandbox::Scope::of(who), query.filter, range);
+  if (!page) {
+    log::error("cannot list sandboxes", {{"owner", who.owner}, {"error", page.error().message}});
+    co_return api::refuse(api::to_api_error(sandbox::internal_error(page.error())));
+  }
+  std::string text = render_list(*page, query);
+  if (generation) service.lists.put(who.owner, raw_query, *generation, text);
+  co_return Answer{.body = std::move(text)};
 }
 
 Task<ApiResult<Answer>> delete_sandbox(Service& service, Request& request) {
-  CO_TRY(co_await service.lifecycle.remove(id_of(request)));
+  CO_TRY(on_wire(co_await service.lifecycle.remove(caller_of(request), id_of(request))));
   co_return Answer{.status = 204, .body = ""};
 }
 
 Task<ApiResult<Answer>> patch_metadata(Service& service, Request& request) {
   std::string body = CO_TRY(co_await read_body(request));
   auto patch = CO_TRY(api::decode_metadata_patch(request.head.headers.get("Content-Type"), body));
-  store::Sandbox row = CO_TRY(service.lifecycle.patch_metadata(id_of(request), patch));
+  sandbox::Sandbox changed = CO_TRY(on_wire(
+      co_await service.lifecycle.patch_metadata(caller_of(request), id_of(request), std::move(patch))));
   Answer answer;
-  api::append_sandbox(answer.body, row);
+  api::append_sandbox(answer.body, changed);
   co_return answer;
 }
 
 Task<ApiResult<Answer>> renew_expiration(Service& service, Request& request) {
   std::string body = CO_TRY(co_await read_body(request));
   WallTime wanted = CO_TRY(api::decode_renewal(request.head.headers.get("Content-Type"), body));
-  WallTime expires = CO_TRY(service.lifecycle.renew(id_of(request), wanted));
+  WallTime expires =
+      CO_TRY(on_wire(co_await service.lifecycle.renew(caller_of(request), id_of(request), wanted)));
   co_return Answer{.body = "{\"expiresAt\":\"" + format_api_time(expires) + "\"}"};
 }
 
 // A body is ignored: none is defined, and clients send what they like.
 Task<ApiResult<Answer>> pause_sandbox(Service& service, Request& request) {
-  CO_TRY(co_await service.lifecycle.pause(id_of(request)));
+  CO_TRY(on_wire(co_await service.lifecycle.pause(caller_of(request), id_of(request))));
   co_return Answer{.status = 202, .body = ""};
 }
 
 Task<ApiResult<Answer>> resume_sandbox(Service& service, Request& request) {
-  CO_TRY(co_await service.lifecycle.resume(id_of(request)));
+  CO_TRY(on_wire(co_await service.lifecycle.resume(caller_of(request), id_of(request))));
   co_return Answer{.status = 202, .body = ""};
 }
 
@@ -108,9 +136,9 @@ ApiResult<Answer> pools(Service&, Request&) {
 ApiResult<Answer> templates(Service&, Request&) {
   return api::refuse(api::not_implemented("SANDBOX::UNSUPPORTED", "Templates"));
 }
-ApiResult<Answer> network_policy(Service& service, Request& request) {
-  TRY(service.lifecycle.get(id_of(request)));
-  return api::refuse(api::not_implemented("SANDBOX::UNSUPPORTED", "Network policies"));
+Task<ApiResult<Answer>> network_policy(Service& service, Request& request) {
+  CO_TRY(on_wire(co_await service.lifecycle.get(caller_of(request), id_of(request))));
+  co_return api::refuse(api::not_implemented("SANDBOX::UNSUPPORTED", "Network policies"));
 }
 
 }  // namespace

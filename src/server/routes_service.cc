@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "api/changes.h"
 #include "json/escape.h"
 #include "server/routes.h"
@@ -7,13 +9,25 @@ namespace {
 
 using api::ApiResult;
 
-// Says which runtime really runs, also when the file asked for another one.
+// Says which runtime really runs, also when the file asked for another one. Without one of several runtimes
+// the service is degraded, not down.
 Task<ApiResult<Answer>> health(Service& service, Request&) {
   auto troubles = co_await service.health.look();
+  bool works =
+      std::ranges::none_of(troubles, [](const Trouble& t) { return t.weight == HealthCheck::Weight::vital; });
   Answer answer;
   std::string& out = answer.body;
-  out = troubles.empty() ? "{\"status\":\"healthy\",\"runtime\":" : "{\"status\":\"unhealthy\",\"runtime\":";
-  json::append_string(out, service.runtime.name());
+  out = "{\"status\":\"";
+  out.append(troubles.empty() ? "healthy" : works ? "degraded" : "unhealthy").append("\",\"runtime\":");
+  json::append_string(out, service.runtimes.standard().name());
+  if (service.runtimes.all().size() > 1) {
+    out.append(",\"runtimes\":[");
+    for (runtime::Runtime* runtime : service.runtimes.all()) {
+      if (out.back() != '[') out.push_back(',');
+      json::append_string(out, runtime->name());
+    }
+    out.push_back(']');
+  }
   if (service.config.runtime.fallback_native) {
     out.append(",\"configuredRuntime\":\"")
         .append(to_string(service.config.runtime.type))
@@ -23,8 +37,8 @@ Task<ApiResult<Answer>> health(Service& service, Request&) {
     out.append(",\"isolation\":");
     json::append_string(out, service.isolation);
   }
+  if (!works) answer.status = 503;
   if (!troubles.empty()) {
-    answer.status = 503;
     out.append(",\"checks\":").append(to_json(troubles));
   }
   out.push_back('}');

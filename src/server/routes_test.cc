@@ -204,8 +204,81 @@ TEST(Routes, HealthSaysWhatIsWrong) {
   auto checks = sick.json().at("checks").as_array();
   ASSERT_EQ(checks.size(), 1u);
   EXPECT_EQ(checks[0].at("name").as_string(), "runtime");
-  EXPECT_EQ(checks[0].at("cause").as_string(), "no groups");
+  EXPECT_EQ(checks[0].at("cause").as_string(), "runtime fake: no groups");
   EXPECT_FALSE(checks[0].at("remedy").as_string().empty());
+}
+
+TEST(Routes, ARuntimeThatIsAwayBesideTheStandardOneDegrades) {
+  TestServer server;
+  auto engine = std::make_shared<testkit::MemoryEngine>(server.loop.executor());
+  testkit::MemoryRuntime second(engine, "second", "", testkit::answer_inside);
+  server.stop();
+  server.runtimes.add(second);
+  second.faults.away = true;
+  server.start();
+  Reply health = server.call("GET", "/health");
+  EXPECT_EQ(health.status, 200);
+  EXPECT_EQ(health.text("status"), "degraded");
+  EXPECT_EQ(health.json().at("runtimes").as_array().size(), 2u);
+  EXPECT_EQ(health.json().at("checks").as_array()[0].at("cause").as_string(),
+            "runtime second: the engine is away");
+  server.stop();
+  server.loop.await(second.close());
+}
+
+TEST(Routes, WhatARuntimeCannotDoIsRefusedWithItsReason) {
+  TestServer server;
+  auto post = [&](std::string more) {
+    return server.call("POST", "/v1/sandboxes",
+                       R"({"image":{"uri":"host"},"entrypoint":["sleep"],"resourceLimits":{},)" + more + "}");
+  };
+  server.runtime.abilities.volumes = runtime::Ability::cannot("volumes are for others");
+  server.runtime.abilities.network_policy = runtime::Ability::cannot("all or nothing");
+  std::string volume = R"("volumes":[{"name":"a","mountPath":"/a","host":{"path":"/srv"}}])";
+  EXPECT_THAT(post(volume).text("message"), HasSubstr("volumes: volumes are for others"));
+  std::string policy =
+      R"("networkPolicy":{"defaultAction":"allow","egress":[{"action":"deny","target":"a.b"}]})";
+  EXPECT_THAT(post(policy).text("message"), HasSubstr("networkPolicy: all or nothing"));
+  Reply unknown = post(R"("extensions":{"opensandbox.extensions.runtime":"docker"})");
+  EXPECT_EQ(unknown.status, 400);
+  EXPECT_THAT(unknown.text("message"), HasSubstr("it has: fake"));
+
+  server.runtime.abilities.volumes = server.runtime.abilities.network_policy = runtime::Ability::can();
+  Reply made = post(volume + "," + policy + R"(,"extensions":{"opensandbox.extensions.runtime":"fake"})");
+  ASSERT_EQ(made.status, 202) << made.body;
+  const auto& spec = server.runtime.sandboxes.at(made.text("id"))->spec;
+  ASSERT_EQ(spec.mounts.size(), 1u);
+  EXPECT_EQ(spec.mounts[0].source, "/srv");
+  EXPECT_EQ(spec.mounts[0].target, "/a");
+  ASSERT_TRUE(spec.network);
+  EXPECT_TRUE(spec.network->allow_the_rest);
+  EXPECT_FALSE(spec.network->egress.at(0).allow);
+  EXPECT_EQ(spec.network->egress.at(0).target, "a.b");
+}
+
+TEST(Routes, CredentialsOfAnImageGoToTheRuntimeAndNowhereElse) {
+  TestServer server;
+  Reply made = server.call(
+      "POST", "/v1/sandboxes",
+      R"({"image":{"uri":"host","auth":{"username":"me","password":"hunter2"}},"entrypoint":["sleep"],)"
+      R"("resourceLimits":{}})");
+  ASSERT_EQ(made.status, 202) << made.body;
+  const auto& sandbox = *server.runtime.sandboxes.at(made.text("id"));
+  ASSERT_TRUE(sandbox.spec.image.auth);
+  EXPECT_EQ(sandbox.spec.image.auth->password, "hunter2");
+  EXPECT_THAT(sandbox.claim.record, Not(HasSubstr("hunter2")));
+  std::string path = "/v1/sandboxes/" + made.text("id");
+  EXPECT_THAT(server.call("GET", path).body + server.call("GET", path + "/diagnostics/summary").body,
+              Not(HasSubstr("hunter2")));
+}
+
+TEST(Routes, ARuntimeMayHaveEndpointsOfItsOwn) {
+  TestServer server;
+  std::string path = "/v1/sandboxes/" + server.create() + "/endpoints/80";
+  EXPECT_THAT(server.call("GET", path).text("endpoint"), HasSubstr("/proxy/80"));
+  server.runtime.own_endpoint = "10.0.0.7:80";
+  EXPECT_EQ(server.call("GET", path).text("endpoint"), "10.0.0.7:80");
+  EXPECT_THAT(server.call("GET", path + "?use_server_proxy=true").text("endpoint"), HasSubstr("/proxy/80"));
 }
 
 TEST(Routes, MetricsEvents) {
@@ -277,7 +350,11 @@ TEST(Routes, Diagnostics) {
   Reply inspect = server.call("GET", base + "inspect");
   EXPECT_FALSE(inspect.headers.contains("Deprecation"));
   EXPECT_THAT(inspect.body, AllOf(HasSubstr(id), HasSubstr("TOKEN"), Not(HasSubstr("hunter2"))));
+  EXPECT_EQ(server.call("GET", base + "logs").body, "2026-01-02T03:04:05Z it says so\n");
+  server.runtime.faults.away = true;
   EXPECT_EQ(server.call("GET", base + "logs").body, "(no logs)");
+  EXPECT_THAT(server.call("GET", base + "logs?scope=all").body, HasSubstr("the engine is away"));
+  server.runtime.faults.away = false;
   EXPECT_THAT(server.call("GET", base + "summary").body,
               AllOf(HasSubstr("INSPECT"), HasSubstr("EVENTS"), HasSubstr("LOGS"), HasSubstr(id)));
 

@@ -2,88 +2,139 @@
 
 #include <fmt/format.h>
 
-#include "api/error_catalogue.h"
+#include "sandbox/failures.h"
 
 namespace osb::server {
 namespace {
 
+using runtime::Created;
 using runtime::CreateFailure;
 using runtime::End;
-using store::State;
-using Created = std::expected<std::string, CreateFailure>;
+using sandbox::Reason;
+using sandbox::State;
 
 // Far above what either takes; beyond it the runtime is stuck and the caller long gone.
 constexpr auto kCreateLimit = std::chrono::seconds(120);
 constexpr auto kDestroyLimit = std::chrono::seconds(60);
 
-io::Task<Result<Created>> as_result(io::Task<Created> task) { co_return co_await std::move(task); }
+template <class T>
+io::Task<Result<Created<T>>> as_result(io::Task<Created<T>> task) {
+  co_return co_await std::move(task);
+}
+
+template <class T>
+io::Task<Created<T>> in_time(io::Task<Created<T>> task) {
+  auto result = co_await io::with_deadline(kCreateLimit, "create sandbox", as_result(std::move(task)));
+  // What it has done meanwhile is not known.
+  if (!result)
+    co_return std::unexpected(CreateFailure{CreateFailure::Kind::unavailable, std::move(result.error())});
+  co_return std::move(*result);
+}
+
+runtime::Mount mount_of(const sandbox::Volume& volume) {
+  using Backend = sandbox::Volume::Backend;
+  using Kind = runtime::Mount::Kind;
+  using Access = runtime::Mount::Access;
+  return {.source = volume.source,
+          .target = volume.mount_path,
+          .access = volume.read_only ? Access::read_only : Access::read_write,
+          .kind = volume.backend == Backend::host    ? Kind::host_path
+                  : volume.backend == Backend::claim ? Kind::volume
+                                                     : Kind::object_store,
+          .sub_path = volume.sub_path};
+}
 
 }  // namespace
 
-runtime::SandboxSpec spec_of(const store::Sandbox& row, api::CreatePlan plan) {
+runtime::SandboxSpec spec_of(const sandbox::Sandbox& row, const sandbox::CreateRequest& request) {
   runtime::SandboxSpec spec;
-  spec.id = row.id;
   spec.handle = row.handle;
-  spec.image = std::move(plan.image);
-  spec.limits = {plan.limits.cpu_millis, plan.limits.memory_bytes,  plan.limits.pids,
-                 plan.limits.disk_bytes, plan.limits.io_read_bytes, plan.limits.io_write_bytes,
-                 plan.limits.open_files};
-  spec.entrypoint = api::words_of(std::move(plan.entrypoint));
-  spec.read_only_root = plan.read_only_root;
-  spec.env = std::move(plan.env);
-  std::erase_if(spec.env, [](const auto& pair) { return pair.first == "OPENSANDBOX_ID"; });
-  spec.env.emplace_back("OPENSANDBOX_ID", row.id);
+  spec.image.reference = request.image;
+  spec.image.platform = request.platform;
+  if (request.image_auth) spec.image.auth = {request.image_auth->username, request.image_auth->password};
+  spec.limits = request.limits;
+  spec.read_only_root = request.read_only_root;
+  for (const sandbox::Volume& volume : request.volumes) spec.mounts.push_back(mount_of(volume));
+  if (request.network_policy) {
+    auto& policy = spec.network.emplace();
+    policy.allow_the_rest = request.network_policy->allow_the_rest;
+    for (const auto& rule : request.network_policy->egress)
+      policy.egress.push_back({.allow = rule.allow, .target = rule.target});
+  }
   return spec;
 }
 
-api::ApiError to_api_error(const CreateFailure& failure) {
-  switch (failure.kind) {
-    case CreateFailure::Kind::image_not_found:
-      return api::image_not_found(failure.error);
-    case CreateFailure::Kind::bad_entrypoint:
-      return api::invalid_entrypoint(failure.error);
-    case CreateFailure::Kind::entry_ended:
-      return api::entry_ended(failure.error);
-    case CreateFailure::Kind::bad_limit:
-      return api::bad_limit(failure.error);
-    case CreateFailure::Kind::overloaded:
-      return api::too_many_creates(failure.error.message);
-    case CreateFailure::Kind::step_failed:
-      return api::start_failed(failure.error);
-  }
-  return api::start_failed(failure.error);
+runtime::Claim claim_of(const sandbox::Sandbox& row, sandbox::CreateRequest request) {
+  runtime::Claim claim;
+  claim.id = row.id;
+  claim.entrypoint = sandbox::words_of(std::move(request.entrypoint));
+  claim.env = std::move(request.env);
+  std::erase_if(claim.env, [](const auto& pair) { return pair.first == "OPENSANDBOX_ID"; });
+  claim.env.emplace_back("OPENSANDBOX_ID", row.id);
+  return claim;
 }
 
-store::Status status_of(const End& end, WallTime at) {
-  auto failed = [&](std::string_view reason, std::string sentence) {
-    return store::Status{State::failed, std::string(reason), end.detail.empty() ? sentence : end.detail, at};
+sandbox::Failure to_failure(const CreateFailure& failure) {
+  switch (failure.kind) {
+    case CreateFailure::Kind::image_not_found:
+      return sandbox::image_not_found(failure.error);
+    case CreateFailure::Kind::bad_entrypoint:
+      return sandbox::invalid_entrypoint(failure.error);
+    case CreateFailure::Kind::entry_ended:
+      return sandbox::entry_ended(failure.error);
+    case CreateFailure::Kind::bad_limit:
+      return sandbox::bad_limit(failure.error);
+    case CreateFailure::Kind::unsupported:
+      return sandbox::unsupported_by_runtime(failure.error);
+    case CreateFailure::Kind::unavailable:
+      return sandbox::runtime_away(failure.error);
+    case CreateFailure::Kind::overloaded:
+      return sandbox::too_many_creates(failure.error.message);
+    case CreateFailure::Kind::step_failed:
+      return sandbox::start_failed(failure.error);
+  }
+  return sandbox::start_failed(failure.error);
+}
+
+sandbox::Status status_of(const End& end, WallTime at) {
+  auto failed = [&](Reason reason, std::string sentence) {
+    return sandbox::Status{State::failed, reason, end.detail.empty() ? std::move(sentence) : end.detail, at};
   };
   switch (end.kind) {
     case End::Kind::exited:
       if (end.number != 0) {
-        return failed("ENTRYPOINT_FAILED", fmt::format("The entry process exited with code {}.", end.number));
+        return failed(Reason::entrypoint_failed,
+                      fmt::format("The entry process exited with code {}.", end.number));
       }
-      return {State::terminated, "ENTRYPOINT_EXITED",
+      return {State::terminated, Reason::entrypoint_exited,
               end.detail.empty() ? "The entry process exited with code 0." : end.detail, at};
     case End::Kind::signalled:
-      return failed("KILLED_BY_SIGNAL",
+      return failed(Reason::killed_by_signal,
                     fmt::format("The entry process was killed by signal {}.", end.number));
     case End::Kind::out_of_memory:
-      return failed("OUT_OF_MEMORY", "The entry process was killed because the sandbox used up its memory.");
+      return failed(Reason::out_of_memory,
+                    "The entry process was killed because the sandbox used up its memory.");
     case End::Kind::host_restarted:
-      return failed("HOST_RESTARTED", "The host was restarted while the sandbox ran.");
+      return failed(Reason::host_restarted, "The host was restarted while the sandbox ran.");
     case End::Kind::lost:
       break;
   }
-  return failed("LOST", "The sandbox ended while nobody watched; why is not known.");
+  return failed(Reason::lost, "The sandbox ended while nobody watched; why is not known.");
 }
 
-io::Task<Created> create_in_time(runtime::Runtime& runtime, runtime::SandboxSpec spec) {
-  auto result =
-      co_await io::with_deadline(kCreateLimit, "create sandbox", as_result(runtime.create(std::move(spec))));
-  if (!result)
-    co_return std::unexpected(CreateFailure{CreateFailure::Kind::step_failed, std::move(result.error())});
-  co_return std::move(*result);
+io::Task<Created<runtime::PreparedPtr>> prepare_in_time(runtime::Runtime& runtime,
+                                                        runtime::SandboxSpec spec) {
+  if (auto found = runtime::obstacle(spec, runtime.capabilities())) {
+    using Kind = CreateFailure::Kind;
+    co_return std::unexpected(CreateFailure{found->is_limit ? Kind::bad_limit : Kind::unsupported,
+                                            {Code::unsupported, 0, found->field + ": " + found->why}});
+  }
+  co_return co_await in_time(runtime.prepare(std::move(spec)));
+}
+
+io::Task<Created<std::string>> start_in_time(runtime::Runtime& runtime, runtime::PreparedPtr prepared,
+                                             runtime::Claim claim) {
+  return in_time(runtime.start(std::move(prepared), std::move(claim)));
 }
 
 io::Task<Result<void>> destroy_in_time(runtime::Runtime& runtime, std::string handle) {

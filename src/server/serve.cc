@@ -6,6 +6,7 @@
 #include "http/server.h"
 #include "server/gate.h"
 #include "server/routes.h"
+#include "store/open_repository.h"
 
 namespace osb::server {
 namespace {
@@ -18,9 +19,9 @@ Task<> sweep_connections(ConnectionPool& connections) {
 }
 
 // Writes what could not be written, and ends this process when only a new one can write at all.
-Task<> tend_store(store::Store& store, io::Event& stop, bool& reopen) {
+Task<> tend_store(store::Repository& store, io::Event& stop, bool& reopen) {
   while (true) {
-    co_await io::sleep_for(store.tend());
+    co_await io::sleep_for(co_await store.tend());
     if (!store.wants_reopening()) continue;
     log::info("the state database can be written now; starting anew");
     reopen = true;
@@ -29,11 +30,22 @@ Task<> tend_store(store::Store& store, io::Event& stop, bool& reopen) {
   }
 }
 
-Task<Result<void>> check_store(store::Store& store) {
-  CO_TRY(store.check_writing());
-  if (store.waiting() == 0) co_return Result<void>();
-  co_return fail(Code::unavailable,
-                 std::to_string(store.waiting()) + " sandboxes have changes that are not on the disk yet");
+// The key of the configuration is the default owner's.
+Keys keys_of(const Config& config, std::vector<Key> further) {
+  further.push_back({.owner = std::string(sandbox::kDefaultOwner), .key = config.server.api_key});
+  return Keys(std::move(further));
+}
+
+Task<Result<void>> ask_runtime(runtime::Runtime& runtime) {
+  co_return in_context("runtime " + std::string(runtime.name()), co_await runtime.health());
+}
+
+HealthCheck check_of(runtime::Runtime& runtime, runtime::Runtimes& runtimes) {
+  using Weight = HealthCheck::Weight;
+  return {.name = "runtime",
+          .ask = [&runtime] { return ask_runtime(runtime); },
+          .remedy = "see the log of the service; osb doctor says what this host lacks",
+          .weight = &runtime == &runtimes.standard() ? Weight::vital : Weight::partial};
 }
 
 http::Router make_router(Service& service) {
@@ -76,39 +88,38 @@ io::Task<Result<void>> run(Serve options) {
   // One directory has many spellings.
   std::error_code unknown;
   std::string state_dir = std::filesystem::weakly_canonical(config.native.state_dir, unknown);
-  store::Owner owner{.identity = options.identity,
-                     .state_dir = unknown ? config.native.state_dir : state_dir};
-  auto store = CO_TRY(store::Store::open(config.database_path(), owner));
+  store::DatabaseOwner owner{.identity = options.identity,
+                             .state_dir = unknown ? config.native.state_dir : state_dir};
+  auto store = CO_TRY(store::open_repository(config.database_path(), owner));
   ConnectionPool connections;
   CreateQueue creates(executor);
-  Lifecycle lifecycle(executor, *store, *options.runtime);
+  runtime::Runtimes& runtimes = *options.runtimes;
+  Lifecycle lifecycle(executor, *store, runtimes);
   lifecycle.on_end([&connections](const std::string& id) { connections.drop(id); });
-  auto recovered = co_await lifecycle.recover();
-  if (!recovered) {
-    co_await lifecycle.close();
-    recovered.error().code = Code::unavailable;  // the runtime's trouble, not the state's
-    co_return recovered;
-  }
+  co_await lifecycle.recover();
   lifecycle.start();
+  const Keys keys = keys_of(config, std::move(options.further_keys));
+  io::TaskGroup pumps(executor);
   Service service{.config = config,
+                  .keys = keys,
                   .tokens = options.tokens,
                   .store = *store,
-                  .runtime = *options.runtime,
+                  .runtimes = runtimes,
                   .lifecycle = lifecycle,
                   .connections = connections,
                   .creates = creates,
+                  .pumps = pumps,
                   .clock = Clock::system(),
                   .isolation = options.isolation};
-  service.health.add({.name = "runtime",
-                      .ask = [runtime = options.runtime] { return runtime->health(); },
-                      .remedy = "see the log of the service; osb doctor says what this host lacks"});
+  // Recovery has named every runtime that a row needs.
+  for (runtime::Runtime* runtime : runtimes.all()) service.health.add(check_of(*runtime, runtimes));
   service.health.add({.name = "store",
-                      .ask = [&store] { return check_store(*store); },
+                      .ask = [&store] { return store->check_writing(); },
                       .remedy =
                           "make room on the disk of the state directory, or repair it; sandboxes that are "
                           "deleted or expire end all the same"});
   http::Router router = make_router(service);
-  Gate gate(config, options.tokens, router);
+  Gate gate(config, keys, options.tokens, router);
   if (config.runtime.fallback_native) {
     log::warn("the configured runtime is not built, falling back to native",
               {{"configured", to_string(config.runtime.type)}});
@@ -121,12 +132,12 @@ io::Task<Result<void>> run(Serve options) {
   sweeping.spawn(sweep_connections(connections));
   bool reopen = false;
   sweeping.spawn(tend_store(*store, *options.stop, reopen));
-  log::info(
-      "serving",
-      {{"host", config.server.host}, {"port", config.server.port}, {"runtime", options.runtime->name()}});
+  log::info("serving",
+            {{"host", config.server.host}, {"port", config.server.port}, {"runtime", runtimes.names()}});
   if (options.on_ready) options.on_ready();
   co_await serve_until_stopped(config, gate, std::move(options.listener), *options.stop);
   co_await sweeping.close();
+  co_await pumps.close();
   co_await lifecycle.close();
   log::info("stopped, sandboxes keep running");
   if (reopen) co_return fail(Code::unavailable, "started again to write the state database");

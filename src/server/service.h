@@ -3,26 +3,29 @@
 // What every route needs, in one place. Borrowed by the handlers; lives as long as the server runs.
 
 #include "http/router.h"
-#include "runtime/runtime.h"
+#include "runtime/runtimes.h"
 #include "server/config.h"
 #include "server/connection_pool.h"
 #include "server/create_queue.h"
 #include "server/endpoint_token.h"
 #include "server/health.h"
+#include "server/keys.h"
 #include "server/lifecycle.h"
 #include "server/list_cache.h"
-#include "store/store.h"
+#include "store/repository.h"
 
 namespace osb::server {
 
 struct Service {
   const Config& config;
+  const Keys& keys;
   const EndpointTokens& tokens;
-  store::Store& store;
-  runtime::Runtime& runtime;
+  store::Repository& store;
+  runtime::Runtimes& runtimes;
   Lifecycle& lifecycle;
   ConnectionPool& connections;
   CreateQueue& creates;
+  io::TaskGroup& pumps;  // of connections that are no sockets
   const Clock& clock;
   ListCache lists = {};
   Health health = {};

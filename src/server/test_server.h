@@ -72,8 +72,11 @@ inline io::Task<> echo_inside(http::Request& request, http::ResponseWriter& resp
 
 class TestServer {
  public:
-  explicit TestServer(std::string_view toml = "", std::map<std::string, std::string> environment = {})
-      : runtime(loop.executor(), echo_inside), stop_(loop.executor()) {
+  explicit TestServer(std::string_view toml = "", std::map<std::string, std::string> environment = {},
+                      std::vector<Key> further_keys = {})
+      : further_keys_(std::move(further_keys)),
+        runtime(loop.executor(), echo_inside),
+        stop_(loop.executor()) {
     std::string pattern = testing::TempDir() + "server_test.XXXXXX";
     EXPECT_NE(::mkdtemp(pattern.data()), nullptr);
     directory_ = pattern;
@@ -104,8 +107,9 @@ class TestServer {
     running_ = loop.begin(run({.config = std::move(*config),
                                .tokens = EndpointTokens(std::string(kSecretBytes, 's')),
                                .listener = std::move(*listener),
-                               .runtime = &runtime,
+                               .runtimes = &runtimes,
                                .stop = &stop_,
+                               .further_keys = further_keys_,
                                .isolation = "test tier"}));
   }
   void stop() {
@@ -114,6 +118,13 @@ class TestServer {
     auto result = loop.finish(running_);
     EXPECT_TRUE(result) << result.error().message;
     running_.reset();
+  }
+
+  // What a database that was lost leaves; between stop() and start().
+  void lose_database() {
+    for (const auto& entry : std::filesystem::directory_iterator(directory_)) {
+      if (entry.path().string().find(".db") != std::string::npos) std::filesystem::remove(entry.path());
+    }
   }
 
   std::string host() const { return "127.0.0.1:" + std::to_string(port); }
@@ -150,7 +161,13 @@ class TestServer {
   }
 
   TestLoop loop;
+
+ private:
+  std::vector<Key> further_keys_;
+
+ public:
   FakeRuntime runtime;
+  runtime::Runtimes runtimes{runtime};
   uint16_t port = 0;
 
  private:

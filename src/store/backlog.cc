@@ -38,9 +38,10 @@ Result<void> Backlog::settle() {
 
 Result<void> Backlog::write(const std::string& id, const Waiting& waiting) {
   auto transaction = TRY(Transaction::begin(*db_));
-  if (TRY(sandboxes_->write_held(id))) TRY(outputs_->remove(id));
+  // Before the row may go, from which they have their owner.
+  for (const Event& event : waiting.events) TRY(events_->add(id, event));
   if (waiting.output) TRY(outputs_->put(id, *waiting.output));
-  for (const SandboxEvent& event : waiting.events) TRY(events_->add(id, event));
+  if (TRY(sandboxes_->write_held(id))) TRY(outputs_->remove(id));
   return transaction.commit();
 }
 

@@ -11,20 +11,12 @@
 #include <string_view>
 #include <vector>
 
+#include "store/change.h"
 #include "store/events.h"
 #include "store/outputs.h"
 #include "store/sandboxes.h"
 
 namespace osb::store {
-
-// Something that has come to pass, all of it or nothing: what is absent stays as it is.
-struct Change {
-  std::optional<Status> status = {};
-  std::optional<WallTime> expires = {};
-  bool removed = false;
-  std::optional<SandboxEvent> event = {};
-  std::optional<Output> output = {};
-};
 
 class Backlog {
  public:
@@ -40,7 +32,7 @@ class Backlog {
 
  private:
   struct Waiting {
-    std::vector<SandboxEvent> events;
+    std::vector<Event> events;
     std::optional<Output> output;
   };
 

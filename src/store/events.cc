@@ -6,9 +6,11 @@ namespace osb::store {
 
 Result<Events> Events::open(Database& db) {
   Events table;
-  table.add_ = TRY(db.prepare("INSERT INTO events (sandbox_id, at_us, kind, detail) VALUES (?,?,?,?)"));
+  table.add_ =
+      TRY(db.prepare("INSERT INTO events (sandbox_id, at_us, kind, detail, owner) VALUES (?1,?2,?3,?4,"
+                     " coalesce((SELECT owner FROM sandboxes WHERE id = ?1), ''))"));
   table.of_ = TRY(db.prepare(
-      "SELECT at_us, kind, detail FROM events WHERE sandbox_id = ? ORDER BY sequence DESC LIMIT ?"));
+      "SELECT at_us, kind, detail, owner FROM events WHERE sandbox_id = ? ORDER BY sequence DESC LIMIT ?"));
   // Sequence follows time, so both bounds become one on the sequence and only what is behind it is looked at.
   table.prune_ = TRY(db.prepare(
       "DELETE FROM events WHERE sequence IN (SELECT sequence FROM events WHERE sequence <= max("
@@ -19,16 +21,19 @@ Result<Events> Events::open(Database& db) {
   return table;
 }
 
-Result<void> Events::add(std::string_view sandbox_id, const SandboxEvent& event) {
+Result<void> Events::add(std::string_view sandbox_id, const Event& event) {
   auto query = add_->run(sandbox_id, static_cast<int64_t>(event.at.time_since_epoch().count()),
                          std::string_view(event.kind), std::string_view(event.detail));
   return query.done();
 }
 
-Result<std::vector<SandboxEvent>> Events::of(std::string_view sandbox_id, int64_t limit) {
-  std::vector<SandboxEvent> events;
+Result<std::vector<Event>> Events::of(const sandbox::Scope& scope, std::string_view sandbox_id,
+                                      int64_t limit) {
+  std::vector<Event> events;
   auto query = of_->run(sandbox_id, limit);
   while (TRY(query.next())) {
+    // All events of a sandbox have its owner, so this drops all of them or none.
+    if (!scope.covers(query.text(3), sandbox_id)) continue;
     events.push_back({WallTime(std::chrono::microseconds(query.integer(0))), std::string(query.text(1)),
                       std::string(query.text(2))});
   }

@@ -7,16 +7,12 @@
 #include <string_view>
 #include <vector>
 
-#include "base/clock.h"
+#include "sandbox/sandbox.h"
 #include "store/database.h"
 
 namespace osb::store {
 
-struct SandboxEvent {
-  WallTime at;
-  std::string kind;    // Created, Running, Ended, Deleted, Expired, ...
-  std::string detail;  // a sentence for people
-};
+using sandbox::Event;
 
 class Events {
  public:
@@ -25,9 +21,10 @@ class Events {
   static constexpr int64_t kPruneStep = 1000;
   static Result<Events> open(Database& db);
 
-  Result<void> add(std::string_view sandbox_id, const SandboxEvent& event);
-  // The newest `limit`, oldest first.
-  Result<std::vector<SandboxEvent>> of(std::string_view sandbox_id, int64_t limit);
+  // Belongs to whoever owns the sandbox, whose row has to be there still; without one it is nobody's.
+  Result<void> add(std::string_view sandbox_id, const Event& event);
+  // The newest `limit` that the scope covers, oldest first.
+  Result<std::vector<Event>> of(const sandbox::Scope& scope, std::string_view sandbox_id, int64_t limit);
   // Forgets those of sandboxes that are gone, when they are older than kKept or more than `most`. At most
   // kPruneStep at a time; true when there may be more.
   Result<bool> prune(WallTime now, int64_t most = kMaxKept);

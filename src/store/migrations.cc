@@ -5,10 +5,11 @@
 namespace osb::store {
 namespace {
 
-// Times are microseconds since 1970. entrypoint, metadata, limits, env_names and extensions are JSON texts,
-// printed into answers as they stand. Values of environment variables are never stored: they are where
-// callers put their secrets. Events outlive their sandbox, so there is no foreign key.
-constexpr std::array<const char*, 3> kMigrations = {
+// Times are microseconds since 1970. entrypoint, metadata, limits, env_names and extensions are JSON texts of
+// lists and maps of strings; state and reason are the words of sandbox/status.cc. Values of environment
+// variables are never stored: they are where callers put their secrets. Events outlive their sandbox, so
+// there is no foreign key.
+constexpr std::array<const char*, 5> kMigrations = {
     R"sql(
 CREATE TABLE sandboxes (
   id          TEXT PRIMARY KEY NOT NULL,
@@ -51,6 +52,18 @@ CREATE TABLE outputs (
     R"sql(
 ALTER TABLE sandboxes ADD COLUMN handle TEXT NOT NULL DEFAULT '';
 UPDATE sandboxes SET handle = id;
+)sql",
+    // Before there were several, there was one.
+    R"sql(
+ALTER TABLE sandboxes ADD COLUMN runtime TEXT NOT NULL DEFAULT 'native';
+)sql",
+    // What was made before there were owners belongs to the one that every server has.
+    R"sql(
+ALTER TABLE sandboxes ADD COLUMN owner TEXT NOT NULL DEFAULT 'default';
+ALTER TABLE events    ADD COLUMN owner TEXT NOT NULL DEFAULT 'default';
+ALTER TABLE outputs   ADD COLUMN owner TEXT NOT NULL DEFAULT 'default';
+DROP INDEX sandboxes_by_creation;
+CREATE INDEX sandboxes_by_owner ON sandboxes (owner, created_us DESC, id DESC);
 )sql",
 };
 

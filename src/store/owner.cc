@@ -3,7 +3,7 @@
 namespace osb::store {
 namespace {
 
-Result<std::optional<Owner>> read_owner(Database& db) {
+Result<std::optional<DatabaseOwner>> read_owner(Database& db) {
   {
     Statement tables = TRY(db.prepare("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'owner'"));
     auto query = tables.run();
@@ -12,17 +12,17 @@ Result<std::optional<Owner>> read_owner(Database& db) {
   Statement statement = TRY(db.prepare("SELECT identity, state_dir FROM owner"));
   auto query = statement.run();
   if (!TRY(query.next())) return std::nullopt;
-  return Owner{std::string(query.text(0)), std::string(query.text(1))};
+  return DatabaseOwner{std::string(query.text(0)), std::string(query.text(1))};
 }
 
-bool is_same(const Owner& one, const Owner& other) {
+bool is_same(const DatabaseOwner& one, const DatabaseOwner& other) {
   if (!one.identity.empty() && !other.identity.empty()) return one.identity == other.identity;
   return one.state_dir == other.state_dir;
 }
 
 }  // namespace
 
-Result<void> check_owner(Database& db, const Owner& owner) {
+Result<void> check_owner(Database& db, const DatabaseOwner& owner) {
   auto noted = TRY(read_owner(db));
   if (!noted || is_same(*noted, owner)) return {};
   return fail(Code::already_exists,
@@ -33,7 +33,7 @@ Result<void> check_owner(Database& db, const Owner& owner) {
 
 // A table of its own outside the migrations: it says nothing about the schema, and programs before it need
 // not know it.
-Result<void> note_owner(Database& db, const Owner& owner) {
+Result<void> note_owner(Database& db, const DatabaseOwner& owner) {
   auto noted = TRY(read_owner(db));
   if (noted && noted->identity == owner.identity && noted->state_dir == owner.state_dir) return {};
   auto transaction = TRY(Transaction::begin(db));

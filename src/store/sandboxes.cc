@@ -1,30 +1,17 @@
 #include "store/sandboxes.h"
 
 #include <algorithm>
-#include <array>
 
 #include "base/log.h"
-#include "base/strings.h"
-#include "json/decode.h"
+#include "json/string_lists.h"
 
 namespace osb::store {
 namespace {
 
-constexpr std::array<std::pair<State, std::string_view>, 8> kStates = {{
-    {State::pending, "Pending"},
-    {State::running, "Running"},
-    {State::pausing, "Pausing"},
-    {State::paused, "Paused"},
-    {State::resuming, "Resuming"},
-    {State::stopping, "Stopping"},
-    {State::terminated, "Terminated"},
-    {State::failed, "Failed"},
-}};
-
 constexpr std::string_view kColumns =
     "id, state, reason, message, image, entrypoint, metadata, limits, env_names, extensions, platform, "
     "identity,"
-    " created_us, changed_us, expires_us, handle";
+    " created_us, changed_us, expires_us, handle, owner, runtime";
 
 int64_t micros(WallTime time) { return time.time_since_epoch().count(); }
 std::optional<int64_t> micros(std::optional<WallTime> time) {
@@ -32,63 +19,73 @@ std::optional<int64_t> micros(std::optional<WallTime> time) {
 }
 WallTime from_micros(int64_t value) { return WallTime(std::chrono::microseconds(value)); }
 
-// A text that goes into answers as it stands: one that is broken would break every list it is in.
-void repair_json(std::string& text, std::string_view empty, std::string_view column, std::string& damage) {
-  if (text == empty) return;
-  auto parsed = json::parse(text);
-  if (parsed && (empty == "[]" ? parsed->is_array() : parsed->is_object())) return;
-  damage.append(damage.empty() ? "" : ", ")
-      .append(column)
-      .append(" is no JSON ")
-      .append(empty == "[]" ? "array" : "object");
-  text = empty;
+void note(std::string& damage, std::string_view column, std::string_view what) {
+  damage.append(damage.empty() ? "" : ", ").append(column).append(" is no ").append(what);
+}
+
+void decode(std::string_view text, std::string_view column, std::vector<std::string>& into,
+            std::string& damage) {
+  auto list = json::parse_list(text);
+  if (!list) return note(damage, column, "list of strings");
+  into = std::move(*list);
+}
+
+void decode(std::string_view text, std::string_view column, json::StringMap& into, std::string& damage) {
+  auto map = json::parse_map(text);
+  if (!map) return note(damage, column, "map of strings");
+  into = std::move(*map);
 }
 
 // What is wrong with the row; empty when nothing is.
 std::string read_row(const Query& query, Sandbox& row) {
   std::string damage;
-  auto state = state_from(query.text(1));
+  auto state = sandbox::state_from(query.text(1));
+  auto reason = sandbox::reason_from(query.text(2));
   row.id = query.text(0);
   row.status.state = state.value_or(State::failed);
-  row.status.reason = query.text(2);
+  row.status.reason = reason.value_or(Reason::none);
   row.status.message = query.text(3);
   if (!state) {
-    damage = "state is no word that this program knows";
-    row.status.reason = kDamaged;
+    note(damage, "state", "word that this program knows");
+    row.status.reason = Reason::damaged;
     row.status.message = "What was stored about this sandbox cannot be read.";
+  } else if (!reason) {
+    note(damage, "reason", "word that this program knows");
   }
   row.image = query.text(4);
-  row.entrypoint = query.text(5);
-  row.metadata = query.text(6);
-  row.limits = query.text(7);
-  row.env_names = query.text(8);
-  row.extensions = query.text(9);
+  decode(query.text(5), "entrypoint", row.entrypoint, damage);
+  decode(query.text(6), "metadata", row.metadata, damage);
+  decode(query.text(7), "limits", row.limits, damage);
+  decode(query.text(8), "env_names", row.env_names, damage);
+  decode(query.text(9), "extensions", row.extensions, damage);
   row.platform = query.text(10);
   row.identity = query.text(11);
   row.created = from_micros(query.integer(12));
   row.status.changed = from_micros(query.integer(13));
   row.expires = query.is_null(14) ? std::nullopt : std::optional(from_micros(query.integer(14)));
   row.handle = query.text(15);
-  repair_json(row.entrypoint, "[]", "entrypoint", damage);
-  repair_json(row.metadata, "{}", "metadata", damage);
-  repair_json(row.limits, "{}", "limits", damage);
-  repair_json(row.env_names, "[]", "env_names", damage);
-  repair_json(row.extensions, "{}", "extensions", damage);
+  row.owner = query.text(16);
+  row.runtime = query.text(17);
   return damage;
 }
 
 // " WHERE ..." and the texts to bind. Metadata is compared through json_each, so that no key can act as a
 // path.
-std::string where(const Filter& filter, std::vector<std::string>& texts) {
+std::string where(const Scope& scope, const Filter& filter, std::vector<std::string>& texts) {
   std::string sql;
   auto join = [&sql] { sql += sql.empty() ? " WHERE " : " AND "; };
+  if (scope.owner()) {
+    join();
+    sql += "owner = ?";
+    texts.push_back(*scope.owner());
+  }
   if (filter.states) {
     join();
     sql += "state IN (";
     for (State state : *filter.states) {
       if (sql.back() != '(') sql += ',';
       sql += '?';
-      texts.emplace_back(to_string(state));
+      texts.emplace_back(sandbox::to_string(state));
     }
     sql += ')';
   }
@@ -107,25 +104,11 @@ bool is_open(const Filter& filter) { return !filter.states && filter.metadata.em
 
 }  // namespace
 
-std::string_view to_string(State state) {
-  for (auto& [value, word] : kStates) {
-    if (value == state) return word;
-  }
-  return "Failed";
-}
-
-std::optional<State> state_from(std::string_view word) {
-  for (auto& [value, name] : kStates) {
-    if (iequals(name, word)) return value;
-  }
-  return std::nullopt;
-}
-
 Result<Sandboxes> Sandboxes::open(Database& db) {
   Sandboxes table(db);
   std::string columns(kColumns);
   table.insert_ =
-      TRY(db.prepare("INSERT INTO sandboxes (" + columns + ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
+      TRY(db.prepare("INSERT INTO sandboxes (" + columns + ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
   table.find_ = TRY(db.prepare("SELECT " + columns + " FROM sandboxes WHERE id = ?"));
   // RETURNING tells "no such row" from "changed" without a second statement.
   table.identity_ =
@@ -136,22 +119,27 @@ Result<Sandboxes> Sandboxes::open(Database& db) {
   table.expiry_ = TRY(db.prepare("UPDATE sandboxes SET expires_us=? WHERE id = ? RETURNING 1"));
   table.metadata_ = TRY(db.prepare("UPDATE sandboxes SET metadata=? WHERE id = ? RETURNING 1"));
   table.remove_ = TRY(db.prepare("DELETE FROM sandboxes WHERE id = ? RETURNING 1"));
-  table.list_ =
-      TRY(db.prepare("SELECT id FROM sandboxes ORDER BY created_us DESC, id DESC LIMIT ? OFFSET ?"));
-  table.count_ = TRY(db.prepare("SELECT count(*) FROM sandboxes"));
+  table.list_ = TRY(
+      db.prepare("SELECT id FROM sandboxes WHERE owner = ? ORDER BY created_us DESC, id DESC LIMIT ? OFFSET "
+                 "?"));
+  table.count_ = TRY(db.prepare("SELECT count(*) FROM sandboxes WHERE owner = ?"));
   table.due_ = TRY(db.prepare("SELECT id FROM sandboxes WHERE expires_us <= ? ORDER BY expires_us LIMIT ?"));
   table.next_ = TRY(db.prepare("SELECT min(expires_us) FROM sandboxes WHERE expires_us IS NOT NULL"));
   return table;
 }
 
 Result<void> Sandboxes::insert(const Sandbox& row) {
+  if (row.owner.empty()) return fail(Code::invalid_argument, "sandbox " + row.id + " has no owner");
   ++generation_;
-  auto query = insert_->run(
-      std::string_view(row.id), to_string(row.status.state), std::string_view(row.status.reason),
-      std::string_view(row.status.message), std::string_view(row.image), std::string_view(row.entrypoint),
-      std::string_view(row.metadata), std::string_view(row.limits), std::string_view(row.env_names),
-      std::string_view(row.extensions), std::string_view(row.platform), std::string_view(row.identity),
-      micros(row.created), micros(row.status.changed), micros(row.expires), std::string_view(row.handle));
+  std::string entrypoint = json::list_text(row.entrypoint), env_names = json::list_text(row.env_names);
+  std::string metadata = json::map_text(row.metadata), limits = json::map_text(row.limits);
+  std::string extensions = json::map_text(row.extensions);
+  using Text = std::string_view;
+  auto query = insert_->run(Text(row.id), to_string(row.status.state), to_string(row.status.reason),
+                            Text(row.status.message), Text(row.image), Text(entrypoint), Text(metadata),
+                            Text(limits), Text(env_names), Text(extensions), Text(row.platform),
+                            Text(row.identity), micros(row.created), micros(row.status.changed),
+                            micros(row.expires), Text(row.handle), Text(row.owner), Text(row.runtime));
   return query.done();
 }
 
@@ -172,7 +160,12 @@ void Sandboxes::note_damage(const std::string& id, std::string damage) {
   if (is_new) log::error("a row of the state database is damaged", {{"id", id}, {"what", entry->second}});
 }
 
-Result<SandboxPtr> Sandboxes::find(std::string_view id) {
+Result<SandboxPtr> Sandboxes::find(const Scope& scope, std::string_view id) {
+  SandboxPtr row = TRY(find_any(id));
+  return row != nullptr && scope.covers(row->owner, row->id) ? row : nullptr;
+}
+
+Result<SandboxPtr> Sandboxes::find_any(std::string_view id) {
   SandboxPtr row = TRY(find_stored(id));
   if (held_.empty() || row == nullptr) return row;
   auto held = held_.find(id);
@@ -229,9 +222,9 @@ Result<bool> Sandboxes::write_held(const std::string& id) {
   }
   if (held.status) {
     const Status& status = *held.status;
-    TRY(change(id,
-               status_->run(to_string(status.state), std::string_view(status.reason),
-                            std::string_view(status.message), micros(status.changed), std::string_view(id))));
+    TRY(change(
+        id, status_->run(to_string(status.state), to_string(status.reason), std::string_view(status.message),
+                         micros(status.changed), std::string_view(id))));
   }
   if (held.expires) TRY(change(id, expiry_->run(micros(*held.expires), std::string_view(id))));
   return false;
@@ -246,13 +239,13 @@ Result<void> Sandboxes::settle_first(std::string_view id) {
 
 Result<bool> Sandboxes::set_identity(std::string_view id, std::string_view identity, const Status& status) {
   TRY(settle_first(id));
-  return change(id, identity_->run(identity, to_string(status.state), std::string_view(status.reason),
+  return change(id, identity_->run(identity, to_string(status.state), to_string(status.reason),
                                    std::string_view(status.message), micros(status.changed), id));
 }
 
 Result<bool> Sandboxes::set_status(std::string_view id, const Status& status) {
   TRY(settle_first(id));
-  return change(id, status_->run(to_string(status.state), std::string_view(status.reason),
+  return change(id, status_->run(to_string(status.state), to_string(status.reason),
                                  std::string_view(status.message), micros(status.changed), id));
 }
 
@@ -261,9 +254,10 @@ Result<bool> Sandboxes::set_expiry(std::string_view id, WallTime expires) {
   return change(id, expiry_->run(micros(expires), id));
 }
 
-Result<bool> Sandboxes::set_metadata(std::string_view id, std::string_view json) {
+Result<bool> Sandboxes::set_metadata(std::string_view id, const sandbox::Metadata& metadata) {
   TRY(settle_first(id));
-  return change(id, metadata_->run(json, id));
+  std::string text = json::map_text(metadata);
+  return change(id, metadata_->run(std::string_view(text), id));
 }
 
 Result<bool> Sandboxes::remove(std::string_view id) {
@@ -273,15 +267,16 @@ Result<bool> Sandboxes::remove(std::string_view id) {
 }
 
 // All that match, while some rows are not what the disk says: states are compared here, not there.
-Result<std::vector<SandboxPtr>> Sandboxes::list_with_held(const Filter& filter) {
+Result<std::vector<SandboxPtr>> Sandboxes::list_with_held(const Scope& scope, const Filter& filter) {
   std::vector<std::string> texts;
-  Filter stored{.states = {}, .metadata = filter.metadata};
-  std::string sql = "SELECT id FROM sandboxes" + where(stored, texts) + " ORDER BY created_us DESC, id DESC";
+  Filter stored{.metadata = filter.metadata};
+  std::string sql =
+      "SELECT id FROM sandboxes" + where(scope, stored, texts) + " ORDER BY created_us DESC, id DESC";
   Statement statement = TRY(db_->prepare(sql));
   auto query = statement.run_texts(texts, {});
   std::vector<SandboxPtr> rows;
   while (TRY(query.next())) {
-    SandboxPtr row = TRY(find(query.text(0)));
+    SandboxPtr row = TRY(find_any(query.text(0)));
     if (row == nullptr) continue;
     if (filter.states && std::ranges::find(*filter.states, row->status.state) == filter.states->end())
       continue;
@@ -291,39 +286,40 @@ Result<std::vector<SandboxPtr>> Sandboxes::list_with_held(const Filter& filter) 
 }
 
 // The ids come from an index alone; most rows are at hand.
-Result<void> Sandboxes::list(const Filter& filter, int64_t limit, int64_t offset,
-                             const std::function<void(const Sandbox&)>& visit) {
+Result<void> Sandboxes::list(const Scope& scope, const Filter& filter, int64_t limit, int64_t offset,
+                             const std::function<void(const SandboxPtr&)>& visit) {
   if (!held_.empty()) {
-    for (const SandboxPtr& row : TRY(list_with_held(filter))) {
+    for (const SandboxPtr& row : TRY(list_with_held(scope, filter))) {
       if (offset-- > 0) continue;
       if (limit >= 0 && limit-- == 0) break;
-      visit(*row);
+      visit(row);
     }
     return {};
   }
   auto drain = [&](Query query) -> Result<void> {
     while (TRY(query.next())) {
-      if (SandboxPtr row = TRY(find(query.text(0)))) visit(*row);
+      if (SandboxPtr row = TRY(find_any(query.text(0)))) visit(row);
     }
     return {};
   };
-  if (is_open(filter)) return drain(list_->run(limit, offset));
+  if (scope.owner() && is_open(filter))
+    return drain(list_->run(std::string_view(*scope.owner()), limit, offset));
   std::vector<std::string> texts;
-  std::string sql = "SELECT id FROM sandboxes" + where(filter, texts) +
+  std::string sql = "SELECT id FROM sandboxes" + where(scope, filter, texts) +
                     " ORDER BY created_us DESC, id DESC LIMIT ? OFFSET ?";
   Statement statement = TRY(db_->prepare(sql));
   return drain(statement.run_texts(texts, {limit, offset}));
 }
 
-Result<int64_t> Sandboxes::count(const Filter& filter) {
-  if (!held_.empty()) return static_cast<int64_t>(TRY(list_with_held(filter)).size());
-  if (is_open(filter)) {
-    auto query = count_->run();
+Result<int64_t> Sandboxes::count(const Scope& scope, const Filter& filter) {
+  if (!held_.empty()) return static_cast<int64_t>(TRY(list_with_held(scope, filter)).size());
+  if (scope.owner() && is_open(filter)) {
+    auto query = count_->run(std::string_view(*scope.owner()));
     TRY(query.next());
     return query.integer(0);
   }
   std::vector<std::string> texts;
-  Statement statement = TRY(db_->prepare("SELECT count(*) FROM sandboxes" + where(filter, texts)));
+  Statement statement = TRY(db_->prepare("SELECT count(*) FROM sandboxes" + where(scope, filter, texts)));
   auto query = statement.run_texts(texts, {});
   TRY(query.next());
   return query.integer(0);

@@ -6,55 +6,24 @@
 
 #include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
-#include "base/clock.h"
+#include "sandbox/sandbox.h"
 #include "store/database.h"
 
 namespace osb::store {
 
-enum class State { pending, running, pausing, paused, resuming, stopping, terminated, failed };
-std::string_view to_string(State state);                 // the word of the wire: Pending, Running, ...
-std::optional<State> state_from(std::string_view word);  // in any case
-
-struct Status {
-  State state = State::pending;
-  std::string reason, message;
-  WallTime changed;
-};
-
-// The reason of a row whose state could not be read.
-inline constexpr std::string_view kDamaged = "DAMAGED";
-
-struct Sandbox {
-  std::string id;
-  Status status;
-  std::string image;
-  std::string entrypoint = "[]";  // JSON array of strings
-  std::string metadata = "{}";    // JSON object of strings
-  std::string limits = "{}";      // JSON object of strings, as the client wrote them
-  std::string env_names = "[]";   // JSON array of strings; values are never stored
-  std::string extensions = "{}";  // JSON object of strings, what is given back
-  std::string platform;           // "linux/amd64" when the client asked for one
-  // What the sandbox is called on its host, in names that others may see (groups, sockets, directories):
-  // random, and unrelated to the id, which is for the sandbox's owner alone.
-  std::string handle;
-  std::string identity;  // the runtime's; empty until the sandbox runs
-  WallTime created;
-  std::optional<WallTime> expires;
-};
-
-using SandboxPtr = std::shared_ptr<const Sandbox>;
-
-struct Filter {
-  std::optional<std::vector<State>> states;                   // any of these
-  std::vector<std::pair<std::string, std::string>> metadata;  // all of these
-};
+using sandbox::Filter;
+using sandbox::Reason;
+using sandbox::Sandbox;
+using sandbox::SandboxPtr;
+using sandbox::Scope;
+using sandbox::State;
+using sandbox::Status;
 
 // What is known about a row beyond what the disk has; see backlog.h.
 struct Held {
@@ -66,27 +35,30 @@ struct Held {
 // Rows that were read are kept until they change: all writes of this process's tables go through here, and no
 // other process writes.
 //
+// Lists and maps of strings are JSON texts in their columns: what SQLite itself can search. They are decoded
+// when a row is read; nobody above sees or prints such a text.
+//
 // A row that cannot be read as it is spoils nothing: a state that is no word of ours reads as Failed with the
-// reason DAMAGED, a text that is no JSON as an empty one. Such rows are named in damaged(), can be deleted,
-// and expire.
+// reason DAMAGED, a list or map that cannot be decoded as an empty one. Such rows are named in damaged(), can
+// be deleted, and expire.
 class Sandboxes {
  public:
   static constexpr size_t kMaxKept = 16384;
   static Result<Sandboxes> open(Database& db);
 
-  Result<void> insert(const Sandbox& row);
-  Result<SandboxPtr> find(std::string_view id);  // null: there is none
+  Result<void> insert(const Sandbox& row);                           // refuses one without an owner
+  Result<SandboxPtr> find(const Scope& scope, std::string_view id);  // null: there is none in this scope
   // False: there is no such row (any more).
   Result<bool> set_identity(std::string_view id, std::string_view identity, const Status& status);
   Result<bool> set_status(std::string_view id, const Status& status);
   Result<bool> set_expiry(std::string_view id, WallTime expires);
-  Result<bool> set_metadata(std::string_view id, std::string_view json);
+  Result<bool> set_metadata(std::string_view id, const sandbox::Metadata& metadata);
   Result<bool> remove(std::string_view id);
 
   // Newest first.
-  Result<void> list(const Filter& filter, int64_t limit, int64_t offset,
-                    const std::function<void(const Sandbox&)>& visit);
-  Result<int64_t> count(const Filter& filter);
+  Result<void> list(const Scope& scope, const Filter& filter, int64_t limit, int64_t offset,
+                    const std::function<void(const SandboxPtr&)>& visit);
+  Result<int64_t> count(const Scope& scope, const Filter& filter);
 
   Result<std::vector<std::string>> due(WallTime now, int64_t limit);  // ids, the longest overdue first
   Result<std::optional<WallTime>> next_expiry();
@@ -118,9 +90,10 @@ class Sandboxes {
   Sandboxes(Database& db) : db_(&db) {}
   Result<bool> change(std::string_view id, Query query);
   Result<SandboxPtr> read(std::string_view id);
+  Result<SandboxPtr> find_any(std::string_view id);
   Result<SandboxPtr> find_stored(std::string_view id);
   SandboxPtr with_held(SandboxPtr row, const Held& held) const;
-  Result<std::vector<SandboxPtr>> list_with_held(const Filter& filter);
+  Result<std::vector<SandboxPtr>> list_with_held(const Scope& scope, const Filter& filter);
   void note_damage(const std::string& id, std::string damage);
 
   Database* db_;

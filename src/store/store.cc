@@ -29,7 +29,7 @@ Result<Database> open_somehow(const std::string& path, Locking& locking) {
 
 }  // namespace
 
-Result<std::unique_ptr<Store>> Store::open(const std::string& path, const Owner& owner) {
+Result<std::unique_ptr<Store>> Store::open(const std::string& path, const DatabaseOwner& owner) {
   auto files = std::make_unique<Files>(TRY(Files::open(path)));
   Locking locking = Locking::shared;
   auto store = TRY(in_context("state database " + path, finish(TRY(open_somehow(path, locking)), owner)));
@@ -46,7 +46,7 @@ Result<std::unique_ptr<Store>> Store::open(const std::string& path, const Owner&
 
 Result<std::unique_ptr<Store>> Store::open_in_memory() { return finish(TRY(Database::open_in_memory()), {}); }
 
-Result<std::unique_ptr<Store>> Store::finish(Database db, const Owner& owner) {
+Result<std::unique_ptr<Store>> Store::finish(Database db, const DatabaseOwner& owner) {
   std::unique_ptr<Store> store(new Store(std::move(db)));
   if (!owner.state_dir.empty()) TRY(check_owner(store->db_, owner));
   TRY(migrate(store->db_));

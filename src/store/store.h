@@ -1,6 +1,7 @@
 #pragma once
 
-// The server's state on disk: one database file, opened, brought to the current schema, and its tables.
+// The server's state on disk: one database file, opened, brought to the current schema, and its tables. The
+// first implementation of the repository (sqlite_repository.h) is made of it; nothing above uses it directly.
 //
 // A disk that is full, read-only or broken keeps nothing of what has happened from counting: see Backlog.
 // What has not happened yet (a new row) is refused instead.
@@ -21,10 +22,8 @@ namespace osb::store {
 
 class Store {
  public:
-  // Makes what is missing. Errors that no later attempt can cure have a code of their own: already_exists
-  // (another service's), corrupt (no database), unsupported (a newer schema), permission_denied; the last
-  // one, with EROFS, may pass.
-  static Result<std::unique_ptr<Store>> open(const std::string& path, const Owner& owner = {});
+  // Its errors are those of open_repository().
+  static Result<std::unique_ptr<Store>> open(const std::string& path, const DatabaseOwner& owner = {});
   static Result<std::unique_ptr<Store>> open_in_memory();
   Store(const Store&) = delete;
   ~Store();
@@ -55,7 +54,7 @@ class Store {
 
  private:
   explicit Store(Database db) : db_(std::move(db)) {}
-  static Result<std::unique_ptr<Store>> finish(Database db, const Owner& owner);
+  static Result<std::unique_ptr<Store>> finish(Database db, const DatabaseOwner& owner);
 
   std::unique_ptr<Files> files_;          // first: closed after the connections; absent in memory
   std::vector<std::string> directories_;  // whose file systems have to have room

@@ -20,18 +20,18 @@ void set(Variables& environment, std::string_view key, std::string value) {
 
 }  // namespace
 
-EntryProcess entry_process(const SandboxSpec& spec, const image::ImageConfig& image) {
+EntryProcess entry_process(const Claim& claim, const Limits& limits, const image::ImageConfig& image) {
   EntryProcess entry;
-  entry.arguments = spec.entrypoint;
-  entry.cpu_millis = spec.limits.cpu_millis;
-  entry.memory_bytes = spec.limits.memory_bytes;
+  entry.arguments = claim.entrypoint;
+  entry.cpu_millis = limits.cpu_millis;
+  entry.memory_bytes = limits.memory_bytes;
   entry.uid = image.uid;
   entry.gid = image.gid;
   if (!image.workdir.empty()) entry.directory = image.workdir;
   Variables& env = entry.environment;
   env = image.env;
-  for (const auto& [key, value] : spec.env) set(env, key, value);
-  set(env, "OPENSANDBOX_ID", spec.id);
+  for (const auto& [key, value] : claim.env) set(env, key, value);
+  set(env, "OPENSANDBOX_ID", claim.id);
   if (!has(env, "EXECD_ENVS")) env.emplace_back("EXECD_ENVS", "/opt/opensandbox/.env");
   if (!has(env, "PATH")) env.emplace_back("PATH", kDefaultPath);
   bool root = image.uid == 0;

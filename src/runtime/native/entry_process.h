@@ -8,6 +8,6 @@
 
 namespace osb::runtime {
 
-EntryProcess entry_process(const SandboxSpec& spec, const image::ImageConfig& image);
+EntryProcess entry_process(const Claim& claim, const Limits& limits, const image::ImageConfig& image);
 
 }  // namespace osb::runtime

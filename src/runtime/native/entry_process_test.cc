@@ -9,8 +9,10 @@ using ::testing::Contains;
 using ::testing::Not;
 using ::testing::Pair;
 
-SandboxSpec spec() {
-  SandboxSpec out;
+const Limits kLimits = {};
+
+Claim claim() {
+  Claim out;
   out.id = "id";
   out.entrypoint = {"a", "b"};
   out.env = {{"A", "request"}, {"OPENSANDBOX_ID", "forged"}};
@@ -18,8 +20,8 @@ SandboxSpec spec() {
 }
 
 TEST(EntryProcess, WithoutAConfiguration) {
-  EntryProcess entry = entry_process(spec(), {});
-  EXPECT_EQ(entry.arguments, spec().entrypoint);
+  EntryProcess entry = entry_process(claim(), kLimits, {});
+  EXPECT_EQ(entry.arguments, claim().entrypoint);
   EXPECT_EQ(entry.directory, "/");
   EXPECT_EQ(entry.uid, 0u);
   for (const auto& [name, value] : {std::pair{"A", "request"},
@@ -40,7 +42,7 @@ TEST(EntryProcess, TheImageThenTheRequest) {
   image.user_name = "app";
   image.home = "/home/app";
   image.workdir = "/work";
-  EntryProcess entry = entry_process(spec(), image);
+  EntryProcess entry = entry_process(claim(), kLimits, image);
   EXPECT_EQ(entry.uid, 1000u);
   EXPECT_EQ(entry.gid, 50u);
   EXPECT_EQ(entry.directory, "/work");
@@ -57,7 +59,7 @@ TEST(EntryProcess, TheImageThenTheRequest) {
 TEST(EntryProcess, AnIdThatTheImageDoesNotKnow) {
   image::ImageConfig image;
   image.uid = 4242;
-  EntryProcess entry = entry_process(spec(), image);
+  EntryProcess entry = entry_process(claim(), kLimits, image);
   EXPECT_THAT(entry.environment, Contains(Pair("HOME", "/")));
   EXPECT_THAT(entry.environment, Contains(Pair("USER", "4242")));
 }

@@ -79,9 +79,9 @@ Task<> NativeRuntime::watch(SandboxPtr sandbox) {
   sandbox->ended.set();
 }
 
-Task<End> NativeRuntime::wait(std::string handle) {
+Task<Result<End>> NativeRuntime::wait(std::string handle) {
   auto found = sandboxes_.find(handle);
-  if (found == sandboxes_.end()) co_return End{End::Kind::lost, 0, "no such sandbox"};
+  if (found == sandboxes_.end()) co_return fail(Code::not_found, "sandbox " + handle + " is not known here");
   SandboxPtr sandbox = found->second;
   co_await sandbox->ended.wait();
   co_return sandbox->end;

@@ -9,7 +9,7 @@
 #include "runtime/native/entry_process.h"
 #include "runtime/native/exit_status.h"
 #include "runtime/native/isolation.h"
-#include "runtime/native/limit_check.h"
+#include "runtime/native/native_capabilities.h"
 #include "runtime/native/native_sandbox.h"
 #include "runtime/native/plan.h"
 #include "runtime/native/rootless.h"
@@ -40,6 +40,12 @@ std::string shorten(std::string text) {
   return text + "...";
 }
 
+struct NativePrepared : Prepared {
+  launcher::Plan plan;  // all but the record
+  Limits limits;        // as asked for; the entry process is shown these
+  image::ImageConfig config;
+};
+
 // pid, start time and boot: together they name one process for ever.
 std::string identity_of(const launcher::Started& started, const std::string& boot_id) {
   return std::to_string(started.pid) + " " + std::to_string(started.start_ticks) + " " + boot_id;
@@ -51,6 +57,9 @@ NativeRuntime::NativeRuntime(io::Executor executor, NativeSettings settings, Fd 
                              std::function<void()> on_launcher_lost)
     : executor_(executor),
       settings_(std::move(settings)),
+      capabilities_(settings_.rootless
+                        ? rootless_capabilities(RootlessFacts::read(settings_.rootless_abilities))
+                        : native_capabilities(settings_.cgroups)),
       images_(settings_.images),
       launcher_(executor, std::move(channel), std::move(on_launcher_lost)),
       tasks_(executor),
@@ -81,38 +90,27 @@ Task<Result<void>> NativeRuntime::health() {
   co_return Result<void>();
 }
 
-std::expected<void, CreateFailure> NativeRuntime::check(const SandboxSpec& spec) const {
-  using Kind = CreateFailure::Kind;
-  if (auto image = images_.find(spec.image); !image) return no_image(std::move(image).error());
-  auto limitable = [this](const sys::Controller& c) {
-    return settings_.rootless || c.version != sys::Controller::Version::none;
-  };
-  auto refuse = [](const char* what) {
-    return failed(Kind::bad_limit, Error{Code::unsupported, 0,
-                                         std::string("resourceLimits.") + what +
-                                             ": this host has no cgroup controller for it"});
-  };
-  if (spec.limits.cpu_millis && !limitable(settings_.cgroups.cpu)) return refuse("cpu");
-  if (spec.limits.memory_bytes && !limitable(settings_.cgroups.memory)) return refuse("memory");
-  if (spec.limits.pids && !limitable(settings_.cgroups.pids)) return refuse("pids");
-  if (auto why = limit_obstacle(spec.limits, settings_.cgroups, settings_.rootless); !why.empty())
-    return failed(Kind::bad_limit, Error{Code::unsupported, 0, std::move(why)});
-  return {};
+Task<Created<PreparedPtr>> NativeRuntime::prepare(SandboxSpec spec) {
+  auto image = images_.find(spec.image.reference);
+  if (!image) co_return no_image(std::move(image).error());
+  auto prepared = std::make_unique<NativePrepared>();
+  Limits limits = spec.limits;
+  if (!limits.pids && capabilities_.pids) limits.pids = settings_.pids_limit;
+  prepared->plan = make_plan(spec, *image, limits);
+  prepared->limits = spec.limits;
+  prepared->config = std::move(image->config);
+  co_return prepared;
 }
 
 Task<Result<std::pair<NativeRuntime::SandboxPtr, std::string>>> NativeRuntime::start_processes(
-    const SandboxSpec& spec, ImageRoot image) {
-  Limits limits = spec.limits;
-  bool can_limit_pids =
-      settings_.rootless || settings_.cgroups.pids.version != sys::Controller::Version::none;
-  if (!limits.pids && can_limit_pids) limits.pids = settings_.pids_limit;
-  auto answer = CO_TRY(co_await launcher_.ask(launcher::StartRequest{make_plan(spec, image, limits)}));
-  auto sandbox = std::make_shared<Sandbox>(spec.handle, executor_, std::move(answer.descriptors[0]));
-  sandbox->control = CO_TRY(co_await ControlConnection::open(socket_path(spec.handle, ".control")));
+    const launcher::Plan& plan) {
+  auto answer = CO_TRY(co_await launcher_.ask(launcher::StartRequest{plan}));
+  auto sandbox = std::make_shared<Sandbox>(plan.id, executor_, std::move(answer.descriptors[0]));
+  sandbox->control = CO_TRY(co_await ControlConnection::open(socket_path(plan.id, ".control")));
   co_return std::pair(sandbox, identity_of(answer.body.first_process, boot_id_));
 }
 
-Task<std::expected<void, CreateFailure>> NativeRuntime::start_entry(SandboxPtr sandbox, EntryProcess entry) {
+Task<Created<void>> NativeRuntime::start_entry(SandboxPtr sandbox, EntryProcess entry) {
   using Kind = CreateFailure::Kind;
   ControlConnection& control = *sandbox->control;
   // execd says "waiting" first; the entry process may be sent before that arrives.
@@ -125,7 +123,7 @@ Task<std::expected<void, CreateFailure>> NativeRuntime::start_entry(SandboxPtr s
     if (state->kind == ControlState::Kind::running) {
       // Nobody waits for what comes next, but an end that is known is not kept from the client.
       if (control.has_more()) continue;
-      co_return std::expected<void, CreateFailure>{};
+      co_return Created<void>{};
     }
     if (state->kind == ControlState::Kind::ended) {
       End end = describe_end(*state);
@@ -135,7 +133,7 @@ Task<std::expected<void, CreateFailure>> NativeRuntime::start_entry(SandboxPtr s
         co_return failed(Kind::entry_ended, Error{Code::invalid_argument, 0, std::move(how)});
       }
       sandbox->heard = std::move(*state);  // it has done what it was for
-      co_return std::expected<void, CreateFailure>{};
+      co_return Created<void>{};
     }
     bool plain = state->message.empty() || state->message.size() > state->path.size() + 200;
     std::string cause = plain ? errno_text(state->sys_errno) : state->message;
@@ -144,24 +142,25 @@ Task<std::expected<void, CreateFailure>> NativeRuntime::start_entry(SandboxPtr s
   }
 }
 
-Task<std::expected<std::string, CreateFailure>> NativeRuntime::create(SandboxSpec spec) {
+Task<Created<std::string>> NativeRuntime::start(PreparedPtr given, Claim claim) {
   using Kind = CreateFailure::Kind;
-  auto image = images_.find(spec.image);
-  if (!image) co_return no_image(std::move(image).error());
-  EntryProcess process = entry_process(spec, image->config);
-  auto started = co_await start_processes(spec, std::move(*image));
+  auto& prepared = static_cast<NativePrepared&>(*given);
+  const std::string& handle = prepared.plan.id;
+  EntryProcess process = entry_process(claim, prepared.limits, prepared.config);
+  prepared.plan.record = std::move(claim.record);
+  auto started = co_await start_processes(prepared.plan);
   if (!started) {
-    (void)co_await destroy(spec.handle);
+    (void)co_await destroy(handle);
     Kind kind = started.error().code == Code::exhausted ? Kind::overloaded : Kind::step_failed;
     co_return failed(kind, std::move(started).error());
   }
   auto [sandbox, identity] = std::move(*started);
   auto entry = co_await start_entry(sandbox, std::move(process));
   if (!entry) {
-    (void)co_await destroy(spec.handle);
+    (void)co_await destroy(handle);
     co_return std::unexpected(std::move(entry).error());
   }
-  sandboxes_[spec.handle] = sandbox;
+  sandboxes_[handle] = sandbox;
   tasks_.spawn(watch(sandbox));
   co_return identity;
 }
@@ -244,17 +243,21 @@ Task<Result<Fd>> NativeRuntime::take_socket(SandboxPtr sandbox) {
   co_return socket;
 }
 
-Task<Result<io::Socket>> NativeRuntime::connect(std::string handle, uint16_t port) {
+Task<Result<io::Stream>> NativeRuntime::connect(std::string handle, uint16_t port) {
   auto found = sandboxes_.find(handle);
   if (found == sandboxes_.end()) co_return fail(Code::not_found, "sandbox " + handle + " does not run");
   SandboxPtr sandbox = found->second;
   if (port == kExecdPort) {
-    co_return co_await io::with_deadline(kConnectDeadline, "execd",
-                                         io::connect_unix(socket_path(handle, ".api")));
+    co_return CO_TRY(
+        co_await io::with_deadline(kConnectDeadline, "execd", io::connect_unix(socket_path(handle, ".api"))));
   }
   Fd socket = CO_TRY(co_await take_socket(sandbox));
-  co_return co_await io::with_deadline(kConnectDeadline, "port " + std::to_string(port),
-                                       io::connect_loopback(std::move(socket), port));
+  co_return CO_TRY(co_await io::with_deadline(kConnectDeadline, "port " + std::to_string(port),
+                                              io::connect_loopback(std::move(socket), port)));
+}
+
+Task<Result<Output>> NativeRuntime::logs(std::string handle) {
+  co_return co_await execd_logs(*this, std::move(handle), tasks_);
 }
 
 }  // namespace osb::runtime

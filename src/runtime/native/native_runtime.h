@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 
+#include "launcher/plan.h"
 #include "runtime/native/control.h"
 #include "runtime/native/images.h"
 #include "runtime/native/launcher_client.h"
@@ -28,33 +29,35 @@ class NativeRuntime : public Runtime {
   NativeRuntime(io::Executor executor, NativeSettings settings, Fd launcher_channel,
                 std::function<void()> on_launcher_lost);
   ~NativeRuntime() override;
-  // Ends the coroutines of this object; sandboxes are not touched.
-  Task<> close();
+  Task<> close() override;
 
   std::string_view name() const override { return "native"; }
+  const Capabilities& capabilities() const override { return capabilities_; }
   Isolation isolation() const override;
   Task<Result<void>> health() override;
-  std::expected<void, CreateFailure> check(const SandboxSpec& spec) const override;
-  Task<std::expected<std::string, CreateFailure>> create(SandboxSpec spec) override;
+  // The image is looked up and the plan made; the launcher hears of it when it is started.
+  Task<Created<PreparedPtr>> prepare(SandboxSpec spec) override;
+  Task<Created<std::string>> start(PreparedPtr prepared, Claim claim) override;
   Task<Result<void>> destroy(std::string handle) override;
   Task<Result<std::vector<std::string>>> list() override;
   Task<Adoption> adopt(std::string handle, std::string identity) override;
-  Task<End> wait(std::string handle) override;
+  Task<Result<End>> wait(std::string handle) override;
   Task<Result<void>> settle(std::string handle) override;
   Task<Result<void>> pause(std::string handle) override;
   Task<Result<bool>> resume(std::string handle) override;
   Task<Result<Recalled>> recall(std::string handle) override;
   Task<Result<void>> keep_record(std::string handle, std::string record) override;
-  Task<Result<io::Socket>> connect(std::string handle, uint16_t port) override;
+  Task<Result<io::Stream>> connect(std::string handle, uint16_t port) override;
+  Task<Result<Output>> logs(std::string handle) override;
 
  private:
   struct Sandbox;
   using SandboxPtr = std::shared_ptr<Sandbox>;
 
   std::string socket_path(const std::string& handle, const char* suffix) const;
-  // The two halves of create(): processes, then the entry process.
-  Task<Result<std::pair<SandboxPtr, std::string>>> start_processes(const SandboxSpec& spec, ImageRoot image);
-  Task<std::expected<void, CreateFailure>> start_entry(SandboxPtr sandbox, EntryProcess entry);
+  // The parts of start(): processes, then the entry process.
+  Task<Result<std::pair<SandboxPtr, std::string>>> start_processes(const launcher::Plan& plan);
+  Task<Created<void>> start_entry(SandboxPtr sandbox, EntryProcess entry);
   // Until the entry process has ended, and how; see native_ends.cc.
   Task<> watch(SandboxPtr sandbox);
   Task<Result<ControlState>> hear_end(SandboxPtr sandbox);
@@ -66,7 +69,8 @@ class NativeRuntime : public Runtime {
 
   io::Executor executor_;
   NativeSettings settings_;
-  mutable Images images_;  // reads the index again when it changed
+  Capabilities capabilities_;
+  Images images_;
   LauncherClient launcher_;
   io::TaskGroup tasks_;
   std::map<std::string, SandboxPtr> sandboxes_;

@@ -20,9 +20,11 @@ launcher::Plan make_plan(const SandboxSpec& spec, const ImageRoot& image, const 
   launcher::Plan plan;
   plan.id = spec.handle;
   plan.image = image.id;
-  plan.record = spec.record;
-  plan.limits = {limits.cpu_millis,    limits.memory_bytes,   limits.pids,
-                 limits.io_read_bytes, limits.io_write_bytes, {}};
+  plan.limits = {.cpu_millis = limits.cpu_millis,
+                 .memory_bytes = limits.memory_bytes,
+                 .pids = limits.pids,
+                 .io_read_bytes = limits.io_read_bytes,
+                 .io_write_bytes = limits.io_write_bytes};
   plan.disk_bytes = limits.disk_bytes;
   plan.open_files = limits.open_files;
 

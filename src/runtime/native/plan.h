@@ -1,7 +1,7 @@
 #pragma once
 
 // From what a client asked for to what the launcher executes: a pure function, shown whole by its golden
-// test.
+// test. The record of the sandbox comes with its claim.
 
 #include "launcher/plan.h"
 #include "runtime/native/images.h"

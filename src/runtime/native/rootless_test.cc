@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "runtime/native/limit_check.h"
+#include "runtime/native/native_capabilities.h"
 
 namespace osb::runtime {
 namespace {
@@ -46,7 +46,13 @@ TEST(RootlessIsolation, DoesNotNameWhatDelegatedGroupsGive) {
 }
 
 TEST(RootlessLimits, WhatIsAskedForAndCannotBeIsRefused) {
-  auto refused = [](Limits limits) { return limit_obstacle(limits, {}, true); };
+  Capabilities capabilities = rootless_capabilities({});
+  auto refused = [&](Limits limits) {
+    SandboxSpec spec;
+    spec.limits = limits;
+    auto found = obstacle(spec, capabilities);
+    return found ? found->field + ": " + found->why : "";
+  };
   EXPECT_EQ(refused({}), "");
   // Every client sends these two.
   EXPECT_EQ(refused({.cpu_millis = 1000, .memory_bytes = 1 << 30}), "");

@@ -1,8 +1,8 @@
-#include "api/labels.h"
+#include "sandbox/labels.h"
 
 #include <gtest/gtest.h>
 
-namespace osb::api {
+namespace osb::sandbox {
 namespace {
 
 TEST(Labels, AcceptsWhatTheRulesAllow) {
@@ -53,7 +53,7 @@ TEST(Labels, RefusesTheRest) {
   for (const auto& [key, value] : refused) {
     auto result = check_metadata({{key, value}});
     ASSERT_FALSE(result) << key << "=" << value;
-    EXPECT_EQ(result.error().status, 400);
+    EXPECT_EQ(result.error().kind, Failure::Kind::invalid);
     EXPECT_EQ(result.error().code, "SANDBOX::INVALID_METADATA_LABEL");
   }
 }
@@ -67,4 +67,4 @@ TEST(Labels, BoundsTheNumberOfPairs) {
 }
 
 }  // namespace
-}  // namespace osb::api
+}  // namespace osb::sandbox

@@ -1,11 +1,12 @@
-#include "api/labels.h"
+#include "sandbox/labels.h"
 
 #include <fmt/format.h>
 
-#include "api/error_catalogue.h"
+#include "base/error.h"
 #include "base/strings.h"
+#include "sandbox/failures.h"
 
-namespace osb::api {
+namespace osb::sandbox {
 namespace {
 
 bool is_lower_alnum(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); }
@@ -32,7 +33,7 @@ bool is_dns_subdomain(std::string_view text) {
 
 }  // namespace
 
-ApiResult<> check_label(std::string_view key, std::string_view value) {
+Outcome<> check_label(std::string_view key, std::string_view value) {
   std::string_view name = key;
   if (size_t slash = key.find('/'); slash != key.npos) {
     name = key.substr(slash + 1);
@@ -56,7 +57,7 @@ ApiResult<> check_label(std::string_view key, std::string_view value) {
   return {};
 }
 
-ApiResult<> check_metadata(const Metadata& metadata) {
+Outcome<> check_metadata(const Metadata& metadata) {
   if (metadata.size() > kMaxLabels) {
     return refuse(invalid_label("", fmt::format("at most {} entries are allowed", kMaxLabels)));
   }
@@ -69,4 +70,16 @@ ApiResult<> check_metadata(const Metadata& metadata) {
   return {};
 }
 
-}  // namespace osb::api
+Outcome<Metadata> apply_patch(Metadata metadata, const MetadataPatch& patch) {
+  for (const auto& [key, text] : patch) {
+    if (text) {
+      metadata.insert_or_assign(key, *text);
+    } else {
+      metadata.erase(key);
+    }
+  }
+  TRY(check_metadata(metadata));
+  return metadata;
+}
+
+}  // namespace osb::sandbox

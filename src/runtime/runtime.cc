@@ -1,0 +1,39 @@
+#include "runtime/runtime.h"
+
+#include "http/client.h"
+#include "json/decode.h"
+
+namespace osb::runtime {
+namespace {
+
+constexpr size_t kMostOutput = 1 << 20;
+
+}  // namespace
+
+Task<Result<void>> Runtime::snapshot(std::string, std::string) {
+  co_return fail(Code::unsupported, capabilities().snapshots.why);
+}
+
+std::optional<std::string> Runtime::endpoint(const std::string&, uint16_t) const { return std::nullopt; }
+
+Task<Created<std::string>> create(Runtime& runtime, SandboxSpec spec, Claim claim) {
+  auto prepared = co_await runtime.prepare(std::move(spec));
+  if (!prepared) co_return std::unexpected(std::move(prepared.error()));
+  co_return co_await runtime.start(std::move(*prepared), std::move(claim));
+}
+
+Task<Result<Output>> execd_logs(Runtime& runtime, std::string handle, io::TaskGroup& pumps) {
+  auto executor = co_await io::asio::this_coro::executor;
+  auto stream = CO_TRY(co_await runtime.connect(std::move(handle), kExecdPort));
+  http::ClientConnection connection(CO_TRY(io::to_socket(std::move(stream), executor, pumps)));
+  http::RequestHead head{"GET", "/entry/output", true, {{"Host", "execd"}}};
+  auto answer = CO_TRY(co_await http::fetch(connection, std::move(head), "", kMostOutput));
+  auto value = CO_TRY(json::parse(answer.body));
+  json::Issues issues;
+  auto field = json::Field::root(value, issues, "answer");
+  Output output{field["output"].required_string(), field["truncated"].boolean().value_or(false)};
+  if (answer.head.status != 200 || !issues.empty()) co_return fail(Code::corrupt, "an odd answer of execd");
+  co_return output;
+}
+
+}  // namespace osb::runtime

@@ -1,0 +1,73 @@
+#pragma once
+
+// What a sandbox is made from: the shape of it (SandboxSpec), which is all that has to be known to prepare
+// one, and who takes it and what runs in it (Claim), which comes when it is started.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sandbox/limits.h"
+
+namespace osb::runtime {
+
+using sandbox::Limits;
+
+// For a registry. Used while an image is brought here; never stored, never logged.
+struct Credentials {
+  std::string username, password;
+};
+
+struct ImageRequest {
+  enum class Pull { if_missing, always, never };
+  std::string reference;  // as the client wrote it
+  std::optional<Credentials> auth = {};
+  std::string platform = {};  // "linux/arm64"; "": what the runtime runs
+  Pull pull = Pull::if_missing;
+};
+
+// Something from outside that the sandbox sees.
+struct Mount {
+  enum class Kind { host_path, volume, object_store };
+  enum class Access { read_only, read_write };
+  std::string source;  // a path of the host, the name of a volume or of a bucket
+  std::string target;  // a path inside
+  Access access = Access::read_only;
+  Kind kind = Kind::host_path;
+  std::string sub_path = {};  // of the source
+};
+
+// What the sandbox may reach.
+struct NetworkPolicy {
+  struct Rule {
+    bool allow = false;
+    std::string target;
+  };
+  bool allow_the_rest = false;
+  std::vector<Rule> egress = {};
+};
+
+struct SandboxSpec {
+  std::string handle;  // what it is called on the host: a UUID that says nothing about the id
+  ImageRequest image;
+  Limits limits = {};
+  bool read_only_root = false;  // nothing but /tmp, /run and devices can be written
+  std::vector<Mount> mounts = {};
+  std::optional<NetworkPolicy> network = {};
+  std::map<std::string, std::string> labels = {};  // for whoever looks at the engine; nothing depends on them
+};
+
+// At most kMaxRecord bytes are kept.
+inline constexpr size_t kMaxRecord = 64 * 1024;
+
+struct Claim {
+  std::string id;  // what its owner calls it; for the environment inside, nothing else
+  std::vector<std::string> entrypoint = {};
+  std::vector<std::pair<std::string, std::string>> env = {};
+  std::string record = {};  // kept beside the sandbox for recall()
+};
+
+}  // namespace osb::runtime

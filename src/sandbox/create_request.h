@@ -1,0 +1,68 @@
+#pragma once
+
+// What somebody wants a new sandbox to be, checked: whatever wire it came by, it can be made unless the
+// runtime says otherwise.
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sandbox/limits.h"
+#include "sandbox/sandbox.h"
+
+namespace osb::sandbox {
+
+// For the registry that the image is in: for the runtime that brings it here, nobody else.
+struct ImageAuth {
+  std::string username, password;
+};
+
+// Something from outside that the sandbox sees.
+struct Volume {
+  enum class Backend { host, claim, object_store };
+  Backend backend = Backend::host;
+  std::string source = {};  // host path, claim name or bucket
+  std::string mount_path = {}, sub_path = {};
+  bool read_only = false;
+};
+
+// What the sandbox may reach.
+struct NetworkPolicy {
+  struct Rule {
+    bool allow = false;
+    std::string target = {};
+  };
+  bool allow_the_rest = false;
+  std::vector<Rule> egress = {};
+};
+
+struct CreateRequest {
+  std::string runtime = {};  // "": the server's standard one
+  std::string image = {};
+  std::optional<ImageAuth> image_auth = {};
+  std::optional<NetworkPolicy> network_policy = {};
+  std::vector<Volume> volumes = {};
+  std::vector<std::string> entrypoint = {};  // as it was written; words_of() is what is executed
+  std::vector<std::pair<std::string, std::string>> env = {};
+  Limits limits = {};
+  std::map<std::string, std::string> limits_text = {};  // as they were written
+  std::optional<Metadata> metadata = {};
+  std::map<std::string, std::string> extensions = {};  // those that are given back
+  std::string platform = {};                           // "linux/amd64", or ""
+  std::optional<std::chrono::seconds> timeout = {};    // absent: never expires
+  bool read_only_root = false;
+};
+
+// One element with a blank in it.
+bool is_command_line(const std::vector<std::string>& entrypoint);
+// What to execute: an entrypoint of one element with a blank in it is a command line, cut by a shell's rules
+// of quoting. Clients of one family send all of theirs so.
+std::vector<std::string> words_of(std::vector<std::string> entrypoint);
+
+// The sandbox that a request asks for; its state is Pending.
+Sandbox new_sandbox(std::string id, const Principal& owner, const CreateRequest& request, WallTime now);
+
+}  // namespace osb::sandbox

@@ -1,0 +1,45 @@
+#pragma once
+
+// Everything that can go wrong with sandboxes, each made in one place so that kind, code and wording cannot
+// drift apart.
+
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "sandbox/failure.h"
+
+namespace osb::sandbox {
+
+Failure not_found(std::string_view id);
+Failure invalid_label(std::string_view key, std::string why);
+
+// Making one.
+Failure image_not_found(const Error& error);
+Failure invalid_entrypoint(const Error& error);
+Failure entry_ended(const Error& error);
+Failure bad_limit(const Error& error);
+Failure unsupported_by_runtime(const Error& error);
+Failure unknown_runtime(std::string_view name, std::string_view known);
+Failure runtime_away(const Error& error);
+Failure start_failed(const Error& error);
+Failure start_failed_on_disk(const Error& error);  // for errors of the service's own disk
+Failure too_many_creates(std::string why);
+
+// Changing one.
+Failure expiration_in_the_past();
+Failure no_expiration(std::string_view id);
+Failure not_running(std::string_view id, std::string_view state, std::string_view message);
+Failure not_paused(std::string_view id, std::string_view state);
+Failure paused(std::string_view id, std::string_view state);  // to whoever wants to talk to it
+Failure pause_unsupported(const Error& error);
+Failure pause_failed(const Error& error);
+Failure resume_failed(const Error& error);
+Failure delete_failed(const Error& error);
+
+// It may well run: what is missing is the way to it.
+Failure unreachable(std::string_view id, const Error& error);
+
+Failure internal_error(const Error& error);  // of the store; says when it is the disk
+
+}  // namespace osb::sandbox

@@ -1,0 +1,92 @@
+// Create. The row is there before the runtime makes anything, and says Running before the client hears of it.
+
+#include "base/ids.h"
+#include "base/log.h"
+#include "sandbox/failures.h"
+#include "server/lifecycle.h"
+#include "server/lifecycle_job.h"
+#include "server/record.h"
+#include "server/runtime_calls.h"
+
+namespace osb::server {
+
+using sandbox::Reason;
+using sandbox::refuse;
+using sandbox::Sandbox;
+using sandbox::State;
+
+Task<Outcome<Sandbox>> Lifecycle::create(Principal who, sandbox::CreateRequest request) {
+  auto job = std::make_shared<Job>(executor_);
+  tasks_.spawn(create_job(job, std::move(who), std::move(request)));
+  co_await job->done.wait();
+  co_return std::move(job->result);
+}
+
+Task<> Lifecycle::create_job(std::shared_ptr<Job> job, Principal who, sandbox::CreateRequest request) {
+  Sandbox row = sandbox::new_sandbox(new_uuid7(), who, request, clock_.now());
+  row.handle = new_uuid4();
+  auto guard = co_await locks_.lock(row.id);
+  job->result = co_await create_locked(std::move(row), std::move(request));
+  job->done.set();
+}
+
+Task<Outcome<Sandbox>> Lifecycle::create_locked(Sandbox row, sandbox::CreateRequest request) {
+  runtime::Runtime* runtime = runtimes_.find(request.runtime);
+  if (!runtime) co_return refuse(sandbox::unknown_runtime(request.runtime, runtimes_.names()));
+  row.runtime = runtime->name();
+  auto prepared = co_await prepare_in_time(*runtime, spec_of(row, request));
+  if (!prepared) co_return refuse(to_failure(prepared.error()));
+  runtime::Claim claim = claim_of(row, std::move(request));
+  claim.record = to_record(row);
+  // What little a full disk has left is for ends and deletes.
+  auto stored = co_await store_.check_room();
+  if (stored) stored = co_await store_.insert(row, {});
+  if (!stored) {
+    log::error("cannot store a new sandbox", {{"owner", row.owner}, {"error", stored.error().message}});
+    co_return refuse(sandbox::start_failed_on_disk(stored.error()));
+  }
+  auto identity = co_await start_in_time(*runtime, std::move(*prepared), std::move(claim));
+  if (!identity) {
+    log::warn("sandbox not created",
+              {{"id", row.id}, {"owner", row.owner}, {"error", identity.error().error.message}});
+    // Many things of a kernel can be out of space; whether it is the disk, the disk says.
+    bool is_step = identity.error().kind == runtime::CreateFailure::Kind::step_failed;
+    auto room = is_step ? co_await store_.check_room() : Result<void>();
+    co_await abandon(row);
+    if (!room) co_return refuse(sandbox::start_failed_on_disk(room.error()));
+    co_return refuse(to_failure(identity.error()));
+  }
+  row.identity = std::move(*identity);
+  row.status = status_while(State::running, clock_.now());
+  if (stored = co_await store_running(row); !stored) {
+    log::error("cannot store a running sandbox, removing it",
+               {{"id", row.id}, {"owner", row.owner}, {"error", stored.error().message}});
+    co_await abandon(row);
+    co_return refuse(sandbox::start_failed_on_disk(stored.error()));
+  }
+  tasks_.spawn(watch(row.id, row.handle, *runtime));
+  log::info("sandbox running", {{"id", row.id}, {"owner", row.owner}, {"image", row.image}});
+  co_return row;
+}
+
+Task<Result<void>> Lifecycle::store_running(Sandbox row) {
+  std::vector<sandbox::Event> events{{row.created, "Created", "from image " + row.image},
+                                     {row.status.changed, "Running", row.status.message}};
+  bool stored = CO_TRY(co_await store_.set_running(row.id, row.identity, row.status, std::move(events)));
+  if (!stored) co_return fail(Code::not_found, "the row of sandbox " + row.id + " is gone");
+  co_return Result<void>();
+}
+
+// A creation that failed leaves nothing in the runtime; destroying is for the case that it did. What cannot
+// be destroyed now is tried again until it is.
+Task<> Lifecycle::abandon(Sandbox row) {
+  auto gone = co_await destroy_in_time(runtime_of(row), row.handle);
+  if (gone) co_return keep_trying(row.id, co_await store_.note(row.id, {.removed = true}));
+  log::error("cannot remove a failed sandbox, trying again later",
+             {{"id", row.id}, {"owner", row.owner}, {"error", gone.error().message}});
+  sandbox::Status stopping{State::stopping, Reason::deleted, "The creation failed.", clock_.now()};
+  keep_trying(row.id, co_await store_.note(row.id, {.status = std::move(stopping)}));
+  keep_removing(row.id, Reason::deleted, First::after_a_while);
+}
+
+}  // namespace osb::server

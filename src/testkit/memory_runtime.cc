@@ -1,0 +1,252 @@
+#include "testkit/memory_runtime.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+
+namespace osb::testkit {
+namespace {
+
+using runtime::Ability;
+
+constexpr auto kLookAgain = std::chrono::milliseconds(20);
+
+struct MemoryPrepared : runtime::Prepared {
+  runtime::SandboxSpec spec;
+};
+
+runtime::Capabilities everything() {
+  runtime::Capabilities can;
+  for (Ability* ability : {&can.cpu, &can.memory, &can.pids, &can.disk, &can.io_read, &can.io_write,
+                           &can.open_files, &can.pause})
+    *ability = Ability::can();
+  can.platforms = {"linux/amd64"};
+  return can;
+}
+
+// A socket that does not say that it is one.
+class HiddenSocket : public io::ForeignStream {
+ public:
+  explicit HiddenSocket(io::Socket socket) : socket_(std::move(socket)) {}
+  Task<Result<size_t>> read_some(std::span<char> into) override { return io::read_some(socket_, into); }
+  Task<Result<void>> write_all(std::string_view bytes) override { return io::write_all(socket_, bytes); }
+  void shutdown_send() override {
+    boost::system::error_code ignored;
+    socket_.shutdown(io::Socket::shutdown_send, ignored);
+  }
+
+ private:
+  io::Socket socket_;
+};
+
+// One that a test put there itself may have none.
+const std::string& handle_of(const std::pair<const std::string, std::shared_ptr<MemorySandbox>>& entry) {
+  return entry.second->spec.handle.empty() ? entry.first : entry.second->spec.handle;
+}
+
+}  // namespace
+
+MemoryRuntime::MemoryRuntime(io::Executor executor, http::Handler inside)
+    : MemoryRuntime(std::make_shared<MemoryEngine>(executor), "fake", "", std::move(inside)) {}
+
+MemoryRuntime::MemoryRuntime(std::shared_ptr<MemoryEngine> engine, std::string name, std::string owner,
+                             http::Handler inside)
+    : name_(std::move(name)),
+      owner_(std::move(owner)),
+      engine_(std::move(engine)),
+      sandboxes(engine_->sandboxes),
+      faults(engine_->faults),
+      abilities(everything()),
+      hold(engine_->executor()),
+      destroy_hold(engine_->executor()),
+      pause_hold(engine_->executor()),
+      list_hold(engine_->executor()),
+      inside_(engine_->executor(), std::move(inside)) {
+  for (io::Event* event : {&hold, &destroy_hold, &pause_hold, &list_hold}) event->set();
+}
+
+MemoryRuntime::~MemoryRuntime() = default;
+
+Task<> MemoryRuntime::close() { co_await inside_.close(std::chrono::seconds(0)); }
+
+// Every call begins with this.
+Task<Result<void>> MemoryRuntime::answer() {
+  const Faults& now = engine_->look();
+  if (now.slow > now.slow.zero()) co_await io::sleep_for(now.slow);
+  if (engine_->look().away) co_return fail(Code::unavailable, "the engine is away");
+  co_return Result<void>();
+}
+
+std::shared_ptr<MemorySandbox> MemoryRuntime::find(const std::string& handle) {
+  auto found = std::ranges::find_if(sandboxes, [&](const auto& entry) {
+    return handle_of(entry) == handle && entry.second->owner == owner_;
+  });
+  return found == sandboxes.end() ? nullptr : found->second;
+}
+
+Task<Result<void>> MemoryRuntime::health() {
+  if (!trouble.empty()) co_return fail(Code::unavailable, trouble);
+  co_return co_await answer();
+}
+
+Task<Created<runtime::PreparedPtr>> MemoryRuntime::prepare(runtime::SandboxSpec spec) {
+  if (auto there = co_await answer(); !there)
+    co_return std::unexpected(Failure{Failure::Kind::unavailable, std::move(there.error())});
+  if (spec.image.reference == "missing") {
+    co_return std::unexpected(
+        Failure{Failure::Kind::image_not_found, {Code::not_found, 0, "no image 'missing'"}});
+  }
+  auto prepared = std::make_unique<MemoryPrepared>();
+  prepared->spec = std::move(spec);
+  co_return prepared;
+}
+
+Task<Created<std::string>> MemoryRuntime::start(runtime::PreparedPtr prepared, runtime::Claim claim) {
+  ++creates;
+  co_await hold.wait();
+  if (next_failure) co_return std::unexpected(*std::exchange(next_failure, std::nullopt));
+  if (auto there = co_await answer(); !there)
+    co_return std::unexpected(Failure{Failure::Kind::unavailable, std::move(there.error())});
+  auto sandbox = std::make_shared<Sandbox>(engine_->executor());
+  sandbox->spec = std::move(static_cast<MemoryPrepared&>(*prepared).spec);
+  sandbox->claim = std::move(claim);
+  sandbox->owner = owner_;
+  sandbox->identity = "identity of " + sandbox->spec.handle;
+  sandboxes[sandbox->claim.id] = sandbox;
+  engine_->save();
+  co_return sandbox->identity;
+}
+
+Task<Result<void>> MemoryRuntime::destroy(std::string handle) {
+  ++destroys;
+  co_await destroy_hold.wait();
+  if (fail_destroy) co_return fail(Code::internal, "cannot destroy");
+  CO_TRY(co_await answer());
+  auto sandbox = find(handle);
+  if (!sandbox || faults.keeps_destroyed) co_return Result<void>();
+  std::erase_if(sandboxes, [&](const Entry& entry) { return entry.second == sandbox; });
+  if (!sandbox->ended.is_set()) {
+    sandbox->end = {End::Kind::signalled, 9, ""};
+    sandbox->ended.set();
+  }
+  engine_->save();
+  co_return Result<void>();
+}
+
+Task<Result<std::vector<std::string>>> MemoryRuntime::list() {
+  CO_TRY(co_await answer());
+  co_await list_hold.wait();
+  std::vector<std::string> handles;
+  for (const auto& entry : sandboxes) {
+    if (entry.second->owner == owner_) handles.push_back(handle_of(entry));
+  }
+  if (faults.names_others) handles.emplace_back("00000000-0000-4000-8000-000000000000");
+  co_return handles;
+}
+
+Task<Adoption> MemoryRuntime::adopt(std::string handle, std::string identity) {
+  ++adoptions;
+  if (unknown) co_return Adoption{.error = *unknown};
+  if (auto there = co_await answer(); !there) co_return Adoption{.error = std::move(there.error())};
+  auto sandbox = find(handle);
+  if (!sandbox || sandbox->identity != identity)
+    co_return Adoption{.kind = Adoption::Kind::ended, .end = {End::Kind::lost, 0, ""}};
+  for (const auto& [id, one] : sandboxes) {
+    if (one == sandbox) adopted.insert(id);
+  }
+  co_return Adoption{.kind = Adoption::Kind::adopted, .paused = sandbox->paused};
+}
+
+Task<Result<End>> MemoryRuntime::wait(std::string handle) {
+  auto sandbox = find(handle);
+  if (!sandbox) co_return fail(Code::not_found, "unknown");
+  while (!sandbox->ended.is_set()) {
+    const Faults& now = engine_->look();
+    if (now.away) co_return fail(Code::unavailable, "the engine is away");
+    if (now.lies_about_ends) co_return fail(Code::not_found, "no such sandbox, says the engine");
+    co_await io::race(sandbox->ended.wait(), io::sleep_for(kLookAgain));
+  }
+  co_return sandbox->end;
+}
+
+Task<Result<void>> MemoryRuntime::settle(std::string handle) {
+  if (fail_settle) co_return fail(Code::unavailable, "cannot settle");
+  CO_TRY(co_await answer());
+  auto sandbox = find(handle);
+  for (const auto& [id, one] : sandboxes) {
+    if (one == sandbox) settled.insert(id);
+  }
+  co_return Result<void>();
+}
+
+Task<Result<void>> MemoryRuntime::set_paused(std::string handle, bool paused) {
+  co_await pause_hold.wait();
+  CO_TRY(co_await answer());
+  if (fail_pause) co_return fail(Code::timeout, "a process does not stop");
+  auto sandbox = find(handle);
+  if (!sandbox || sandbox->ended.is_set()) co_return fail(Code::not_found, "gone");
+  sandbox->paused = paused;
+  engine_->save();
+  co_return Result<void>();
+}
+
+Task<Result<void>> MemoryRuntime::pause(std::string handle) { return set_paused(std::move(handle), true); }
+
+Task<Result<bool>> MemoryRuntime::resume(std::string handle) {
+  auto sandbox = find(handle);
+  bool was = sandbox && sandbox->paused;
+  CO_TRY(co_await set_paused(std::move(handle), false));
+  co_return was;
+}
+
+Task<Result<runtime::Recalled>> MemoryRuntime::recall(std::string handle) {
+  ++recalls;
+  CO_TRY(co_await answer());
+  auto sandbox = find(handle);
+  if (!sandbox) co_return fail(Code::not_found, "unknown");
+  co_return runtime::Recalled{sandbox->claim.record, sandbox->identity};
+}
+
+Task<Result<void>> MemoryRuntime::keep_record(std::string handle, std::string record) {
+  CO_TRY(co_await answer());
+  auto sandbox = find(handle);
+  if (!sandbox) co_return fail(Code::not_found, "unknown");
+  sandbox->claim.record = std::move(record);
+  engine_->save();
+  co_return Result<void>();
+}
+
+Task<Result<io::Stream>> MemoryRuntime::connect(std::string handle, uint16_t port) {
+  ++connects;
+  if (auto there = co_await answer(); !there) co_return fail(Code::not_found, there.error().message);
+  if (!find(handle)) co_return fail(Code::not_found, "unknown");
+  if (port == 9) co_return fail(Code::unavailable, "nothing listens");
+  int pair[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) co_return fail_errno("socketpair");
+  Fd ours(pair[0]), theirs(pair[1]);
+  inside_.adopt(CO_TRY(io::adopt(engine_->executor(), std::move(theirs))));
+  io::Socket socket = CO_TRY(io::adopt(engine_->executor(), std::move(ours)));
+  if (foreign_streams) co_return io::Stream(std::make_unique<HiddenSocket>(std::move(socket)));
+  co_return io::Stream(std::move(socket));
+}
+
+Task<Result<runtime::Output>> MemoryRuntime::logs(std::string handle) {
+  CO_TRY(co_await answer());
+  if (!find(handle)) co_return fail(Code::not_found, "unknown");
+  co_return runtime::Output{"2026-01-02T03:04:05Z it says so\n", false};
+}
+
+void MemoryRuntime::end_of(const std::string& id, End end) {
+  auto& sandbox = *sandboxes.at(id);
+  if (sandbox.ended.is_set()) return;
+  sandbox.end = std::move(end);
+  sandbox.ended.set();
+}
+
+Task<> answer_inside(http::Request& request, http::ResponseWriter& response) {
+  auto body = co_await http::read_all(*request.body, 1 << 20);
+  std::string seen = request.head.method + " " + request.head.target + "\n" + body.value_or("(broken)");
+  std::ignore = co_await response.send(200, {{"Content-Type", "text/plain"}}, std::move(seen));
+}
+
+}  // namespace osb::testkit

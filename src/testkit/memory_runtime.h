@@ -1,0 +1,93 @@
+#pragma once
+
+// For tests: a runtime that makes nothing. It keeps its sandboxes when a server goes away, so that recovery
+// can be tested; connections into a sandbox end at a handler of the test. Every call first asks the engine
+// whether it is there. Compiled into tests and test executables only.
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "http/server.h"
+#include "runtime/runtime.h"
+#include "testkit/memory_engine.h"
+
+namespace osb::testkit {
+
+using io::Task;
+using runtime::Adoption;
+using runtime::Created;
+using runtime::CreateFailure;
+using runtime::End;
+
+class MemoryRuntime : public runtime::Runtime {
+ public:
+  using Failure = CreateFailure;
+  using Sandbox = MemorySandbox;
+
+  // An engine of its own.
+  MemoryRuntime(io::Executor executor, http::Handler inside);
+  MemoryRuntime(std::shared_ptr<MemoryEngine> engine, std::string name, std::string owner,
+                http::Handler inside);
+  ~MemoryRuntime() override;
+  Task<> close() override;
+
+  std::string_view name() const override { return name_; }
+  const runtime::Capabilities& capabilities() const override { return abilities; }
+  Task<Result<void>> health() override;
+  Task<Created<runtime::PreparedPtr>> prepare(runtime::SandboxSpec spec) override;
+  Task<Created<std::string>> start(runtime::PreparedPtr prepared, runtime::Claim claim) override;
+  Task<Result<void>> destroy(std::string handle) override;
+  Task<Result<std::vector<std::string>>> list() override;
+  Task<Adoption> adopt(std::string handle, std::string identity) override;
+  Task<Result<End>> wait(std::string handle) override;
+  Task<Result<void>> settle(std::string handle) override;
+  Task<Result<void>> pause(std::string handle) override;
+  Task<Result<bool>> resume(std::string handle) override;
+  Task<Result<runtime::Recalled>> recall(std::string handle) override;
+  Task<Result<void>> keep_record(std::string handle, std::string record) override;
+  Task<Result<io::Stream>> connect(std::string handle, uint16_t port) override;
+  Task<Result<runtime::Output>> logs(std::string handle) override;
+  std::optional<std::string> endpoint(const std::string&, uint16_t) const override { return own_endpoint; }
+
+  // The entry process ends.
+  void end_of(const std::string& id, End end);
+
+ private:
+  using Entry = std::pair<const std::string, std::shared_ptr<Sandbox>>;
+
+  std::string name_, owner_;
+  std::shared_ptr<MemoryEngine> engine_;
+
+ public:
+  std::map<std::string, std::shared_ptr<Sandbox>>& sandboxes;
+  Faults& faults;
+  runtime::Capabilities abilities;
+
+  // What single calls do.
+  std::optional<Failure> next_failure;
+  io::Event hold;                                 // creations wait for it
+  io::Event destroy_hold, pause_hold, list_hold;  // the same; pause_hold for resume, too
+  std::set<std::string> adopted, settled;         // ids
+  std::optional<Error> unknown;                   // what adopt() answers
+  bool fail_settle = false;
+  bool fail_destroy = false;
+  bool fail_pause = false;
+  bool foreign_streams = false;  // connections are no sockets
+  std::optional<std::string> own_endpoint;
+  std::string trouble = {};  // what health() complains of
+  int creates = 0, destroys = 0, connects = 0, adoptions = 0, recalls = 0;
+
+ private:
+  Task<Result<void>> answer();
+  std::shared_ptr<Sandbox> find(const std::string& handle);
+  Task<Result<void>> set_paused(std::string handle, bool paused);
+
+  http::Server inside_;
+};
+
+// Says what it was asked, and gives the logs of an execd.
+Task<> answer_inside(http::Request& request, http::ResponseWriter& response);
+
+}  // namespace osb::testkit
