@@ -208,12 +208,11 @@ Task<> list_into(NativeRuntime* runtime, Result<std::vector<std::string>>* out) 
 Task<> adopt_into(NativeRuntime* runtime, std::string identity, Adoption* out) {
   *out = co_await runtime->adopt(kHandle, std::move(identity));
 }
-Task<> create_into(NativeRuntime* runtime, std::expected<std::string, CreateFailure>* out) {
+Task<> create_into(NativeRuntime* runtime, Created<std::string>* out) {
   SandboxSpec spec;
   spec.handle = kHandle;
-  spec.image = "img";
-  spec.entrypoint = {"/bin/true"};
-  *out = co_await runtime->create(std::move(spec));
+  spec.image.reference = "img";
+  *out = co_await create(*runtime, std::move(spec), {.id = "id", .entrypoint = {"/bin/true"}});
 }
 
 TEST_F(NativeRuntimeTest, AListIsAskedForPageByPage) {
@@ -289,7 +288,7 @@ TEST_F(NativeRuntimeTest, ACreateThatFailedAtTheLauncherIsDestroyed) {
   } cases[] = {{Code::internal, CreateFailure::Kind::step_failed},
                {Code::exhausted, CreateFailure::Kind::overloaded}};
   for (const auto& one : cases) {
-    std::expected<std::string, CreateFailure> created;
+    Created<std::string> created;
     with(
         [&](int socket, const Request& request) {
           return request.verb == launcher::Verb::start ? say_error(socket, request, one.code, "step 3: no")
@@ -304,7 +303,7 @@ TEST_F(NativeRuntimeTest, ACreateThatFailedAtTheLauncherIsDestroyed) {
 }
 
 TEST_F(NativeRuntimeTest, AStartedSandboxWithoutAWayToItIsDestroyed) {
-  std::expected<std::string, CreateFailure> created;
+  Created<std::string> created;
   with(
       [&](int socket, const Request& request) {
         return request.verb == launcher::Verb::start
@@ -318,7 +317,7 @@ TEST_F(NativeRuntimeTest, AStartedSandboxWithoutAWayToItIsDestroyed) {
 }
 
 TEST_F(NativeRuntimeTest, AStartWithoutAPidfdIsDestroyed) {
-  std::expected<std::string, CreateFailure> created;
+  Created<std::string> created;
   with(
       [&](int socket, const Request& request) {
         return request.verb == launcher::Verb::start
