@@ -114,9 +114,9 @@ TEST_F(LifecycleTest, ARestartFollowsTheHostUnlessNobodyWasToldOfAPause) {
                         {State::pausing, false, "Running/RUNNING"},
                         {State::resuming, true, "Running/RUNNING"},
                         {State::resuming, false, "Running/RUNNING"},
-                        {State::paused, true, "Paused/X"},
-                        {State::running, false, "Running/X"},
-                        {State::running, true, "Running/X"},
+                        {State::paused, true, "Paused/"},
+                        {State::running, false, "Running/"},
+                        {State::running, true, "Running/"},
                         {State::paused, false, "Running/RUNNING"}}) {
     std::string id = create();
     runtime_.sandboxes.at(id)->paused = c.paused;

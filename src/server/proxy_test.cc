@@ -138,8 +138,8 @@ TEST(Proxy, ConnectionsThatAreNoSockets) {
   EXPECT_THAT(reply.body, AllOf(StartsWith("POST /a\n"), HasSubstr("\n\n" + payload)));
   EXPECT_EQ(server.call("GET", base + "44772/b").status, 200);
   EXPECT_EQ(server.runtime.connects, 1) << "they are kept, too";
-  std::string head =
-      "GET " + base + "8000/ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
+  std::string head = "GET " + base + "8000/ws HTTP/1.1\r\nHost: " + server.host() +
+                     "\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
   auto all =
       server.loop.await(talk(server.port, {{head, "\r\n\r\n"}, {"one", "echo:one"}, {"two", "echo:two"}}));
   ASSERT_TRUE(all) << all.error().message;
