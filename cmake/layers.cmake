@@ -77,9 +77,10 @@ function(osb_module name)
     add_executable(${name}_test ${tests})
     set(test_uses ${M_TEST_USES})
     list(TRANSFORM test_uses PREPEND osb_)
-    target_link_libraries(${name}_test PRIVATE osb_${name} ${test_uses} ${M_TEST_LIBS} GTest::gmock_main)
+    target_link_libraries(${name}_test PRIVATE osb_${name} ${test_uses} ${M_TEST_LIBS} GTest::gmock_main
+      osb_flags_test)
     if(M_PCH)
-      target_precompile_headers(${name}_test REUSE_FROM ${header})
+      target_precompile_headers(${name}_test REUSE_FROM ${header}_test)
       target_compile_options(${name}_test PRIVATE -fPIC)  # as the header was compiled; executables get -fPIE
     endif()
     gtest_discover_tests(${name}_test DISCOVERY_TIMEOUT 60)

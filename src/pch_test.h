@@ -1,0 +1,5 @@
+// Precompiled for the unit tests of those modules.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "pch.h"
