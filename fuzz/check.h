@@ -16,7 +16,8 @@
 
 namespace osb::fuzz {
 
-// The input in memory of exactly its size, so that the sanitizer sees the first byte read beyond it.
+// The input as text. The fuzzer has it in memory of exactly its size, so that the sanitizer sees the first
+// byte that is read beyond it: no copy.
 inline std::string_view text_of(const unsigned char* data, size_t size) {
   return {reinterpret_cast<const char*>(data), size};
 }

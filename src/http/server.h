@@ -1,6 +1,7 @@
 #pragma once
 
-// The HTTP/1.1 server: one coroutine per connection, heads checked before they are parsed, bodies streamed.
+// The HTTP/1.1 server: one coroutine per connection, heads read in one strict pass (head_parse.h), bodies
+// streamed.
 //
 // A handler gets a Request whose body it may read piece by piece, and a ResponseWriter which it uses either
 // once (send) or as a stream (start, write..., finish). A handler that returns without answering answers 500.

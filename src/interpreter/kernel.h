@@ -3,7 +3,7 @@
 // Whatever executes the cells of one context: a process of ours, or a kernel of a notebook server.
 //
 // Belongs to one loop. Everything it has to say goes to its listener, never from inside a call of its own
-// methods.
+// methods, except for listen().
 
 #include <memory>
 #include <string>

@@ -19,7 +19,9 @@
 namespace osb::launcher {
 namespace {
 
-// Descriptors 0 to 4 are the ones a sandbox's execd gets; nothing of ours may ever sit there.
+// A sandbox's execd gets descriptors 0 to 4, put in place over whatever its process has there while it still
+// needs others (child.cc): nothing of ours may ever sit there. Nor at 5, which execd gets where cpu is
+// limited: that is the first number which is given out after this, to the lock of the state directory.
 Result<void> reserve_low_descriptors(Settings& settings) {
   for (int* fd : {&settings.listener_fd, &settings.server_fd, &settings.execd_fd}) {
     int moved = ::fcntl(*fd, F_DUPFD_CLOEXEC, 16);

@@ -1,7 +1,7 @@
 #pragma once
 
 // The lifecycle server: everything behind `osb server`. The caller loads and checks the configuration, binds
-// the listener, makes the runtimess and owns the loop.
+// the listener, makes the runtimes and owns the loop.
 
 #include <functional>
 #include <string>
