@@ -19,8 +19,8 @@ class Commands {
   // record.
   std::shared_ptr<Command> start(CommandSpec spec);
   std::shared_ptr<Command> find(std::string_view id) const;
-  // Drops finished ones that are too old or too many. Called every few starts, and some seconds after the
-  // last activity.
+  // Drops finished ones that are too old or too many. Called every few starts, and some seconds after
+  // there was something to do.
   void sweep(WallTime now);
   // Each holds three descriptors and its share of memory.
   bool full() const { return by_id_.size() >= kMaxRunning && running() >= kMaxRunning; }

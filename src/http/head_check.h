@@ -2,9 +2,8 @@
 
 // The strictness layer. A head that two parsers could read differently is how requests are smuggled past a
 // proxy (two Host lines, foldings, odd Transfer-Encoding values, ...). Server and client refuse such a one
-// while they read it (head_parse.h); check_request_head() is that code by itself, for tests and the fuzz
-// target. It wants the raw bytes of a head, up to and including the empty line. The rejection table is
-// head_check_test.cc.
+// while they read it (head_parse.h); check_request_head() is that code by itself, for tests. It wants the raw
+// bytes of a head, up to and including the empty line. The rejection table is head_check_test.cc.
 
 #include <string_view>
 

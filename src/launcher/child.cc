@@ -62,6 +62,7 @@ int look_from_work(const ChildOrder& order) {
 
 int start_from_nothing(const ChildOrder& order) {
   if (::setns(order.nothing, CLONE_NEWNS) < 0) return -errno;
+  // A copy of its own: the one that all sandboxes start from stays empty.
   return check_call(::unshare(CLONE_NEWNS));
 }
 
@@ -185,6 +186,7 @@ void run_child(const ChildOrder& order) {
   // Rights held here: the launcher's (root on the host), in fresh pid, ipc and uts namespaces.
   sigset_t none;
   ::sigemptyset(&none);
+  // The launcher blocks what it reads from a descriptor; a mask, and what is ignored, survive exec.
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   ::signal(SIGPIPE, SIG_DFL);
   ::setsid();
@@ -193,6 +195,7 @@ void run_child(const ChildOrder& order) {
   must(order, Stage::cgroup_v1, join_v1_groups(order));
   must(order, Stage::cgroup_namespace, look_from_work(order));
   int disk = -1;
+  // While loop devices and the state directory have names: a mount namespace that starts empty has neither.
   if (order.disk.bytes > 0) {
     must(order, Stage::disk, check_call(::chdir(order.state_dir)));
     disk = make_disk(order.disk);
@@ -204,6 +207,7 @@ void run_child(const ChildOrder& order) {
     ::close(disk);
     disk = -1;
   }
+  // Before the root is built: a sysfs shows the network of whoever mounts it.
   must(order, Stage::network, check_call(::setns(order.network_namespace, CLONE_NEWNET)));
   int empty = -1;
   if (order.nothing >= 0) {
@@ -220,6 +224,7 @@ void run_child(const ChildOrder& order) {
   // What execd starts is as the launcher is.
   char work_nice[24];
   std::snprintf(work_nice, sizeof work_nice, "--work-nice=%d", ::getpriority(PRIO_PROCESS, 0));
+  // Before the user namespace: a lower nice value takes a capability over the host's.
   must(order, Stage::limits, set_limits(order));
   int keyring = check_call(::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr));
   must(order, Stage::session_keyring,
@@ -235,6 +240,8 @@ void run_child(const ChildOrder& order) {
   must(order, Stage::capabilities, sys::drop_capabilities());
   // From here on: what sandbox root keeps for good.
   must(order, Stage::no_new_privs, check_call(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)));
+  // Last, because it forbids most of what is above. By now nobody here has CAP_SYS_ADMIN over this namespace,
+  // so the kernel takes a filter only after no_new_privs.
   must(order, Stage::seccomp, sys::install_seccomp(order.seccomp, order.seccomp_bytes));
   char sysinfo[32], open_files[48];
   const char* arguments[] = {"execd", "--native", nullptr, nullptr, nullptr, nullptr, nullptr};
@@ -247,6 +254,7 @@ void run_child(const ChildOrder& order) {
                   static_cast<long long>(order.open_files));
     arguments[count++] = open_files;
   }
+  // By descriptor: no path of the image leads to what is executed.
   static const char* const kEnvironment[] = {nullptr};
   must(order, Stage::exec,
        check_call(::syscall(SYS_execveat, order.execd, "", arguments, kEnvironment, AT_EMPTY_PATH)));

@@ -44,6 +44,7 @@ int format(const char* path) {
                              "lazy_itable_init=1,nodiscard",
                              path,
                              nullptr};
+  // The host's mke2fs.conf has no say in what is made.
   const char* environment[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "MKE2FS_CONFIG=/dev/null",
                                "MKE2FS_SYNC=0", nullptr};
   pid_t pid = ::fork();
@@ -130,7 +131,8 @@ int mount_image(int file) {
   char path[32];
   int device = attach_loop(file, path);
   if (device < 0) return device;
-  // Discards give blocks back to the host when files are removed inside.
+  // Discards give blocks back to the host when files are removed inside. No thread of the kernel initialises
+  // the inode tables: that would fill the holes they lie in.
   const sys::MountOption options[] = {{"source", path}, {"discard", nullptr}, {"noinit_itable", nullptr}};
   int mount = sys::mount_filesystem("ext4", options, 3, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
   ::close(device);  // from here on the mount holds it

@@ -48,7 +48,8 @@ bool Networks::complete() {
   auto found = std::find_if_not(spares_.rbegin(), spares_.rend(), has_tree);
   if (found == spares_.rend()) return false;
   int made = make_sysfs_tree(found->sysfs.get());
-  if (made == -EINVAL) trees_ = false;  // anything else may pass
+  // A kernel that mounts only onto what is attached (before 6.15) stays so; anything else may pass.
+  if (made == -EINVAL) trees_ = false;
   if (made < 0) return false;
   found->tree = Fd(made);
   return true;
@@ -68,7 +69,9 @@ bool Networks::prepare() {
 void Networks::give_back(Network network) {
   if (silence_.empty() || spares_.size() >= kMostSpares) return;
   auto counters = sys::network_counters(network.space.get(), home_.get());
+  // Whatever was sent may have left something: neighbours, routes, reports that are still to come.
   if (!counters || *counters != silence_ || sys::forget_cached(network.sysfs.get()) < 0) return;
+  // That one was for one sandbox (system_trees.h).
   network.tree.reset();
   spares_.push_back(std::move(network));
 }

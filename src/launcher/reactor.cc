@@ -73,6 +73,7 @@ void Reactor::run_retries() {
 int Reactor::wait(struct epoll_event* events, int count, Clock::duration most) const {
   if (!retries_.empty()) most = retry_after_;  // at most a millisecond late for anything else
   if (most == Clock::duration::max()) return ::epoll_wait(epoll_.get(), events, count, -1);
+  // epoll_wait counts in milliseconds, and most of what is retried is done after some microseconds.
   auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(most).count();
   struct timespec time{ns / 1'000'000'000, ns % 1'000'000'000};
   return ::epoll_pwait2(epoll_.get(), events, count, &time, nullptr);

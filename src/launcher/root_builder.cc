@@ -112,6 +112,7 @@ int RootBuilder::mount_overlay(const ReadyStep& ready) {
     int status = map_ids(layer);
     if (status == 0) status = sys::attach_mount(layer, AT_FDCWD, names[i]);
     if (status < 0) return status;
+    // A single layer has a name that every kernel takes.
     options[used++] = {count == 1 ? "lowerdir" : "lowerdir+", names[i]};
   }
   options[used++] = {"upperdir", ready.upper};

@@ -102,6 +102,7 @@ Result<Fd> recorded_process(const std::string& state_dir, const std::string& id)
 }
 
 int wait_until_recorded(int gate, int gate_writer) {
+  // Or this process itself would keep the pipe open, and wait for ever for a launcher that is gone.
   ::close(gate_writer);
   char byte = 0;
   ssize_t n = ::read(gate, &byte, 1);

@@ -154,7 +154,8 @@ bool Roots::complete(const std::string& key, size_t enough) {
   }
   if (!without) return false;
   int made = make_device_tree(without->range);
-  if (made == -EINVAL) devices_ = false;  // anything else may pass
+  // A kernel that mounts only onto what is attached (before 6.15) stays so; anything else may pass.
+  if (made == -EINVAL) devices_ = false;
   if (made < 0) return false;
   without->devices = Fd(made);
   return true;

@@ -21,6 +21,7 @@ constexpr int kFirstFree = 64;
 // Without a launcher a service can do nothing; it must not answer anybody as if it could.
 void end_with(pid_t launcher) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // It may have ended before that call, which then never fires.
   if (::getppid() != launcher) ::_exit(1);
 }
 
@@ -41,6 +42,7 @@ void become_user(const ServiceSpec& spec, pid_t launcher) {
 
 [[noreturn]] void run_service(const ServiceSpec& spec, std::vector<ServiceSpec::Given> given, pid_t launcher,
                               char* const* arguments) {
+  // The launcher blocks what it reads from a descriptor, and a mask survives exec.
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);

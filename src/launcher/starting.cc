@@ -118,8 +118,12 @@ struct Cloned {
 Result<Cloned> clone_child(const ChildOrder& order, const sys::CgroupHandles& groups) {
   int pidfd = -1;
   struct clone_args args{};
+  // The others it enters by itself: network and user namespaces are made ahead, the mount namespace starts
+  // from one that is, and a cgroup namespace begins at the groups that its maker is in, which of version 1 it
+  // has to join.
   args.flags = CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS | CLONE_PIDFD;
   if (groups.v2_directory.valid()) {
+    // Born in its group: there is no moment in which it could be missed by a kill, and no move to wait for.
     args.flags |= CLONE_INTO_CGROUP;
     args.cgroup = static_cast<uint64_t>(groups.v2_directory.get());
   }
