@@ -41,6 +41,7 @@ int set(uint64_t kept) {
 // Leaves exactly these everywhere.
 int keep_only(uint64_t kept) {
   if (::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0) return -errno;
+  // Before the set itself is cut: dropping from the bounding set takes CAP_SETPCAP.
   for (int cap = 0; cap <= 63; ++cap) {
     if (kept & bit(cap)) continue;
     if (::prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0) {

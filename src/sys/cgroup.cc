@@ -115,6 +115,7 @@ Result<CgroupHandles> CgroupTree::create(const std::string& id, const CgroupLimi
   if (!exists()) return CgroupHandles{};
   TRY(check_enforceable(limits, layout_));
   auto made = create_once(id, limits);
+  // Somebody may have removed our parent groups while they were empty.
   if (made || made.error().sys_errno != ENOENT) return made;
   spent_.drop();  // also what the attempt left: it has the name of the sandbox that is made now
   TRY(make_parents());

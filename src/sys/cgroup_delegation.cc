@@ -36,6 +36,7 @@ bool shares_out(const CgroupLayout& layout) {
 }
 
 Result<void> make_room(const std::string& group, const std::string& leaf) {
+  // The root group, which has no type, may share out controllers and have processes; any other may not.
   if (::access((group + "/cgroup.type").c_str(), F_OK) < 0) return {};
   if (trim(TRY(read_file(group + "/cgroup.procs"))).empty()) return {};
   TRY(make_group(group + "/" + leaf));

@@ -54,6 +54,7 @@ Result<std::string> disk_of(dev_t device) {
 
 Result<void> limit_memory(const std::string& group, Version version, int64_t bytes) {
   bool v1 = version == Version::v1;
+  // Before the one with swap: version 1 takes no sum that is below the limit on memory.
   TRY(apply(group, v1 ? "memory.limit_in_bytes" : "memory.max", bytes));
   // Without this a limited sandbox would push its excess into swap.
   auto swap = v1 ? apply(group, "memory.memsw.limit_in_bytes", bytes) : apply(group, "memory.swap.max", 0);
@@ -77,6 +78,7 @@ Result<void> limit_io(const std::string& group, Version version, const CgroupLim
   for (const std::string& disk : limits.disks) {
     std::string line = disk;
     if (v1) {
+      // Reads only, and so there are some: check_enforceable() has refused writes.
       line += " " + std::to_string(*limits.io_read_bytes);
     } else {
       if (limits.io_read_bytes) line += " rbps=" + std::to_string(*limits.io_read_bytes);

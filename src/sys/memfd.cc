@@ -14,6 +14,7 @@
 namespace osb::sys {
 
 Result<Fd> sealed_executable(const std::string& name, std::string_view bytes) {
+  // Asked for outright: where vm.memfd_noexec is set, a file made without it cannot be executed.
   int fd = ::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC);
   if (fd < 0 && errno == EINVAL)
     fd = ::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING);  // before 6.3

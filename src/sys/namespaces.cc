@@ -118,6 +118,7 @@ int32_t make_as(uint32_t owner) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // after the change of id, which clears it
   (void)!::write(done.get(), &error, sizeof error);
   done.reset();
+  // A parent that was gone before the death signal was set is seen here.
   while (::getppid() == parent) ::pause();
   ::_exit(0);
 }
@@ -229,6 +230,7 @@ Result<Fd> create_empty_mount_namespace(const std::string& place) {
                                 MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
     if (root < 0) return -root;
     if (int status = attach_mount(root, AT_FDCWD, place.c_str()); status < 0) return -status;
+    // Old and new root at one place: the old one then lies on top, and goes.
     if (::fchdir(root) < 0 || ::syscall(SYS_pivot_root, ".", ".") < 0) return errno;
     if (::umount2(".", MNT_DETACH) < 0) return errno;
     *into = std::move(*own);

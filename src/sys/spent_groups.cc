@@ -16,6 +16,7 @@ namespace {
 constexpr size_t kMost = 64;
 
 int remove_group(const std::string& group) {
+  // Few have one; without it this fails, and nothing depends on that.
   ::rmdir((group + "/" + kWork).c_str());
   return ::rmdir(group.c_str());
 }
