@@ -165,6 +165,7 @@ void Command::on_exit(ExitStatus status) {
   use_ = status.use();
   if (interrupted_) interrupted_->leader_reaped();
   timeout_.cancel();
+  // What is in the pipes now is the command's. What comes later is of processes that it left behind.
   for (auto* output : {&out_, &err_}) {
     if (*output) drain(**output);
   }

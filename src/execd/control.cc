@@ -59,11 +59,13 @@ Control::Control(Core& core, Entry& entry, Fd listener)
 io::Task<int> Control::run() {
   connections_.spawn(accept());
   int code = 0;
+  // The history of states: 1 is waiting, 2 running or failed, 3 ended.
   if (co_await io::race(entry_.wait_beyond(1), io::sleep_for(kInitDeadline)) == 1) {
     log::error("nobody started the entry process",
                {{"seconds", std::chrono::seconds(kInitDeadline).count()}});
     code = 1;
   } else if (entry_.state() == Entry::State::failed) {
+    // The sandbox ends with this process; whoever sent the entry process is to hear why first.
     co_await io::race(told_failure_.wait(), io::sleep_for(kFailureDeadline));
     code = 1;
   } else {

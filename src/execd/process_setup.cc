@@ -39,9 +39,11 @@ void reset_signals() {
 
 void set_up_process() {
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  // For a daemon that is not process 1, in a container: orphans come here all the same.
   ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   open_standard_descriptors();
   reset_signals();
+  // Before it is raised, which is for execd's own use: what it starts gets back this one.
   remember_open_files_limit();
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {

@@ -121,6 +121,7 @@ bool set_up_descriptors(Plan& plan) {
 bool set_up_credentials(Plan& plan) {
   const Credentials* c = plan.credentials;
   if (!c) return true;
+  // In this order: whoever has become another user may not change groups any more.
   return did(plan,
              raw_call(SYS_setgroups, static_cast<long>(c->groups.size()), raw_pointer(c->groups.data()))) &&
          did(plan, raw_call(SYS_setresgid, c->gid, c->gid, c->gid)) &&
@@ -163,11 +164,13 @@ int child_main(void* argument) {
     plan.failed_at = stage;
     raw_call(SYS_exit_group, 127);
   };
+  // First of all: what it does and forks from here on is charged to the sandbox's work.
   if (!join_work(plan)) end_at(Stage::work);
   if (!set_up_group(plan)) end_at(Stage::group);
   if (!set_up_descriptors(plan)) end_at(Stage::descriptors);
   if (!set_up_credentials(plan)) end_at(Stage::credentials);
   if (plan.cwd && !did(plan, raw_call(SYS_chdir, raw_pointer(plan.cwd)))) end_at(Stage::cwd);
+  // After the descriptors: they are parked above the numbers asked for, where the limit may be already.
   if (g_open_files_known) raw_call(SYS_prlimit64, 0, RLIMIT_NOFILE, raw_pointer(&g_open_files), 0);
   if (g_work_nice) raw_call(SYS_setpriority, PRIO_PROCESS, 0, *g_work_nice);
   reset_signals();
