@@ -6,6 +6,7 @@ namespace osb::store {
 
 Result<Events> Events::open(Database& db) {
   Events table;
+  // Of a sandbox without a row it is nobody's: only the service itself sees it.
   table.add_ =
       TRY(db.prepare("INSERT INTO events (sandbox_id, at_us, kind, detail, owner) VALUES (?1,?2,?3,?4,"
                      " coalesce((SELECT owner FROM sandboxes WHERE id = ?1), ''))"));

@@ -89,6 +89,7 @@ Result<void> migrate(Database& db, std::span<const char* const> steps) {
   // A new database has nothing to lose, and waiting for the disk is most of a first start.
   if (have == 0) TRY(db.execute("PRAGMA synchronous=OFF"));
   for (int64_t version = have; version < want; ++version) {
+    // Each by itself: a start that is killed between two of them goes on from there.
     Transaction transaction = TRY(Transaction::begin(db));
     std::string what = "migrate the state database to schema " + std::to_string(version + 1);
     TRY(in_context(what, db.execute(steps[static_cast<size_t>(version)])));

@@ -188,6 +188,7 @@ Result<bool> Sandboxes::change(std::string_view id, Query query) {
   if (found) {
     if (auto done = query.done(); !done) found = std::unexpected(std::move(done.error()));
   }
+  // Also after a failure: what the disk has now is not known.
   if (auto kept = kept_.find(id); kept != kept_.end()) kept_.erase(kept);
   return found;
 }
@@ -232,6 +233,7 @@ Result<bool> Sandboxes::write_held(const std::string& id) {
 
 Result<void> Sandboxes::settle_first(std::string_view id) {
   if (held_.empty() || !held_.contains(id)) return {};
+  // Settling is a transaction of its own; Store::begin() has tried it.
   if (db_->in_transaction())
     return fail(Code::unavailable, "earlier changes of " + std::string(id) + " wait");
   return settle_(id);

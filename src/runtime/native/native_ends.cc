@@ -31,6 +31,7 @@ bool is_last(const ControlState& state) {
 }  // namespace
 
 Task<> NativeRuntime::until_gone(SandboxPtr sandbox) {
+  // A copy, because whoever waits for it owns and closes it, also when the wait is given up.
   Fd copy(::fcntl(sandbox->pidfd.get(), F_DUPFD_CLOEXEC, 0));
   io::asio::posix::stream_descriptor gone(executor_);
   // Out of descriptors: look again later.
