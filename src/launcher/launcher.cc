@@ -19,9 +19,8 @@
 namespace osb::launcher {
 namespace {
 
-// A sandbox's execd gets descriptors 0 to 4, put in place over whatever its process has there while it still
-// needs others (child.cc): nothing of ours may ever sit there. Nor at 5, which execd gets where cpu is
-// limited: that is the first number which is given out after this, to the lock of the state directory.
+// A sandbox's execd gets descriptors 0 to 5, put in place over whatever its process has there while it still
+// needs others (child.cc): nothing of ours may ever sit there.
 Result<void> reserve_low_descriptors(Settings& settings) {
   for (int* fd : {&settings.listener_fd, &settings.server_fd, &settings.execd_fd}) {
     int moved = ::fcntl(*fd, F_DUPFD_CLOEXEC, 16);
@@ -29,7 +28,7 @@ Result<void> reserve_low_descriptors(Settings& settings) {
     ::close(*fd);
     *fd = moved;
   }
-  for (int fd = 0; fd < 5; ++fd) {
+  for (int fd = 0; fd < 6; ++fd) {
     if (::fcntl(fd, F_GETFD) >= 0 && fd < 3) continue;
     int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
     if (null < 0) return fail_errno("open /dev/null");

@@ -30,7 +30,7 @@ bool Service::ended(int wait_status, Clock::time_point now) {
   pid_ = -1;
   ready_ = false;
   channel_.reset();
-  if (WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == kCannotStart) return false;
+  if (for_good_ || (WIFEXITED(wait_status) && WEXITSTATUS(wait_status) == kCannotStart)) return false;
   bool was_healthy = now - started_ > spec_.restart.healthy_after;
   delay_ = was_healthy ? Clock::duration(spec_.restart.first)
                        : std::min<Clock::duration>(delay_ * 2, spec_.restart.most);

@@ -80,7 +80,10 @@ class Service {
   // Its process was waited for. False: it will not be started again.
   bool ended(int wait_status, Clock::time_point now);
   // While the launcher ends.
-  void do_not_restart() { start_at_.reset(); }
+  void do_not_restart() {
+    for_good_ = true;
+    start_at_.reset();
+  }
   void signal(int number) const;
 
  private:
@@ -89,6 +92,7 @@ class Service {
   pid_t pid_ = -1;
   std::optional<Channel> channel_;
   bool ready_ = false;
+  bool for_good_ = false;  // the next end is its last
   Clock::time_point started_{};
   std::optional<Clock::time_point> start_at_ = Clock::time_point{};
   Clock::duration delay_;

@@ -62,6 +62,14 @@ TEST_F(ServiceTest, WaitsLongerEachTimeItEndsSoon) {
   EXPECT_THAT(delays, testing::ElementsAre(100, 200, 400, 800, 1600, 3200, 5000, 5000, 5000));
 }
 
+TEST_F(ServiceTest, IsNotStartedAgainWhenTheLauncherEnds) {
+  Service service = make();
+  ASSERT_TRUE(service.start(now_));
+  service.do_not_restart();
+  EXPECT_FALSE(service.ended(exited(0), now_));
+  EXPECT_FALSE(service.start_at());
+}
+
 TEST_F(ServiceTest, OneThatLivedStartsAnewSoon) {
   Service service = make();
   for (int i = 0; i < 5; ++i) {

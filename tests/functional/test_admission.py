@@ -13,6 +13,8 @@ from lib.api import Api, assert_envelope, create_body
 from lib.lives import Lives
 from lib.waiting import wait_for
 
+pytestmark = pytest.mark.alone
+
 BODY = json.dumps(create_body()).encode()
 CREATE = b"POST /v1/sandboxes HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(BODY) + BODY
 

@@ -8,7 +8,7 @@ import pytest
 from lib import rawhttp
 from lib.waiting import wait_for
 
-pytestmark = pytest.mark.usefixtures("no_leaks")
+pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.alone]
 
 COUNT = 50
 

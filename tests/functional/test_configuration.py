@@ -178,6 +178,7 @@ class TestSignals:
         assert service.stop() == 0
         assert "stopped, sandboxes keep running" in service.log_tail()
         assert " ERROR " not in service.log_tail(), service.log_tail()
+        assert "starting it again" not in service.log_tail(), service.log_tail()
         service.start()
         assert api.delete(name).status == 204
 

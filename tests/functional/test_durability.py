@@ -12,6 +12,8 @@ import pytest
 from lib.api import Api
 from lib.waiting import wait_for
 
+pytestmark = pytest.mark.alone
+
 OTHER_BOOT = "00000000-0000-4000-8000-000000000000"
 FS_IOC_FIEMAP = 0xC020660B
 DELAYED = 0x4  # the extent has no place on the disk yet

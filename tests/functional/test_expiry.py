@@ -7,7 +7,7 @@ import pytest
 from lib.api import assert_envelope
 from lib.waiting import wait_for
 
-pytestmark = pytest.mark.usefixtures("no_leaks")
+pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.alone]
 
 EARLY, LATE = 0.05, 1.5  # seconds around the due instant in which the sandbox has to go
 

@@ -8,7 +8,7 @@ from lib.scope import all_pids, cgroups_of, command_line, namespace_pid
 from lib.waiting import wait_for
 from lib.websocket import WebSocket
 
-pytestmark = pytest.mark.usefixtures("no_leaks")
+pytestmark = [pytest.mark.usefixtures("no_leaks"), pytest.mark.alone]
 
 PYTHON = "/usr/bin/python3"
 PROCESSES = 700
