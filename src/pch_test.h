@@ -1,5 +1,3 @@
 // Precompiled for the unit tests of those modules.
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
 #include "pch.h"
+#include "pch_gmock.h"

@@ -33,11 +33,15 @@ class TwoRuntimes(Service):
     """Health answers 200 also without the second runtime: the service is degraded."""
 
 
-@pytest.fixture
-def service(bin_dir):
+def executables(bin_dir):
     if not (bin_dir / "testkit" / "opensandbox-server").exists():
         pytest.skip("the build has no testkit executable (OSB_TESTS)")
-    made = TwoRuntimes(bin_dir / "testkit")
+    return bin_dir / "testkit"
+
+
+@pytest.fixture
+def service(bin_dir):
+    made = TwoRuntimes(executables(bin_dir))
     try:
         yield made.start()
     finally:
