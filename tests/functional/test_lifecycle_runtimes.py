@@ -5,7 +5,7 @@ from lib.api import Api
 from test_expiry import test_expired_sandboxes_are_not_listed, test_renewal_moves_it  # noqa: F401
 from test_lifecycle import TestCreate, TestDelete, TestEndpoint, TestList, TestMetadataPatch, TestRenew  # noqa: F401
 from test_pause import TestOne as TestPause  # noqa: F401
-from test_two_runtimes import EXTENSION, TwoRuntimes, executables
+from test_two_runtimes import EXTENSION, run_service
 
 # Its sandboxes have no processes and no execd: they are entries in a file.
 NEEDS_PROCESSES = {
@@ -31,11 +31,7 @@ class MemoryApi(Api):
 
 @pytest.fixture(scope="module")
 def service(bin_dir):
-    made = TwoRuntimes(executables(bin_dir))
-    try:
-        yield made.start()
-    finally:
-        made.destroy()
+    yield from run_service(bin_dir)
 
 
 @pytest.fixture(scope="module")

@@ -33,19 +33,19 @@ class TwoRuntimes(Service):
     """Health answers 200 also without the second runtime: the service is degraded."""
 
 
-def executables(bin_dir):
+def run_service(bin_dir):
     if not (bin_dir / "testkit" / "opensandbox-server").exists():
         pytest.skip("the build has no testkit executable (OSB_TESTS)")
-    return bin_dir / "testkit"
-
-
-@pytest.fixture
-def service(bin_dir):
-    made = TwoRuntimes(executables(bin_dir))
+    made = TwoRuntimes(bin_dir / "testkit")
     try:
         yield made.start()
     finally:
         made.destroy()
+
+
+@pytest.fixture
+def service(bin_dir):
+    yield from run_service(bin_dir)
 
 
 def create(api, runtime=None, **fields):
