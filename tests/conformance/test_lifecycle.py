@@ -118,6 +118,8 @@ def test_what_to_do_is_in_what_clients_show(sdk):
     with pytest.raises(SandboxException) as caught:
         sdk.create(resource={"gpu": "1"})
     assert "leave resourceLimits.gpu out of the request" in str(caught.value), caught.value
+    if sdk.version < (1,):
+        return  # of a refused command this client shows the status and nothing else
     sandbox = sdk.create()
     with pytest.raises(SandboxException) as caught:
         sdk.run(sandbox, "true", opts=RunCommandOpts(working_directory="/no/such/place"))
