@@ -189,6 +189,27 @@ TEST_F(ContextTest, DeletingEndsEverything) {
   EXPECT_THAT(events(*run), ElementsAre("init", "error:KernelError"));
 }
 
+// Both of its timers run: that of a kernel that does not get ready, and that of a line without an end.
+TEST_F(ContextTest, OneThatIsGoneLeavesNoTimer) {
+  auto other = std::make_shared<Context>(*core, "python", "");
+  auto silent = std::make_shared<FakeKernel>();
+  other->attach(silent);
+  kernel->ready();
+  auto run = context->run("a");
+  kernel->output("half a line");
+  loop.poll();
+  for (auto* gone : {&context, &other}) (*gone)->destroy();
+  std::weak_ptr<Context> left[] = {context, other};
+  context.reset();
+  other.reset();
+  run.reset();
+  loop.restart();
+  loop.poll();
+  EXPECT_TRUE(left[0].expired() && left[1].expired()) << "a timer keeps it";
+  EXPECT_TRUE(loop.stopped()) << "a timer is armed";
+  context = std::make_shared<Context>(*core, "python", "");  // for the end of the test
+}
+
 TEST_F(ContextTest, AClientThatLeavesChangesNothing) {
   kernel->ready();
   auto run = context->run("a");

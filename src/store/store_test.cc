@@ -512,6 +512,14 @@ TEST(Migrations, RefuseANewerDatabase) {
   EXPECT_EQ(result.error().code, Code::unsupported);
 }
 
+// SQLite answers CANTOPEN_ISDIR, an extended code of which only the low byte is the kind of error.
+TEST(Database, ExtendedCodesHaveTheMeaningOfTheirKind) {
+  auto directory = Database::open(testing::TempDir(), Locking::shared);
+  ASSERT_FALSE(directory);
+  EXPECT_EQ(directory.error().sys_errno, EISDIR) << directory.error().message;
+  EXPECT_EQ(directory.error().code, Code::invalid_argument);
+}
+
 TEST(Database, RefusesWhatIsNoDatabase) {
   std::string path = testing::TempDir() + "not_a_database";
   ASSERT_TRUE(write_file(path, std::string(4096, 'x'), O_CREAT | O_WRONLY | O_TRUNC));

@@ -8,6 +8,7 @@ import json
 import re
 import signal
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from daemon import TOKEN, Terminal, Thread, WithToken
@@ -70,6 +71,17 @@ def test_row_04_descriptors_of_logs_are_bounded(standalone):
     assert len(list(proc_fds(execd.pid))) < 340
     assert execd.call("GET", f"/command/{ids[-1]}/logs").body.count(b"\n") == 10000
     execd.refused(404, "INVALID_REQUEST_BODY", "GET", f"/command/status/{first}")
+
+
+def test_row_04_running_commands_are_bounded_on_every_route(standalone):
+    execd = standalone()
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(lambda _: execd.background(["sleep", "60"]), range(1024)))
+    for path, body in (("/command", {"command": "true"}), ("/command", {"command": "true", "background": True}),
+                       ("/code", {"code": "true"}), ("/code", {"code": "true", "context": {"language": "background-command"}})):
+        said = execd.refused(503, "SERVICE_UNAVAILABLE", "POST", path, json=body)
+        assert "1024 commands run already" in said, (path, said)
+    assert execd.call("GET", "/ping").status == 200
 
 
 @pytest.mark.long
