@@ -33,12 +33,15 @@ Result<void> check_lives(const std::string& id, pid_t pid, uint64_t start_ticks)
   return {};
 }
 
-// Whether it is number 1 in its own pid namespace.
-bool is_first(pid_t pid) {
-  std::string status = read_file("/proc/" + std::to_string(pid) + "/status").value_or("");
-  size_t at = status.find("\nNSpid:");
-  if (at == status.npos) return false;
-  std::string_view line = std::string_view(status).substr(at + 1);
+// Whether it is number 1 in its own pid namespace. One that is gone is not; about one that cannot be looked
+// at nobody knows, and whoever took that for "no" would take a sandbox that runs for one that has ended.
+Result<bool> is_first(pid_t pid) {
+  auto status = read_file("/proc/" + std::to_string(pid) + "/status");
+  if (!status && status.error().code == Code::not_found) return false;
+  std::string text = TRY(std::move(status));
+  size_t at = text.find("\nNSpid:");
+  if (at == text.npos) return false;
+  std::string_view line = std::string_view(text).substr(at + 1);
   return trim(line.substr(0, line.find('\n'))).ends_with("\t1");
 }
 
@@ -47,7 +50,7 @@ bool is_first(pid_t pid) {
 Result<Fd> FirstProcesses::find(const std::string& id) const {
   if (settings_->rootless) return recorded_process(settings_->state_dir, id);
   for (pid_t pid : TRY(cgroups_->processes(id))) {
-    if (is_first(pid)) return sys::open_pidfd(pid);
+    if (TRY(is_first(pid))) return sys::open_pidfd(pid);
   }
   return fail(Code::not_found, "sandbox " + id + " has no first process");
 }

@@ -20,7 +20,10 @@ Result<IdRanges> ranges_of(const std::vector<std::string>& ids, const StateDir& 
                            const std::string& groups) {
   std::vector<uint32_t> used;
   for (const std::string& id : ids) {
-    if (auto range = state.range_of(id)) used.push_back(*range);
+    auto range = state.range_of(id);
+    // One that cannot be looked at may live, and its ids must not be given to a second sandbox.
+    if (!range && range.error().code != Code::not_found) return std::unexpected(std::move(range.error()));
+    if (range) used.push_back(*range);
   }
   IdRanges ranges = TRY(IdRanges::open(groups, state.identity(), used));
   if (ranges.foreign() > 0)

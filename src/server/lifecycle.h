@@ -125,6 +125,8 @@ class Lifecycle {
   Task<> recover_some(std::shared_ptr<Recovery> recovery);
   Task<> recover_row(sandbox::Sandbox row);
   Task<> recover_stranger(runtime::Runtime& runtime, std::string handle);
+  Task<> recover_stranger_later(runtime::Runtime& runtime, std::string handle);
+  Task<Result<void>> settle_stranger(runtime::Runtime& runtime, std::string handle);
   Task<Result<void>> adopt_row(sandbox::Sandbox row);
   Task<> adopt_later(std::string id);
   Task<Result<void>> reconcile_pause(sandbox::Sandbox row, bool paused);

@@ -180,6 +180,18 @@ TEST_F(LifecycleTest, WhatRunsOutlivesItsRow) {
   EXPECT_EQ(state(id), "Failed/ENTRYPOINT_FAILED") << "it is watched";
 }
 
+TEST_F(LifecycleTest, WhatRunsWithoutARowIsAskedAboutUntilItIsKnown) {
+  std::string id = create();
+  loop_.await(lifecycle_->close());
+  ASSERT_TRUE(store_->sandboxes().remove(id));
+  runtime_.unknown = Error{Code::exhausted, ENOMEM, "read its status: Cannot allocate memory"};
+  boot();
+  EXPECT_EQ(state(id), "SANDBOX::NOT_FOUND");
+  EXPECT_EQ(runtime_.destroys, 0) << "nobody knows that it has ended";
+  runtime_.unknown.reset();
+  wait_until([&] { return state(id) == "Running/RUNNING"; });
+}
+
 TEST_F(LifecycleTest, WhatRunsWithoutRowAndRecordIsKeptForADay) {
   std::string old_name = new_uuid7(), handle = new_uuid4();
   for (const auto& name : {old_name, handle}) {

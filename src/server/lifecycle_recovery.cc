@@ -230,37 +230,41 @@ const Error* Lifecycle::unreachable(const std::string& id) const {
 }
 
 Task<> Lifecycle::recover_stranger(runtime::Runtime& runtime, std::string handle) {
-  auto recalled = co_await runtime.recall(handle);
-  if (!recalled) {
-    // The next start asks again.
-    log::error("cannot find out about a sandbox without a row",
-               {{"handle", handle}, {"error", recalled.error().message}});
-    co_return;
-  }
-  if (recalled->identity.empty()) {
+  auto settled = co_await settle_stranger(runtime, handle);
+  if (settled) co_return;
+  log::error("a sandbox without a row is left as it is, trying again",
+             {{"handle", handle}, {"error", settled.error().message}});
+  tasks_.spawn(recover_stranger_later(runtime, std::move(handle)));
+}
+
+Task<> Lifecycle::recover_stranger_later(runtime::Runtime& runtime, std::string handle) {
+  io::Duration again = kAskAgainFirst;
+  do {
+    co_await io::sleep_for(again);
+    again = std::min(again * 2, kAskAgainMost);
+  } while (!co_await settle_stranger(runtime, handle));
+}
+
+// An error leaves everything as it is.
+Task<Result<void>> Lifecycle::settle_stranger(runtime::Runtime& runtime, std::string handle) {
+  auto recalled = CO_TRY(co_await runtime.recall(handle));
+  if (recalled.identity.empty()) {
     log::info("removing what is left of a sandbox without a row", {{"handle", handle}});
-    auto gone = co_await destroy_in_time(runtime, handle);
-    if (!gone)
-      log::error("cannot remove a sandbox without a row",
-                 {{"handle", handle}, {"error", gone.error().message}});
-    co_return;
+    co_return co_await destroy_in_time(runtime, handle);
   }
-  auto read = from_record(recalled->record);
+  auto read = from_record(recalled.record);
   bool is_its_own = read && read->handle == handle;
   Sandbox row = is_its_own ? std::move(*read) : stranger(handle, clock_.now());
   row.runtime = runtime.name();
-  row.identity = std::move(recalled->identity);
+  row.identity = std::move(recalled.identity);
   row.status = status_while(State::running, clock_.now());
   log::warn(is_its_own ? "a sandbox runs without a row, made it again from its record"
                        : "a sandbox runs without a row and without a record, keeping it for a day",
             {{"id", row.id}, {"owner", row.owner}, {"handle", handle}});
   sandbox::Event event{row.status.changed, "Recovered", "its row was lost and made again"};
-  if (auto stored = co_await store_.insert(row, {std::move(event)}); !stored) {
-    log::error("cannot store a sandbox that runs without a row",
-               {{"id", row.id}, {"error", stored.error().message}});
-    co_return;
-  }
+  CO_TRY(co_await store_.insert(row, {std::move(event)}));
   co_await recover_row(std::move(row));
+  co_return Result<void>();
 }
 
 }  // namespace osb::server

@@ -202,6 +202,7 @@ Task<Result<bool>> MemoryRuntime::resume(std::string handle) {
 Task<Result<runtime::Recalled>> MemoryRuntime::recall(std::string handle) {
   ++recalls;
   CO_TRY(co_await answer());
+  if (unknown) co_return std::unexpected(*unknown);
   auto sandbox = find(handle);
   if (!sandbox) co_return fail(Code::not_found, "unknown");
   co_return runtime::Recalled{sandbox->claim.record, sandbox->identity};

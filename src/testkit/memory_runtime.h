@@ -70,7 +70,7 @@ class MemoryRuntime : public runtime::Runtime {
   io::Event hold;                                 // creations wait for it
   io::Event destroy_hold, pause_hold, list_hold;  // the same; pause_hold for resume, too
   std::set<std::string> adopted, settled;         // ids
-  std::optional<Error> unknown;                   // what adopt() answers
+  std::optional<Error> unknown;                   // what adopt() answers, and recall()
   bool fail_settle = false;
   bool fail_destroy = false;
   bool fail_pause = false;
