@@ -65,8 +65,13 @@ Result<void> configure_network(uint32_t last_group) {
 }
 
 void return_home(int home) {
+  // The way back costs the kernel some memory, which may be there in a moment.
+  for (int tries = 0; tries < 20; ++tries) {
+    if (::setns(home, CLONE_NEWNET) == 0) return;
+    ::usleep(5000);
+  }
   // Going on in a foreign network namespace would put the host's sockets into a sandbox.
-  if (::setns(home, CLONE_NEWNET) < 0) std::abort();
+  std::abort();
 }
 
 // A number and, when it is 0, descriptors.
