@@ -21,7 +21,7 @@ Result<Database> open_somehow(const std::string& path, Locking& locking) {
   if (opened || !is_disk_trouble(opened.error())) return opened;
   auto exclusive = Database::open(path, Locking::exclusive);
   if (!exclusive) return opened;
-  log::warn("the disk has no room for the index of the state database; keeping it in memory",
+  log::warn("the index of the state database cannot be beside it; keeping it in memory",
             {{"error", opened.error().message}});
   locking = Locking::exclusive;
   return exclusive;

@@ -3,6 +3,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <memory>
+
+#include "base/cleanup.h"
 #include "base/fd.h"
 #include "base/fnv.h"
 #include "base/ids.h"
@@ -96,51 +99,74 @@ Result<void> make_file(const std::string& path, const std::string& text, mode_t 
   return in_context(path, write_file(path, text, O_CREAT | O_TRUNC, mode));
 }
 
-Result<void> copy_file(const std::string& from, const std::string& to) {
-  Fd in = TRY(open_at(AT_FDCWD, from, O_RDONLY | O_NOFOLLOW));
+Result<void> copy_file(int in, const std::string& to) {
   Fd out = TRY(open_at(AT_FDCWD, to, O_WRONLY | O_CREAT | O_TRUNC, 0644));
   while (true) {
-    ssize_t n = ::copy_file_range(in.get(), nullptr, out.get(), nullptr, 1 << 20, 0);
+    ssize_t n = ::copy_file_range(in, nullptr, out.get(), nullptr, 1 << 20, 0);
     if (n == 0) return {};
     if (n > 0) continue;
-    if (errno != EXDEV && errno != EINVAL && errno != EOPNOTSUPP) return fail_errno("copy " + from);
-    std::string text = TRY(read_all(in.get(), 64 << 20));
-    return write_all(out.get(), text);
+    if (errno != EXDEV && errno != EINVAL && errno != EOPNOTSUPP) return fail_errno("copy to " + to);
+    std::string text = TRY(read_all(in, 64 << 20));
+    return in_context(to, write_all(out.get(), text));
   }
 }
 
-// Files, directories and links; links are copied as they are, they may lead into /usr. What cannot be read is
-// left out: the image is a convenience, not a backup.
-void copy_readable(const std::string& from, const std::string& to, bool is_link = false) {
+// What cannot be read is left out: the image is a convenience, not a backup. But not for want of memory or
+// descriptors: that is over in a moment, and the image stays for as long as the host runs.
+Result<void> leave_out(const std::string& path, int error) {
+  if (code_from_errno(error) == Code::exhausted) return fail_errno("read " + path, error);
+  return {};
+}
+
+enum class Entry { unknown, link };
+
+// Calls for each name in the directory, with what it is as far as the directory says.
+template <class Visit>
+Result<void> for_each_entry(const std::string& path, Visit visit) {
+  DIR* opened = ::opendir(path.c_str());
+  if (!opened) return leave_out(path, errno);
+  std::unique_ptr<DIR, int (*)(DIR*)> dir(opened, ::closedir);
+  for (errno = 0; struct dirent* entry = ::readdir(dir.get()); errno = 0) {
+    std::string name = entry->d_name;
+    if (name == "." || name == "..") continue;
+    TRY(visit(name, entry->d_type == DT_LNK ? Entry::link : Entry::unknown));
+  }
+  return leave_out(path, errno);
+}
+
+Result<void> copy_link(const std::string& from, const std::string& to) {
+  char target[4096];
+  ssize_t n = ::readlink(from.c_str(), target, sizeof target - 1);
+  if (n <= 0) return leave_out(from, errno);
+  if (::symlink(std::string(target, static_cast<size_t>(n)).c_str(), to.c_str()) < 0 && errno != EEXIST)
+    return fail_errno("link " + to);
+  return {};
+}
+
+// Files, directories and links; links are copied as they are, they may lead into /usr.
+Result<void> copy_readable(const std::string& from, const std::string& to, Entry entry = Entry::unknown) {
   struct stat info{};
   info.st_mode = S_IFLNK;  // known without a look; a host has hundreds
-  if (!is_link && ::lstat(from.c_str(), &info) < 0) return;
+  if (entry != Entry::link && ::lstat(from.c_str(), &info) < 0) return leave_out(from, errno);
   bool readable_file = S_ISREG(info.st_mode) && (info.st_mode & 0004);
   // The same inode under another name, where the file system allows it: nothing in a sandbox can write to it,
   // and a new one costs a first start a millisecond each on a busy disk.
   if ((readable_file || S_ISLNK(info.st_mode)) &&
       ::linkat(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), 0) == 0)
-    return;
-  if (S_ISLNK(info.st_mode)) {
-    char target[4096];
-    ssize_t n = ::readlink(from.c_str(), target, sizeof target - 1);
-    if (n > 0 && ::symlink(std::string(target, static_cast<size_t>(n)).c_str(), to.c_str()) < 0) return;
-    return;
-  }
+    return {};
+  if (S_ISLNK(info.st_mode)) return copy_link(from, to);
   if (readable_file) {
-    if (copy_file(from, to)) ::chmod(to.c_str(), info.st_mode & 0755);
-    return;
+    Fd in(::open(from.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+    if (!in.valid()) return leave_out(from, errno);
+    TRY(copy_file(in.get(), to));
+    if (::chmod(to.c_str(), info.st_mode & 0755) < 0) return fail_errno("own " + to);
+    return {};
   }
-  if (!S_ISDIR(info.st_mode) || !(info.st_mode & 0001)) return;
-  if (::mkdir(to.c_str(), 0755) < 0 && errno != EEXIST) return;
-  DIR* dir = ::opendir(from.c_str());
-  if (!dir) return;
-  while (struct dirent* entry = ::readdir(dir)) {
-    std::string name = entry->d_name;
-    if (name != "." && name != "..")
-      copy_readable(from + "/" + name, to + "/" + name, entry->d_type == DT_LNK);
-  }
-  ::closedir(dir);
+  if (!S_ISDIR(info.st_mode) || !(info.st_mode & 0001)) return {};
+  if (::mkdir(to.c_str(), 0755) < 0 && errno != EEXIST) return fail_errno("make " + to);
+  return for_each_entry(from, [&](const std::string& name, Entry inner) {
+    return copy_readable(from + "/" + name, to + "/" + name, inner);
+  });
 }
 
 Result<void> write_accounts(const std::string& etc) {
@@ -198,7 +224,7 @@ Result<void> write_root(const std::string& root) {
       return fail_errno(std::string("link ") + dir);
     }
   }
-  for (const char* name : kEtc) copy_readable(std::string("/etc/") + name, root + "/etc/" + name);
+  for (const char* name : kEtc) TRY(copy_readable(std::string("/etc/") + name, root + "/etc/" + name));
   TRY(write_accounts(root + "/etc"));
   TRY(make_file(root + "/etc/nsswitch.conf",
                 "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n"));
@@ -222,21 +248,16 @@ Result<void> write_common(const std::string& root) {
 class Fingerprint {
  public:
   void add(const void* bytes, size_t size) { hash_.add(bytes, size); }
-  void add_tree(const std::string& path, bool is_link = false) {
+  Result<void> add_tree(const std::string& path, Entry entry = Entry::unknown) {
     add(path.data(), path.size());
-    if (is_link) return;  // another one in its place has changed the directory
+    if (entry == Entry::link) return {};  // another one in its place has changed the directory
     struct stat info{};
-    if (::lstat(path.c_str(), &info) < 0) return;
+    if (::lstat(path.c_str(), &info) < 0) return leave_out(path, errno);
     add(&info.st_mtim, sizeof info.st_mtim);
     add(&info.st_mode, sizeof info.st_mode);
-    if (!S_ISDIR(info.st_mode)) return;
-    DIR* dir = ::opendir(path.c_str());
-    if (!dir) return;
-    while (struct dirent* entry = ::readdir(dir)) {
-      std::string name = entry->d_name;
-      if (name != "." && name != "..") add_tree(path + "/" + name, entry->d_type == DT_LNK);
-    }
-    ::closedir(dir);
+    if (!S_ISDIR(info.st_mode)) return {};
+    return for_each_entry(
+        path, [&](const std::string& name, Entry inner) { return add_tree(path + "/" + name, inner); });
   }
   std::string name() const {
     char text[32];
@@ -278,18 +299,22 @@ Result<std::string> write_host_image(const std::string& state_dir) {
     TRY(make_dir(images, 0700));
     Fingerprint fingerprint;
     fingerprint.add(kRecipe, sizeof kRecipe);
-    for (const char* name : kEtc) fingerprint.add_tree(std::string("/etc/") + name);
+    for (const char* name : kEtc) TRY(fingerprint.add_tree(std::string("/etc/") + name));
     std::string version = fingerprint.name();
     std::string boot = TRY(sys::boot_id());
     if (is_of_boot(images + "/" + version, boot)) return version;
     TRY(remove_earlier(images, version, boot));
     // Built aside and put in place by one rename: what has the name is complete.
-    std::string fresh = images + "/.new-" + new_hex_id();
+    std::string name = ".new-" + new_hex_id(), fresh = images + "/" + name;
+    Fd dir = TRY(open_at(AT_FDCWD, images, O_RDONLY | O_DIRECTORY));
     TRY(make_dir(fresh, 0700));
+    Cleanup undo;
+    undo.push([&] { (void)sys::remove_from_trash(dir.get(), name); });
     TRY(make_file(fresh + kBoot, boot));
     TRY(write_root(fresh + "/root"));
     TRY(write_common(fresh + "/common"));
     if (::rename(fresh.c_str(), (images + "/" + version).c_str()) < 0) return fail_errno("place " + version);
+    undo.release();
     return version;
   };
   auto done = in_context("write the host image", write());
