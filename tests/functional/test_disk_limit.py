@@ -1,23 +1,17 @@
 """A sandbox with a disk limit can write so much and no more, and leaves no loop device, mount or file behind."""
 
-import fcntl
-import shutil
-import struct
 import time
 from pathlib import Path
 
 import pytest
 from lib import leaks
 from lib.api import Api, assert_envelope
+from lib.disks import no_disks
 from lib.waiting import wait_for
 
-pytestmark = pytest.mark.skipif(not (shutil.which("mkfs.ext4", path="/usr/sbin:/sbin") and Path("/dev/loop-control").exists()),
-                                reason="this host has no mkfs.ext4 or no loop devices")
+pytestmark = no_disks
 
 FILL = "head -c 200M /dev/zero > {} 2>/dev/null; stat -c %s {} 2>/dev/null || echo 0"
-
-
-LOOP_GET_STATUS64 = 0x4C05
 
 
 def loop_files(service):
@@ -27,14 +21,11 @@ def loop_files(service):
         known.add((image.stat().st_dev, image.stat().st_ino))
     found = []
     for path in Path("/sys/block").glob("loop*/loop/backing_file"):
-        info = bytearray(232)
         try:
-            with open(f"/dev/{path.parts[3]}", "rb") as device:
-                fcntl.ioctl(device, LOOP_GET_STATUS64, info)
-            text = path.read_text().strip()
+            status, text = leaks.loop_status(path.parts[3]), path.read_text().strip()
         except OSError:
             continue
-        if struct.unpack_from("<QQ", info) in known:
+        if status in known:
             found.append(text)
     return found
 

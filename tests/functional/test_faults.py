@@ -1,93 +1,74 @@
 """Every system call of a create may fail: always a clear error or a sandbox that works, never something left behind.
 
-osb-fault lets the Nth call fail, of the launcher or of the child that becomes the sandbox, for N = 1, 2, … until a create
-passes without reaching N. Plain runs take every 9th N; --long takes all.
+Calls are those of the launcher and of the child that becomes the sandbox. lib/faults.py says which of them fail.
 """
 
-import errno
-import signal
-import subprocess
-
 import pytest
-from lib import leaks, rawhttp
+from lib import rawhttp
 from lib.api import Api
+from lib.disks import no_disks
+from lib.faults import Fault, LeakChecks, assert_explained, fail_each, recover
+from lib.plugin import shared_service
 
-STRIDE = 9
-# A create has some hundred calls; a loop that has not come to an end by then never will.
-MOST = 4000
-
-
-class Fault:
-    """The Nth call from here on fails."""
-
-    def __init__(self, service, number, error):
-        self.process = subprocess.Popen(
-            [service.bin_dir / "osb-fault", str(service.launcher_pid), str(number), str(error)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        )  # fmt: skip
-        assert self.process.stdout.readline() == "ready\n"
-
-    def end(self):
-        """What was made to fail, or nothing."""
-        self.process.stdin.close()
-        said = self.process.stdout.read()
-        self.process.wait(10)
-        self.process.stdout.close()
-        return said.strip()
+LIMITS = {"cpu": "500m", "memory": "128Mi", "pids": "100"}
+DISK = {"disk": "32Mi"}
 
 
-def recover(service, where):
-    """No answer at all is right in two cases only. The launcher cannot return to its own network namespace: it must not
-    go on in a sandbox's, and ends. Its answer to the server is lost: it starts the server again."""
-    if service.process.poll() is not None:
-        assert service.process.returncode == -signal.SIGABRT, f"{where}: the launcher ended: {service.log_tail()}"
-        service.start()
-    else:
-        assert "does not take its answers" in service.log_tail(), where
-        service.wait_healthy()
-
-
-def create_with_fault(service, api, number, error):
-    """Whether the fault was reached. Asserts that what came back is a working sandbox or an explained refusal."""
+def create_with_fault(service, api, number, error, limits):
+    """What came back is a working sandbox or an explained refusal, and the next create works."""
     fault = Fault(service, number, error)
     try:
-        reply = api.post_create()
+        reply = api.post_create(resourceLimits=limits)
     except (OSError, rawhttp.Closed):
-        recover(service, f"call {number} ({fault.end()})")
-        return True
-    said = fault.end()
-    where = f"call {number} ({said}): {reply.status} {reply.body[:500]}"
-    if reply.status == 202:
-        ran = api.run(reply.json["id"], "echo alive")
-        assert ran.exit_code == 0 and ran.stdout == "alive", where
-        assert api.delete(reply.json["id"]).status == 204, where
-    else:
-        assert said and reply.status in (429, 500, 502, 503), where
-        assert reply.json["code"] and len(reply.json["message"]) > 10, where
-        service.wait_healthy()  # the launcher may have started the server again, for want of a way to talk to it
-    return bool(said)
+        recover(service, fault)
+        return fault
+    fault.end()
+    where = f"{fault}: {reply.status} {reply.body[:500]}"
+    if reply.status != 202:
+        assert fault.what, where
+        assert_explained(service, reply, where)
+        reply = api.post_create(resourceLimits=limits)
+        assert reply.status == 202, f"the next try after {where}: {reply}"
+    ran = api.run(reply.json["id"], "echo alive")
+    assert ran.exit_code == 0 and ran.stdout == "alive", where
+    assert api.delete(reply.json["id"]).status == 204, where
+    return fault
 
 
-def fail_every_call(service, error, stride):
+def fail_creates(request, checks, sample, limits):
+    service = checks.service
     api = Api(service)
-    api.delete(api.create()["id"])
-    before = leaks.snapshot(service)
-    start = 1 if error == errno.ENOMEM else 1 + stride // 2
-    for number in range(start, MOST, stride):
-        if not create_with_fault(service, api, number, error):
-            break
-        if number % (stride * 8) == start:
-            leaks.assert_nothing_leaked(service, before)
-    else:
-        pytest.fail(f"{MOST} calls, and no create has passed")
-    assert number > 100, "that few calls make no sandbox"
-    leaks.assert_nothing_leaked(service, before)
+
+    def attempt(number, error):
+        fault = create_with_fault(service, api, number, error, limits)
+        checks.after_a_try()
+        return fault
+
+    fail_each(request, sample, attempt)
 
 
-@pytest.mark.parametrize("error", [errno.ENOMEM, errno.EIO], ids=lambda e: errno.errorcode[e])
-def test_every_call_of_a_create(new_service, request, error):
-    fail_every_call(new_service(), error, 1 if request.config.getoption("--long") else STRIDE)
+@pytest.fixture(scope="module")
+def checks(bin_dir, request):
+    """One service for all: nothing of any test may be left in the end."""
+    checks = LeakChecks(shared_service(request, bin_dir), request)
+    yield checks
+    checks.at_the_end()
+
+
+def test_every_call_of_a_create(checks, request):
+    fail_creates(request, checks, 18, {})
+
+
+def test_every_call_of_a_create_with_limits(checks, request):
+    fail_creates(request, checks, 10, LIMITS)
+
+
+@no_disks
+def test_every_call_of_a_create_with_a_limited_disk(checks, request):
+    fail_creates(request, checks, 10, DISK)
 
 
 def test_every_call_of_a_create_without_root(new_rootless, request):
-    fail_every_call(new_rootless(), errno.ENOMEM, 1 if request.config.getoption("--long") else STRIDE)
+    checks = LeakChecks(new_rootless(), request)
+    fail_creates(request, checks, 8, {})
+    checks.at_the_end()

@@ -6,6 +6,7 @@ import subprocess
 import pytest
 from lib import leaks, rawhttp
 from lib.api import Api
+from lib.disks import no_disks
 from lib.waiting import wait_for
 
 
@@ -47,6 +48,17 @@ def test_a_mount_on_the_host(quiet):
         assert "mounts" in kinds(before, leaks.snapshot(service))
     finally:
         subprocess.run(["umount", point], check=True)
+
+
+@no_disks
+def test_a_loop_device_over_a_disk_that_is_gone(quiet):
+    service, before = quiet
+    made = Api(service).create(resourceLimits={"disk": "32Mi"})
+    assert "loops" not in kinds(before, leaks.snapshot(service))
+    next(service.state_dir.glob("sandboxes/*/disk.img")).unlink()
+    assert "loops" in kinds(before, leaks.snapshot(service))
+    assert Api(service).delete(made["id"]).status == 204
+    leaks.assert_nothing_leaked(service, before)
 
 
 def test_a_copy_of_the_launcher_that_nobody_owns(quiet):

@@ -37,7 +37,7 @@ def pytest_configure(config):
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_protocol(item):
     """No test hangs for ever: set-up, call and tear-down together get a bounded time."""
-    limit = 1800 if "long" in item.keywords else 150
+    limit = 1800 if "long" in item.keywords or item.config.getoption("--long") else 150
 
     def expired(*_):
         faulthandler.dump_traceback(file=sys.__stderr__)

@@ -43,7 +43,7 @@ class Scope:
     def read_handles(self, condition, value):
         for path in [*Path(self.state_dir).glob("*.db"), *Path(self.state_dir).glob("*/*.db")]:
             try:
-                database = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=5)
+                database = sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=0.5)
                 self.handles |= dict(database.execute(f"select id, handle from sandboxes {condition}", [value]))
                 database.close()
             except sqlite3.Error:

@@ -54,8 +54,8 @@ class Service:
 
     # Start and stop
 
-    def spawn(self):
-        """Starts the service without waiting for it."""
+    def spawn(self, held=False):
+        """Starts the service without waiting for it. One that is held becomes the service when let_go() says so."""
         assert self.process is None or self.process.poll() is not None, "the service runs already"
         environment = {
             "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -64,10 +64,14 @@ class Service:
         }
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(
-                self.command(),
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, cwd=self.directory,
+                ["sh", "-c", 'read -r go; exec "$@" </dev/null', "sh", *self.command()] if held else self.command(),
+                stdin=subprocess.PIPE if held else subprocess.DEVNULL, stdout=log, stderr=log, env=environment, cwd=self.directory,
             )  # fmt: skip
         self.scope.launcher = self.process
+
+    def let_go(self):
+        self.process.stdin.write(b"go\n")
+        self.process.stdin.close()
 
     def command(self):
         """What starts the service; the process keeps its pid through every exec on the way."""
