@@ -13,6 +13,7 @@ namespace osb::launcher {
 namespace {
 
 constexpr auto kTrashDelay = std::chrono::milliseconds(200);
+constexpr auto kLastTrash = std::chrono::seconds(1);  // at the end; a worker that needs longer outlives us
 constexpr size_t kMostUnderWay = 2048;  // starts, ends and freezes; the server itself has half as many
 
 }  // namespace
@@ -179,9 +180,17 @@ void Loop::empty_trash_soon() {
 
 void Loop::empty_trash() {
   trash_at_.reset();
-  if (trash_worker_ > 0 || stopping_ || sandboxes_.trash_is_empty()) return;
+  if (trash_worker_ > 0 || sandboxes_.trash_is_empty()) return;
   trash_worker_ = ::fork();
   if (trash_worker_ == 0) sandboxes_.run_trash_worker();
+}
+
+// What was deleted a moment ago would lie there until the next start.
+void Loop::empty_trash_at_the_end() {
+  empty_trash();
+  auto until = Clock::now() + kLastTrash;
+  while (trash_worker_ > 0 && ::waitpid(trash_worker_, nullptr, WNOHANG) == 0 && Clock::now() < until)
+    ::usleep(1000);
 }
 
 void Loop::run_timers() {
@@ -251,6 +260,7 @@ int Loop::run() {
   }
   while (turn()) {
   }
+  empty_trash_at_the_end();
   return exit_status_;
 }
 

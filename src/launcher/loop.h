@@ -53,6 +53,7 @@ class Loop {
   void reap();
   void empty_trash_soon();
   void empty_trash();
+  void empty_trash_at_the_end();
   void run_timers();
   void keep_spares_a_while() { drop_spares_at_ = Clock::now() + kKeepSpares; }
   bool is_time_for_spares() const;

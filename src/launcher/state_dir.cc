@@ -234,10 +234,19 @@ Result<void> StateDir::sandbox_to_spare(const std::string& id, const std::string
   return {};
 }
 
+// A fresh name in the trash: the same id may have been there before.
+Result<void> StateDir::move_to_trash(int from, const std::string& name) const {
+  if (::renameat(from, name.c_str(), trash_.get(), new_hex_id().c_str()) == 0) return {};
+  if (errno != ENOENT) return fail_errno("move files of a sandbox to the trash");
+  // Nothing is there, which is fine; or somebody has taken the trash away, which is not.
+  struct stat info{};
+  if (::fstatat(from, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT) return {};
+  return fail(Code::internal, "move files of a sandbox to the trash: " + path(state::kTrash) +
+                                  " was removed; restart the service, which makes it again");
+}
+
 Result<void> StateDir::discard_spare(const std::string& name) const {
-  if (::renameat(spares_.get(), name.c_str(), trash_.get(), new_hex_id().c_str()) < 0 && errno != ENOENT)
-    return fail_errno("move a spare to the trash");
-  return {};
+  return move_to_trash(spares_.get(), name);
 }
 
 Result<uint32_t> StateDir::range_of(const std::string& id) const {
@@ -263,11 +272,7 @@ Result<void> StateDir::remove_sockets(const std::string& id) const {
 
 Result<void> StateDir::discard(const std::string& id) const {
   TRY(remove_sockets(id));
-  // A fresh name in the trash: the same id may have been there before.
-  if (::renameat(sandboxes_.get(), id.c_str(), trash_.get(), new_hex_id().c_str()) < 0 && errno != ENOENT) {
-    return fail_errno("move the sandbox's files to the trash");
-  }
-  return {};
+  return move_to_trash(sandboxes_.get(), id);
 }
 
 Result<Fd> StateDir::listen(const std::string& id, const char* suffix) const {

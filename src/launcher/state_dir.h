@@ -66,6 +66,7 @@ class StateDir {
   const Settings* settings_;
   Identity identity_;
   Result<void> remove_sockets(const std::string& id) const;
+  Result<void> move_to_trash(int from, const std::string& name) const;
 
   Fd lock_, sandboxes_, spares_, trash_, disks_;
   size_t lowers_ = 0;  // how many there are
