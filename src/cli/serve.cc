@@ -129,20 +129,25 @@ int refused(const Error& error, int status) {
   return status;
 }
 
+// Want of memory or descriptors is nothing that somebody would have to change first.
+int refused_configuration(const Error& error) {
+  return refused(error, error.code == Code::exhausted ? 1 : launcher::kServerCannotStart);
+}
+
 }  // namespace
 
 int become_service(const ServeOptions& options, const Embedded& embedded) {
   // Before anything happens: a server that must not start has no effects.
   auto checked = check_configuration(options);
-  if (!checked) return refused(checked.error(), launcher::kServerCannotStart);
+  if (!checked) return refused_configuration(checked.error());
   auto& native = checked->config.native;
   auto given = server::choose_state_dir(native, ::geteuid() == 0, ::getenv);
-  if (!given) return refused(given.error(), launcher::kServerCannotStart);
+  if (!given) return refused_configuration(given.error());
   auto resolved = launcher::resolve_state_dir(*given);
   if (!resolved) return refused(resolved.error(), 1);
   native.state_dir = *resolved;
   auto store = check_store_path(checked->config, runtime::service_account(native.user, native.state_dir));
-  if (!store) return refused(store.error(), launcher::kServerCannotStart);
+  if (!store) return refused_configuration(store.error());
   return refused(hand_over(std::move(*checked), *given, embedded).error(), 1);
 }
 

@@ -35,7 +35,9 @@ Result<server::Config> inherited_config(const std::string& state_dir) {
 
 Result<Fd> inherited(int fd, const char* what) {
   struct stat info{};
-  if (::fstat(fd, &info) < 0 || !S_ISSOCK(info.st_mode)) {
+  bool is_open = ::fstat(fd, &info) == 0;
+  if (!is_open && errno != EBADF) return fail_errno(what);
+  if (!is_open || !S_ISSOCK(info.st_mode)) {
     return fail(Code::invalid_argument,
                 fmt::format("descriptor {} is not {}; start opensandbox-server instead", fd, what));
   }

@@ -72,10 +72,11 @@ class Tracer {
 
  private:
   // An end is an end, and the kernel has no way to fail a wait for a child that is there or for a lock, or to
-  // be out of random bytes.
+  // be out of random bytes. And libc, which can do without brk later, crashes without it in its first
+  // moments.
   static bool can_fail(long number) {
     return number != SYS_exit && number != SYS_exit_group && number != SYS_rt_sigreturn &&
-           number != SYS_wait4 && number != SYS_futex && number != SYS_getrandom;
+           number != SYS_wait4 && number != SYS_futex && number != SYS_getrandom && number != SYS_brk;
   }
 
   void at_exec(pid_t pid) {
