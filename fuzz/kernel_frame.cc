@@ -1,8 +1,7 @@
 // What a kernel sends: frames come out the same in whatever pieces they arrive, nothing longer than allowed
 // is waited for, and every frame that is taken for a message can be shown. The first byte is the size of the
 // pieces.
-#include "interpreter/kernel_frame.h"
-
+#include "base/frame.h"
 #include "check.h"
 #include "interpreter/code_events.h"
 #include "interpreter/kernel_message.h"
@@ -15,7 +14,7 @@ using namespace osb::interpreter;
 namespace {
 
 std::string read_frames(std::string_view bytes, size_t piece) {
-  FrameReader reader;
+  FrameReader reader(kMaxFrame);
   std::string log;
   for (size_t at = 0; at < bytes.size(); at += piece) {
     reader.feed(bytes.substr(at, piece));

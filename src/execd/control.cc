@@ -1,6 +1,7 @@
 #include "execd/control.h"
 
 #include "base/clock.h"
+#include "base/frame.h"
 #include "base/log.h"
 #include "json/decode.h"
 
@@ -12,33 +13,6 @@ constexpr auto kAcknowledgeDeadline = std::chrono::hours(1);
 constexpr auto kFailureDeadline = std::chrono::seconds(5);
 constexpr auto kWriteDeadline = std::chrono::seconds(30);
 constexpr size_t kMaxFrame = 4 << 20;
-
-std::string frame(std::string_view json) {
-  std::string out;
-  for (int shift = 24; shift >= 0; shift -= 8) out.push_back(static_cast<char>(json.size() >> shift));
-  out.append(json);
-  return out;
-}
-
-io::Task<Result<void>> read_exactly(io::Socket& socket, std::span<char> into) {
-  while (!into.empty()) {
-    size_t n = CO_TRY(co_await io::read_some(socket, into));
-    if (n == 0) co_return fail(Code::unavailable, "closed");
-    into = into.subspan(n);
-  }
-  co_return Result<void>{};
-}
-
-io::Task<Result<std::string>> read_frame(io::Socket& socket) {
-  unsigned char head[4];
-  CO_TRY(co_await read_exactly(socket, {reinterpret_cast<char*>(head), 4}));
-  size_t length = size_t{head[0]} << 24 | size_t{head[1]} << 16 | size_t{head[2]} << 8 | head[3];
-  if (length > kMaxFrame)
-    co_return fail(Code::too_large, "a control frame of " + std::to_string(length) + " bytes");
-  std::string body(length, '\0');
-  CO_TRY(co_await read_exactly(socket, body));
-  co_return body;
-}
 
 bool is_acknowledgement(std::string_view text) {
   auto value = json::parse(text);
@@ -96,7 +70,7 @@ io::Task<> Control::send_states(io::Socket& socket) {
   // Whoever comes late gets the present state only; then every change.
   for (size_t next = entry_.history().size() - 1;; ++next) {
     co_await entry_.wait_beyond(next);
-    std::string bytes = frame(entry_.history()[next]);
+    std::string bytes = encode_frame(entry_.history()[next]);
     auto sent =
         co_await io::with_deadline(kWriteDeadline, "control", io::write_all(socket, std::string_view(bytes)));
     if (!sent) co_return;
@@ -105,14 +79,22 @@ io::Task<> Control::send_states(io::Socket& socket) {
 }
 
 io::Task<> Control::receive(io::Socket& socket) {
+  FrameReader frames(kMaxFrame);
   while (true) {
-    auto text = co_await read_frame(socket);
-    if (!text) co_return;
-    if (is_acknowledgement(*text)) {
+    auto text = frames.next();
+    if (!text) co_return log::warn("control frame refused", {{"reason", text.error().message}});
+    if (!*text) {
+      char piece[4096];
+      auto got = co_await io::read_some(socket, piece);
+      if (!got || *got == 0) co_return;
+      frames.feed({piece, *got});
+      continue;
+    }
+    if (is_acknowledgement(**text)) {
       if (entry_.state() == Entry::State::ended) acknowledged_.set();
       continue;
     }
-    auto request = parse_entry(*text);
+    auto request = parse_entry(**text);
     auto started =
         request ? entry_.start(std::move(*request)) : Result<void>(std::unexpected(request.error()));
     if (!started) {

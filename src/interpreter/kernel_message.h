@@ -12,6 +12,8 @@
 
 namespace osb::interpreter {
 
+inline constexpr size_t kMaxFrame = 64 << 20;  // both ways
+
 struct KernelMessage {
   enum class Op { ready, result, display, error, done, modules, forked, stale, unknown };
   Op op = Op::unknown;

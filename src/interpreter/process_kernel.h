@@ -4,11 +4,11 @@
 
 #include <optional>
 
+#include "base/frame.h"
 #include "execd/core.h"
 #include "execd/pipes.h"
 #include "interpreter/kernel.h"
 #include "interpreter/kernel_channel.h"
-#include "interpreter/kernel_frame.h"
 #include "interpreter/language.h"
 #include "io/socket.h"
 
@@ -79,7 +79,7 @@ class ProcessKernel final : public Kernel, public std::enable_shared_from_this<P
   bool busy_ = false;  // a cell runs
   std::optional<std::string> ended_;
   std::string last_words_;  // what it wrote to stderr before it was ready
-  FrameReader frames_;
+  FrameReader frames_{kMaxFrame};
   std::string outgoing_;  // frames behind those that are being written
   bool writing_ = false;
   std::string run_id_;

@@ -57,7 +57,7 @@ class PythonParent : public std::enable_shared_from_this<PythonParent> {
   bool retired_ = false;
   pid_t pid_ = -1;
   std::deque<Order> orders_;
-  FrameReader frames_;
+  FrameReader frames_{kMaxFrame};
 };
 
 }  // namespace osb::interpreter

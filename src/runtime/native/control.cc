@@ -62,34 +62,27 @@ Task<Result<ControlConnection>> ControlConnection::open(std::string socket_path)
   co_return ControlConnection(std::move(socket));
 }
 
+ControlConnection::ControlConnection(io::Socket socket) : socket_(std::move(socket)), frames_(kMaxFrame) {}
+
 Task<Result<ControlState>> ControlConnection::next() {
   while (true) {
-    if (buffer_.size() >= 4) {
-      auto byte = [&](size_t i) { return static_cast<size_t>(static_cast<unsigned char>(buffer_[i])); };
-      size_t length = byte(0) << 24 | byte(1) << 16 | byte(2) << 8 | byte(3);
-      if (length > kMaxFrame) co_return fail(Code::corrupt, "execd: frame too long");
-      if (buffer_.size() >= 4 + length) {
-        auto state = parse_control_state(std::string_view(buffer_).substr(4, length));
-        buffer_.erase(0, 4 + length);
-        co_return state;
-      }
-    }
+    auto frame = frames_.next();
+    if (!frame) co_return fail(Code::corrupt, "execd: " + frame.error().message);
+    if (*frame) co_return parse_control_state(**frame);
     char piece[4096];
     size_t n = CO_TRY(co_await io::read_some(socket_, piece));
     if (n == 0) co_return fail(Code::unavailable, "execd closed its control connection");
-    buffer_.append(piece, n);
+    frames_.feed({piece, n});
   }
 }
 
 bool ControlConnection::has_more() {
   boost::system::error_code error;
-  return !buffer_.empty() || (socket_.available(error) > 0 && !error);
+  return frames_.has_bytes() || (socket_.available(error) > 0 && !error);
 }
 
 Task<Result<void>> ControlConnection::send(std::string json) {
-  std::string frame;
-  for (int shift = 24; shift >= 0; shift -= 8) frame.push_back(static_cast<char>(json.size() >> shift));
-  frame += json;
+  std::string frame = encode_frame(json);
   co_return co_await io::with_deadline(kWriteDeadline, "execd",
                                        io::write_all(socket_, std::string_view(frame)));
 }

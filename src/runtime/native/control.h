@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/frame.h"
 #include "io/socket.h"
 
 namespace osb::runtime {
@@ -50,10 +51,10 @@ class ControlConnection {
   Task<Result<void>> acknowledge();  // lets execd end
 
  private:
-  explicit ControlConnection(io::Socket socket) : socket_(std::move(socket)) {}
+  explicit ControlConnection(io::Socket socket);
   Task<Result<void>> send(std::string json);
   io::Socket socket_;
-  std::string buffer_;
+  FrameReader frames_;
 };
 
 }  // namespace osb::runtime

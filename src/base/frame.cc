@@ -1,12 +1,12 @@
-#include "interpreter/kernel_frame.h"
+#include "base/frame.h"
 
-namespace osb::interpreter {
+namespace osb {
 
-std::string encode_frame(std::string_view json) {
+std::string encode_frame(std::string_view bytes) {
   std::string out;
-  out.reserve(json.size() + 4);
-  for (int shift = 24; shift >= 0; shift -= 8) out.push_back(static_cast<char>(json.size() >> shift));
-  out.append(json);
+  out.reserve(bytes.size() + 4);
+  for (int shift = 24; shift >= 0; shift -= 8) out.push_back(static_cast<char>(bytes.size() >> shift));
+  out.append(bytes);
   return out;
 }
 
@@ -15,9 +15,9 @@ Result<std::optional<std::string>> FrameReader::next() {
   if (unread.size() >= 4) {
     size_t length = 0;
     for (int i = 0; i < 4; ++i) length = length << 8 | static_cast<unsigned char>(unread[i]);
-    if (length > kMaxFrame) {
+    if (length > most_) {
       return fail(Code::too_large, "a frame of " + std::to_string(length) + " bytes; at most " +
-                                       std::to_string(kMaxFrame) + " are allowed");
+                                       std::to_string(most_) + " are allowed");
     }
     if (unread.size() >= 4 + length) {
       at_ += 4 + length;
@@ -31,4 +31,4 @@ Result<std::optional<std::string>> FrameReader::next() {
   return std::optional<std::string>();
 }
 
-}  // namespace osb::interpreter
+}  // namespace osb

@@ -1,8 +1,8 @@
-#include "interpreter/kernel_frame.h"
+#include "base/frame.h"
 
 #include <gtest/gtest.h>
 
-namespace osb::interpreter {
+namespace osb {
 namespace {
 
 std::vector<std::string> read_all(FrameReader& reader, std::string_view bytes, size_t piece) {
@@ -23,14 +23,14 @@ TEST(FrameReader, GivesTheSameFramesHoweverTheyArrive) {
   std::string large(100000, 'x');
   std::string bytes = encode_frame("{}") + encode_frame("") + encode_frame(large) + encode_frame("{\"a\":1}");
   for (size_t piece : {size_t{1}, size_t{3}, size_t{4}, size_t{4096}, bytes.size()}) {
-    FrameReader reader;
+    FrameReader reader(64 << 20);
     EXPECT_EQ(read_all(reader, bytes, piece), (std::vector<std::string>{"{}", "", large, "{\"a\":1}"}))
         << piece;
   }
 }
 
 TEST(FrameReader, RefusesWhatIsTooLongBeforeItArrives) {
-  FrameReader reader;
+  FrameReader reader(64 << 20);
   reader.feed(std::string_view("\x04\x00\x00\x01", 4));
   auto frame = reader.next();
   ASSERT_FALSE(frame);
@@ -38,7 +38,7 @@ TEST(FrameReader, RefusesWhatIsTooLongBeforeItArrives) {
 }
 
 TEST(FrameReader, AcceptsTheLongestLength) {
-  FrameReader reader;
+  FrameReader reader(64 << 20);
   reader.feed(std::string_view("\x04\x00\x00\x00", 4));
   auto frame = reader.next();
   ASSERT_TRUE(frame);
@@ -46,4 +46,4 @@ TEST(FrameReader, AcceptsTheLongestLength) {
 }
 
 }  // namespace
-}  // namespace osb::interpreter
+}  // namespace osb
