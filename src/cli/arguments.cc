@@ -88,7 +88,7 @@ struct RawRun {
     app.add_option("--cpu", cpu, "CPU limit: cores (1.5) or thousandths of one (500m)");
     app.add_option("--memory", memory, "memory limit: 256Mi, 1Gi");
     app.add_option("-w,--workdir", workdir, "directory to run the command in");
-    app.add_flag("--keep", keep, "leave the sandbox running afterwards and say its id");
+    app.add_flag("--keep", keep, "leave the sandbox running afterwards, without an expiry, and say its id");
     app.footer(
         "The command comes after -- and runs without a shell, with its words as they are:\n"
         "  osb run host -- python3 -c 'print(6*7)'\n"

@@ -236,6 +236,13 @@ class TestCommandLine:
         done = self.osb(bin_dir, "images", "ls", "--config", service.config_path, OPEN_SANDBOX_DOMAIN="elsewhere.example:8080")
         assert str(service.state_dir) in done.stderr and "elsewhere.example:8080" in done.stderr, done
 
+    def test_what_is_kept_says_that_it_never_expires(self, service, api, bin_dir):
+        done = self.osb(bin_dir, "run", "--keep", "host", "--", "true", OPEN_SANDBOX_DOMAIN="%s:%d" % service.address)
+        assert done.returncode == 0 and "never expires" in done.stderr, done
+        name = done.stderr.split()[2]
+        assert f"osb rm {name}" in done.stderr and api.get(name).get("expiresAt") is None
+        assert api.delete(name).status == 204
+
     def test_a_wrong_state_directory_is_no_empty_table(self, bin_dir, tmp_path):
         for place in (tmp_path, tmp_path / "missing"):
             done = self.osb(bin_dir, "images", "ls", "--state-dir", place)
