@@ -281,6 +281,15 @@ TEST_F(NativeRuntimeTest, AnotherBootIsNotAskedAbout) {
   EXPECT_TRUE(asked_.empty());
 }
 
+TEST_F(NativeRuntimeTest, AnIdentityWithoutABootIsAskedAbout) {
+  Adoption adoption;
+  with([](int socket,
+          const Request& request) { return say_error(socket, request, Code::unavailable, "later"); },
+       [&](NativeRuntime& runtime) { return adopt_into(&runtime, "1 2 ", &adoption); });
+  EXPECT_EQ(adoption.kind, Adoption::Kind::unknown);
+  EXPECT_FALSE(asked_.empty());
+}
+
 TEST_F(NativeRuntimeTest, ACreateThatFailedAtTheLauncherIsDestroyed) {
   struct {
     Code code;

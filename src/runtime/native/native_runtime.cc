@@ -62,14 +62,20 @@ NativeRuntime::NativeRuntime(io::Executor executor, NativeSettings settings, Fd 
                         : native_capabilities(settings_.cgroups)),
       images_(settings_.images),
       launcher_(executor, std::move(channel), std::move(on_launcher_lost)),
-      tasks_(executor),
-      boot_id_(sys::boot_id().value_or("")) {
+      tasks_(executor) {
   tasks_.spawn(launcher_.run());
 }
 
 NativeRuntime::~NativeRuntime() = default;
 
 Task<> NativeRuntime::close() { co_await tasks_.close(); }
+
+// Never without one: an identity that lacks its boot would be one of another boot for the next server, and
+// its sandbox, which runs, would have ended with the host.
+Result<std::string> NativeRuntime::boot_id() {
+  if (boot_id_.empty()) boot_id_ = TRY(sys::boot_id());
+  return boot_id_;
+}
 
 std::string NativeRuntime::socket_path(const std::string& handle, const char* suffix) const {
   return settings_.images.state_dir + "/run/" + handle + suffix;
@@ -104,10 +110,11 @@ Task<Created<PreparedPtr>> NativeRuntime::prepare(SandboxSpec spec) {
 
 Task<Result<std::pair<NativeRuntime::SandboxPtr, std::string>>> NativeRuntime::start_processes(
     const launcher::Plan& plan) {
+  std::string boot = CO_TRY(boot_id());
   auto answer = CO_TRY(co_await launcher_.ask(launcher::StartRequest{plan}));
   auto sandbox = std::make_shared<Sandbox>(plan.id, executor_, std::move(answer.descriptors[0]));
   sandbox->control = CO_TRY(co_await ControlConnection::open(socket_path(plan.id, ".control")));
-  co_return std::pair(sandbox, identity_of(answer.body.first_process, boot_id_));
+  co_return std::pair(sandbox, identity_of(answer.body.first_process, boot));
 }
 
 Task<Created<void>> NativeRuntime::start_entry(SandboxPtr sandbox, EntryProcess entry) {
@@ -193,9 +200,11 @@ Task<Adoption> NativeRuntime::adopt(std::string handle, std::string identity) {
   auto pid = words.size() == 3 ? parse_number<int64_t>(words[0]) : std::nullopt;
   auto ticks = words.size() == 3 ? parse_number<uint64_t>(words[1]) : std::nullopt;
   if (!pid || !ticks) co_return ended({End::Kind::lost, 0, "its record cannot be read"});
-  if (boot_id_.empty())
-    co_return unknown({Code::unavailable, 0, "the kernel does not say which boot this is"});
-  if (words[2] != boot_id_) co_return ended({End::Kind::host_restarted, 0, "the host was restarted"});
+  auto boot = boot_id();
+  if (!boot) co_return unknown(std::move(boot.error()));
+  // One without a boot was written when the kernel did not say which this is; pid and start time remain.
+  if (!words[2].empty() && words[2] != *boot)
+    co_return ended({End::Kind::host_restarted, 0, "the host was restarted"});
   auto answer = co_await launcher_.ask(launcher::AdoptRequest{handle, {*pid, *ticks}});
   if (!answer && answer.error().code == Code::not_found)
     co_return ended(co_await explain_death(handle, -1, 0));
@@ -213,7 +222,7 @@ Task<Result<Recalled>> NativeRuntime::recall(std::string handle) {
   auto answer = CO_TRY(co_await launcher_.ask(launcher::RecallRequest{{std::move(handle)}}));
   Recalled recalled{.record = std::move(answer.body.record), .identity = {}};
   const launcher::Started& first = answer.body.first_process;
-  if (first.pid > 0) recalled.identity = identity_of(first, boot_id_);
+  if (first.pid > 0) recalled.identity = identity_of(first, CO_TRY(boot_id()));
   co_return recalled;
 }
 

@@ -55,6 +55,7 @@ class NativeRuntime : public Runtime {
   using SandboxPtr = std::shared_ptr<Sandbox>;
 
   std::string socket_path(const std::string& handle, const char* suffix) const;
+  Result<std::string> boot_id();
   // The parts of start(): processes, then the entry process.
   Task<Result<std::pair<SandboxPtr, std::string>>> start_processes(const launcher::Plan& plan);
   Task<Created<void>> start_entry(SandboxPtr sandbox, EntryProcess entry);
@@ -75,7 +76,7 @@ class NativeRuntime : public Runtime {
   io::TaskGroup tasks_;
   std::map<std::string, SandboxPtr> sandboxes_;
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
-  std::string boot_id_;
+  std::string boot_id_;  // once it was read
 };
 
 }  // namespace osb::runtime
