@@ -127,9 +127,15 @@ Task<ApiResult<Answer>> resume_sandbox(Service& service, Request& request) {
   co_return Answer{.status = 202, .body = ""};
 }
 
-ApiResult<Answer> snapshots(Service&, Request&) {
-  return api::refuse(api::not_implemented("SNAPSHOT::NOT_IMPLEMENTED", "Snapshots"));
+// Not 501, as for what is not built elsewhere: clients read code and message only of a status that they know
+// for the call, and for snapshots these are 400 and, of a single one, 404.
+ApiResult<Answer> no_snapshots(int status) {
+  api::ApiError error = api::not_implemented("SNAPSHOT::NOT_IMPLEMENTED", "Snapshots");
+  error.status = status;
+  return api::refuse(std::move(error));
 }
+ApiResult<Answer> snapshots(Service&, Request&) { return no_snapshots(400); }
+ApiResult<Answer> snapshot(Service&, Request&) { return no_snapshots(404); }
 ApiResult<Answer> pools(Service&, Request&) {
   return api::refuse(api::not_implemented("SANDBOX::UNSUPPORTED", "Pools"));
 }
@@ -155,8 +161,8 @@ void add_sandbox_routes(http::Router& router, Service& service) {
 
   mount(router, service, "POST", "/sandboxes/{id}/snapshots", snapshots);
   mount(router, service, "GET", "/snapshots", snapshots);
-  mount(router, service, "GET", "/snapshots/{snapshot}", snapshots);
-  mount(router, service, "DELETE", "/snapshots/{snapshot}", snapshots);
+  mount(router, service, "GET", "/snapshots/{snapshot}", snapshot);
+  mount(router, service, "DELETE", "/snapshots/{snapshot}", snapshot);
   for (std::string_view method : {"GET", "PUT", "PATCH", "DELETE"}) {
     mount(router, service, method, "/sandboxes/{id}/networkpolicy", network_policy);
   }
