@@ -1,5 +1,7 @@
 #include "store/database.h"
 
+#include <unistd.h>
+
 namespace osb::store {
 namespace {
 
@@ -115,12 +117,22 @@ Result<Database> Database::open(const std::string& path, Locking locking) { retu
 
 Result<Database> Database::open_in_memory() { return open_as(":memory:", Locking::shared); }
 
-Result<Database> Database::open_as(const std::string& path, Locking locking) {
+Result<Database> Database::open_file(const std::string& path) {
   sqlite3* raw = nullptr;
   int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
   int rc = sqlite3_open_v2(path.c_str(), &raw, flags, nullptr);
   Database db(raw);  // also a failed open must be closed
   if (rc != SQLITE_OK) return fail_sqlite("open state database " + path, raw, rc);
+  return db;
+}
+
+Result<Database> Database::open_as(const std::string& path, Locking locking) {
+  Database db = TRY(open_file(path));
+  // Whatever kept SQLite from opening a file for writing, it takes one that it can read, and never writes to
+  // it. On a disk that takes no writes that is right; after a moment without memory it is not.
+  if (sqlite3_db_readonly(db.db_.get(), "main") == 1 && ::access(path.c_str(), W_OK) == 0)
+    db = TRY(open_file(path));
+  sqlite3* raw = db.db_.get();
   sqlite3_busy_timeout(raw, 2000);
   // Before anything is read: the choice between an index in a file and one in memory is made then.
   std::string pragmas = locking == Locking::exclusive ? "PRAGMA locking_mode=EXCLUSIVE;" : "";

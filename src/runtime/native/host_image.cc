@@ -219,6 +219,7 @@ Result<void> write_root(const std::string& root) {
   for (const char* dir : {"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}) {
     char target[256];
     ssize_t n = ::readlink(dir, target, sizeof target - 1);
+    if (n < 0) TRY(leave_out(dir, errno));
     if (n > 0 && ::symlink(std::string(target, static_cast<size_t>(n)).c_str(), (root + dir).c_str()) < 0 &&
         errno != EEXIST) {
       return fail_errno(std::string("link ") + dir);
