@@ -17,7 +17,12 @@ def kinds(before, after):
 @pytest.fixture
 def quiet(new_service):
     service = new_service()
-    wait_for(lambda: not service.scope.cgroups(), 5, "nothing is kept for the next sandbox")
+
+    def is_quiet():
+        trash = any((service.state_dir / "trash").iterdir())  # its worker starts a moment later
+        return not service.scope.cgroups() and not trash and not service.scope.processes()
+
+    wait_for(is_quiet, 10, "nothing is kept for the next sandbox, nor being removed")
     return service, leaks.snapshot(service)
 
 
