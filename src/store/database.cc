@@ -117,22 +117,27 @@ Result<Database> Database::open(const std::string& path, Locking locking) { retu
 
 Result<Database> Database::open_in_memory() { return open_as(":memory:", Locking::shared); }
 
-Result<Database> Database::open_file(const std::string& path) {
+// Whatever kept SQLite from opening the file, its log or its index for writing, it takes what it can read,
+// and never writes to it. On a disk that takes no writes that is right; after a moment without memory it is
+// not.
+Result<Database> Database::open_as(const std::string& path, Locking locking) {
+  Database db = TRY(open_once(path, locking));
+  if (::access(path.c_str(), W_OK) == 0 && !db.can_write()) db = TRY(open_once(path, locking));
+  return db;
+}
+
+bool Database::can_write() {
+  auto begun = execute("BEGIN IMMEDIATE");
+  if (begun) static_cast<void>(execute("ROLLBACK"));
+  return begun || begun.error().sys_errno != EROFS;
+}
+
+Result<Database> Database::open_once(const std::string& path, Locking locking) {
   sqlite3* raw = nullptr;
   int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
   int rc = sqlite3_open_v2(path.c_str(), &raw, flags, nullptr);
   Database db(raw);  // also a failed open must be closed
   if (rc != SQLITE_OK) return fail_sqlite("open state database " + path, raw, rc);
-  return db;
-}
-
-Result<Database> Database::open_as(const std::string& path, Locking locking) {
-  Database db = TRY(open_file(path));
-  // Whatever kept SQLite from opening a file for writing, it takes one that it can read, and never writes to
-  // it. On a disk that takes no writes that is right; after a moment without memory it is not.
-  if (sqlite3_db_readonly(db.db_.get(), "main") == 1 && ::access(path.c_str(), W_OK) == 0)
-    db = TRY(open_file(path));
-  sqlite3* raw = db.db_.get();
   sqlite3_busy_timeout(raw, 2000);
   // Before anything is read: the choice between an index in a file and one in memory is made then.
   std::string pragmas = locking == Locking::exclusive ? "PRAGMA locking_mode=EXCLUSIVE;" : "";

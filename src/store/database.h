@@ -96,7 +96,8 @@ class Database {
     void operator()(sqlite3* db) const { sqlite3_close_v2(db); }
   };
   explicit Database(sqlite3* db) : db_(db) {}
-  static Result<Database> open_file(const std::string& path);
+  static Result<Database> open_once(const std::string& path, Locking locking);
+  bool can_write();
   static Result<Database> open_as(const std::string& path, Locking locking);
   std::unique_ptr<sqlite3, Close> db_;
 };

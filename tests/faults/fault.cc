@@ -71,12 +71,24 @@ class Tracer {
   }
 
  private:
-  // An end is an end, and the kernel has no way to fail a wait for a child that is there or for a lock, or to
-  // be out of random bytes. And libc, which can do without brk later, crashes without it in its first
-  // moments.
+  // An end is an end, and the kernel has no way to fail a wait for a child that is there or for a lock, to be
+  // out of random bytes, or to forget what a signal does. And libc, which can do without brk later, crashes
+  // without it in its first moments.
   static bool can_fail(long number) {
-    return number != SYS_exit && number != SYS_exit_group && number != SYS_rt_sigreturn &&
-           number != SYS_wait4 && number != SYS_futex && number != SYS_getrandom && number != SYS_brk;
+    switch (number) {
+      case SYS_exit:
+      case SYS_exit_group:
+      case SYS_rt_sigreturn:
+      case SYS_rt_sigprocmask:
+      case SYS_rt_sigaction:
+      case SYS_wait4:
+      case SYS_futex:
+      case SYS_getrandom:
+      case SYS_brk:
+        return false;
+      default:
+        return true;
+    }
   }
 
   void at_exec(pid_t pid) {
