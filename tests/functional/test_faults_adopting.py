@@ -97,7 +97,7 @@ class Household:
         return self.api.execd(self.running, "GET", "/ping").status == 200
 
 
-def stand_up(service, fault, said):
+def stand_up(service, fault):
     """Within a moment it serves again; or it has ended and said why (127: the loader did; 78: it took damage of a file for
     something that somebody has to put right), and the next start works."""
     def decided():
@@ -106,9 +106,8 @@ def stand_up(service, fault, said):
     wait_for(decided, 20, f"{fault}: it serves or has ended")
     fault.end()
     if service.process.poll() is not None:
-        has_spoken = service.log_path.stat().st_size > said
         expected = (1, 127, CANNOT_START) if fault.error == errno.EIO else (1, 127)
-        if not has_spoken:
+        if not fault.was_logged():
             expected = (-signal.SIGSEGV,)  # so does the loader where it has no memory
         assert fault.what and service.process.returncode in expected, f"{fault}: {service.process.returncode}: {service.log_tail()}"
         service.start()
@@ -120,9 +119,8 @@ def fail_starts(request, household, sample, start):
 
     def attempt(number, error):
         end_one = household.let_one_end()
-        said = service.log_path.stat().st_size
         fault = start(number, error, end_one)
-        stand_up(service, fault, said)
+        stand_up(service, fault)
         try:
             household.is_whole()
         except AssertionError as wrong:
@@ -196,11 +194,10 @@ def test_every_call_of_a_first_start(new_service, request):
     def attempt(number, error):
         service.stop()
         shutil.rmtree(images)
-        said = service.log_path.stat().st_size
         service.spawn(held=True)
         fault = Fault(service, number, error, "--program")
         service.let_go()
-        stand_up(service, fault, said)
+        stand_up(service, fault)
         assert image_files(images) == whole, str(fault)
         made = api.create()["id"]
         assert api.run(made, "echo alive").stdout == "alive" and api.delete(made).status == 204, str(fault)

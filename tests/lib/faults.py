@@ -35,6 +35,7 @@ class Fault:
         self.process = subprocess.Popen([str(word) for word in words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.number, self.error = number, error
         self.what, self.counted = "", 0
+        self.service, self.log_size = service, service.log_path.stat().st_size
         assert self.process.stdout.readline() == "ready\n"
 
     def end(self):
@@ -52,11 +53,9 @@ class Fault:
         self.process.stdout.close()
         return self.what
 
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.end()
+    def was_logged(self):
+        """Whether the service has said anything since."""
+        return self.service.log_path.stat().st_size > self.log_size
 
     def __str__(self):
         return f"call {self.number} with {errno.errorcode[self.error]} ({self.what or 'not reached yet'}), seed {SEED}"
