@@ -122,8 +122,9 @@ Result<Database> Database::open_in_memory() { return open_as(":memory:", Locking
 // not.
 Result<Database> Database::open_as(const std::string& path, Locking locking) {
   Database db = TRY(open_once(path, locking));
-  if (::access(path.c_str(), W_OK) == 0 && !db.can_write()) db = TRY(open_once(path, locking));
-  return db;
+  if (::access(path.c_str(), W_OK) != 0 || db.can_write()) return db;
+  db.db_.reset();  // first: connections of one process share their index, with the right to write it
+  return open_once(path, locking);
 }
 
 bool Database::can_write() {

@@ -72,8 +72,8 @@ class Tracer {
 
  private:
   // An end is an end, and the kernel has no way to fail a wait for a child that is there or for a lock, to be
-  // out of random bytes, or to forget what a signal does. And libc, which can do without brk later, crashes
-  // without it in its first moments.
+  // out of random bytes, or to forget who we are or what a signal does. And libc, which can do without brk
+  // later, crashes without it in its first moments.
   static bool can_fail(long number) {
     switch (number) {
       case SYS_exit:
@@ -85,6 +85,13 @@ class Tracer {
       case SYS_futex:
       case SYS_getrandom:
       case SYS_brk:
+      case SYS_getpid:
+      case SYS_gettid:
+      case SYS_getppid:
+      case SYS_getuid:
+      case SYS_geteuid:
+      case SYS_getgid:
+      case SYS_getegid:
         return false;
       default:
         return true;
