@@ -17,6 +17,7 @@
 #include "image/libraries.h"
 #include "image/test_tar.h"
 #include "image/unpack.h"
+#include "sys/directory.h"
 #include "sys/remove_tree.h"
 
 using namespace osb;
