@@ -1,4 +1,5 @@
-// Run at configure time. Exit 0 means: temporaries in co_await expressions live exactly as long as the standard says.
+// Run at configure time. Exit 0 means: temporaries in co_await expressions live exactly as long as the
+// standard says.
 #include <coroutine>
 #include <cstdio>
 #include <string>

@@ -1,6 +1,7 @@
-// Whatever a tar archive says, unpacking it touches nothing but its own directory and stays within its limits; the same
-// bytes in other pieces give the same verdict; and looking at them as an image archive ends with an answer. Checksums of
-// headers are put right first, else hardly any input would get past them. The first byte has options.
+// Whatever a tar archive says, unpacking it touches nothing but its own directory and stays within its
+// limits; the same bytes in other pieces give the same verdict; and looking at them as an image archive ends
+// with an answer. Checksums of headers are put right first, else hardly any input would get past them. The
+// first byte has options.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -83,7 +84,8 @@ struct Ground {
   }
 };
 
-Result<image::UnpackReport> unpack(const Ground& ground, const std::string& tar, size_t piece, bool whiteouts) {
+Result<image::UnpackReport> unpack(const Ground& ground, const std::string& tar, size_t piece,
+                                   bool whiteouts) {
   CHECK(::mkdirat(ground.dir.get(), "root", 0700) == 0);
   Fd root(::openat(ground.dir.get(), "root", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   image::UnpackOptions options;

@@ -1,3 +1,5 @@
+#pragma once
+
 // Precompiled for every module that talks to the network.
 #include <fmt/format.h>
 

@@ -1,5 +1,7 @@
 #pragma once
 
+// What a service carries for a while: clients that come, use a sandbox and go.
+
 #include "http.h"
 
 namespace load {

@@ -1,7 +1,7 @@
 #pragma once
 
-// Undo steps of a multi-step creation. Each step that succeeded pushes its undo; unless release() is called, the
-// destructor runs them in reverse order.
+// Undo steps of a multi-step creation. Each step that succeeded pushes its undo; unless release() is called,
+// the destructor runs them in reverse order.
 
 #include <functional>
 #include <utility>

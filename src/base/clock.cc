@@ -29,9 +29,7 @@ WallTime wall_now() {
   return std::chrono::time_point_cast<std::chrono::microseconds>(std::chrono::system_clock::now());
 }
 
-int64_t epoch_ms() {
-  return std::chrono::duration_cast<milliseconds>(wall_now().time_since_epoch()).count();
-}
+int64_t epoch_ms() { return std::chrono::duration_cast<milliseconds>(wall_now().time_since_epoch()).count(); }
 
 const Clock& Clock::system() {
   static const SystemClock clock;

@@ -21,10 +21,11 @@ Result<Fd> open_at(int dir, const std::string& path, int flags, mode_t mode) {
 }
 
 Result<Fd> open_beneath(int dir, const std::string& path, int flags, mode_t mode) {
-  struct open_how how {};
+  struct open_how how{};
   how.flags = static_cast<uint64_t>(flags) | O_CLOEXEC;
-  bool creates = (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;  // O_TMPFILE contains O_DIRECTORY
-  how.mode = creates ? mode : 0;                                               // else the kernel refuses a mode
+  bool creates =
+      (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;  // O_TMPFILE contains O_DIRECTORY
+  how.mode = creates ? mode : 0;                                   // else the kernel refuses a mode
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
   long fd = ::syscall(SYS_openat2, dir, path.c_str(), &how, sizeof how);
   if (fd < 0) return fail_errno("open " + path);

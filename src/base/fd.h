@@ -44,8 +44,10 @@ Result<Fd> open_beneath(int dir, const std::string& path, int flags, mode_t mode
 Result<std::string> read_all(int fd, size_t limit = 1 << 20);
 Result<std::string> read_file(const std::string& path, size_t limit = 1 << 20);
 Result<void> write_all(int fd, std::string_view bytes);
-// Opens, writes in one call, closes: for control files of the kernel (and for small files; `flags` adds O_CREAT etc.).
+// Opens, writes in one call, closes: for control files of the kernel (and for small files; `flags` adds
+// O_CREAT etc.).
 Result<void> write_file(const std::string& path, std::string_view bytes, int flags = 0, mode_t mode = 0644);
-Result<void> write_file_at(int dir, const std::string& path, std::string_view bytes, int flags = 0, mode_t mode = 0644);
+Result<void> write_file_at(int dir, const std::string& path, std::string_view bytes, int flags = 0,
+                           mode_t mode = 0644);
 
 }  // namespace osb

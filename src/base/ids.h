@@ -1,7 +1,7 @@
 #pragma once
 
-// Identifiers of the outside world. Sandbox ids are UUIDs of version 7 (they sort by creation time); ids of commands are
-// 32 hexadecimal digits. Randomness comes from getrandom(2).
+// Identifiers of the outside world. Sandbox ids are UUIDs of version 7 (they sort by creation time); ids of
+// commands are 32 hexadecimal digits. Randomness comes from getrandom(2).
 
 #include <string>
 #include <string_view>

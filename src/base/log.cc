@@ -13,9 +13,9 @@ namespace {
 std::atomic<Level> g_level = Level::info;
 std::string g_role;  // set once at start, before any other thread exists
 
-// The length of the control character at `at`, 0 when there is none. Text comes from outside: a line must stay one line,
-// and nothing in it may move a terminal's cursor. Controls also exist as two bytes of UTF-8 (U+0080 to U+009F), and
-// terminals obey those.
+// The length of the control character at `at`, 0 when there is none. Text comes from outside: a line must
+// stay one line, and nothing in it may move a terminal's cursor. Controls also exist as two bytes of UTF-8
+// (U+0080 to U+009F), and terminals obey those.
 size_t control_length(std::string_view text, size_t at) {
   auto byte = [&](size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0; };
   if (byte(at) < ' ' || byte(at) == 0x7f) return 1;

@@ -1,7 +1,8 @@
 #pragma once
 
-// One line per event on standard error: time, level, message, then key=value pairs. The same format in every process of
-// ours, so that the lines of server, launcher and execd can be read side by side. Safe to call from any thread.
+// One line per event on standard error: time, level, message, then key=value pairs. The same format in every
+// process of ours, so that the lines of server, launcher and execd can be read side by side. Safe to call
+// from any thread.
 //   2026-01-02T03:04:05.678Z INFO  sandbox running id=0198... ms=4
 
 #include <initializer_list>

@@ -1,5 +1,7 @@
 #pragma once
 
+// The machine that this was built for.
+
 #include <string_view>
 
 namespace osb {

@@ -76,8 +76,8 @@ std::string percent_encode(std::string_view s) {
   static constexpr char kDigits[] = "0123456789ABCDEF";
   std::string out;
   for (unsigned char c : s) {
-    bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' ||
-                 c == '.' || c == '~';
+    bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
+                 c == '_' || c == '.' || c == '~';
     if (plain) {
       out.push_back(static_cast<char>(c));
     } else {

@@ -12,7 +12,7 @@ namespace osb {
 
 std::string to_lower(std::string_view s);
 bool iequals(std::string_view a, std::string_view b);
-std::string_view trim(std::string_view s);  // blanks, tabs, CR, LF
+std::string_view trim(std::string_view s);                                // blanks, tabs, CR, LF
 std::vector<std::string_view> split(std::string_view s, char separator);  // keeps empty pieces
 // Takes time that depends on the lengths only.
 bool constant_time_equals(std::string_view a, std::string_view b);

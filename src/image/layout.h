@@ -23,5 +23,4 @@ struct ArchivedImage {
 // from. load_libraries() comes first.
 Result<std::vector<ArchivedImage>> read_layout(ArchiveFiles& files);
 
-
 }  // namespace osb::image

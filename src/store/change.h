@@ -1,12 +1,13 @@
 #pragma once
 
+// Something that has come to pass, all of it or nothing: what is absent stays as it is.
+
 #include <optional>
 
 #include "sandbox/sandbox.h"
 
 namespace osb::store {
 
-// Something that has come to pass, all of it or nothing: what is absent stays as it is.
 struct Change {
   std::optional<sandbox::Status> status = {};
   std::optional<WallTime> expires = {};

@@ -1,5 +1,7 @@
 #pragma once
 
+// The namespaces that a sandbox may not make.
+
 #include <sched.h>
 
 #include <cstdint>
