@@ -4,6 +4,16 @@
 #include "base/strings.h"
 
 namespace osb::execd {
+namespace {
+
+// Not the highest number: to the kernel it means "leave it as it is", and whoever was to be somebody else
+// would stay root.
+std::optional<uint32_t> parse_id(std::string_view text) {
+  auto id = parse_number<uint32_t>(text);
+  return id == UINT32_MAX ? std::nullopt : id;
+}
+
+}  // namespace
 
 Users Users::load() {
   constexpr size_t kLimit = 4 << 20;
@@ -15,8 +25,8 @@ Users Users::parse(std::string_view passwd, std::string_view group) {
   for (std::string_view line : split(passwd, '\n')) {
     auto fields = split(line, ':');
     if (fields.size() < 4 || fields[0].empty()) continue;
-    auto uid = parse_number<uid_t>(fields[2]);
-    auto gid = parse_number<gid_t>(fields[3]);
+    auto uid = parse_id(fields[2]);
+    auto gid = parse_id(fields[3]);
     if (!uid || !gid) continue;
     User user{std::string(fields[0]), *uid, *gid, {}, {}};
     if (fields.size() > 5) user.home = fields[5];
@@ -27,7 +37,7 @@ Users Users::parse(std::string_view passwd, std::string_view group) {
   for (std::string_view line : split(group, '\n')) {
     auto fields = split(line, ':');
     if (fields.size() < 3 || fields[0].empty()) continue;
-    auto gid = parse_number<gid_t>(fields[2]);
+    auto gid = parse_id(fields[2]);
     if (!gid) continue;
     Group entry{std::string(fields[0]), *gid, {}};
     if (fields.size() > 3) {
@@ -86,12 +96,12 @@ std::vector<gid_t> Users::groups_of(const User& user) const {
 
 std::optional<uid_t> resolve_user(const Users& users, std::string_view text) {
   if (const User* user = users.find(text)) return user->uid;
-  return parse_number<uid_t>(text);
+  return parse_id(text);
 }
 
 std::optional<gid_t> resolve_group(const Users& users, std::string_view text) {
   if (auto gid = users.find_group(text)) return gid;
-  return parse_number<gid_t>(text);
+  return parse_id(text);
 }
 
 }  // namespace osb::execd

@@ -17,6 +17,8 @@ Users sample() {
       "short:x\n"
       "bad:x:abc:1:::\n"
       "negative:x:-1:1:::\n"
+      "unchanged:x:4294967295:1:::\n"
+      "staying:x:1:4294967295:::\n"
       ":x:5:5:::\n"
       "big:x:4294967294:7::/:\n",
       "root:x:0:\nnogroup:x:65534:\napp:x:1000:app\ndocker:x:999:other, "
@@ -42,6 +44,8 @@ TEST(Users, broken_lines_are_skipped) {
   EXPECT_EQ(users.find("short"), nullptr);
   EXPECT_EQ(users.find("bad"), nullptr);
   EXPECT_EQ(users.find("negative"), nullptr);
+  EXPECT_EQ(users.find("unchanged"), nullptr);
+  EXPECT_EQ(users.find("staying"), nullptr);
   EXPECT_EQ(users.find(""), nullptr);
   EXPECT_FALSE(users.find_group("bad"));
 }
@@ -58,6 +62,8 @@ TEST(Users, names_or_numbers) {
   EXPECT_EQ(resolve_user(users, "77"), 77u);
   EXPECT_FALSE(resolve_user(users, "nope"));
   EXPECT_FALSE(resolve_user(users, "-1"));
+  EXPECT_FALSE(resolve_user(users, "4294967295")) << "no id: the kernel would change nothing";
+  EXPECT_FALSE(resolve_group(users, "4294967295"));
   EXPECT_FALSE(resolve_user(users, "4294967296"));
   EXPECT_EQ(resolve_group(users, "video"), 44u);
   EXPECT_FALSE(resolve_group(users, ""));
