@@ -76,7 +76,9 @@ std::string encode_execute(std::string_view id, std::string_view session, std::s
 }
 
 Result<JupyterMessage> parse_jupyter(std::string_view json) {
-  bj::value value = TRY(json::parse(json));
+  auto parsed = json::parse(json);
+  if (!parsed) return fail(Code::corrupt, "a message that is no JSON");
+  const bj::value& value = *parsed;
   const bj::value* header = member(value, "header");
   if (!header || !header->is_object()) return fail(Code::corrupt, "a message without header");
   std::string type = text(*header, "msg_type");

@@ -56,8 +56,11 @@ TEST(JupyterMessage, KnowsStates) {
 }
 
 TEST(JupyterMessage, RefusesWhatIsNone) {
-  for (const char* text : {"", "[]", "{}", "{\"header\":1}", "null"})
-    EXPECT_FALSE(parse_jupyter(text)) << text;
+  for (const char* text : {"", "{", "[]", "{}", "{\"header\":1}", "null"}) {
+    auto message = parse_jupyter(text);
+    ASSERT_FALSE(message) << text;
+    EXPECT_EQ(message.error().code, Code::corrupt) << text;
+  }
   EXPECT_EQ(parse_jupyter("{\"header\":{\"msg_type\":5},\"parent_header\":[],\"content\":7}")->kind,
             Kind::other);
 }
