@@ -1,0 +1,45 @@
+// What a service finds on its disk after a crash: a sandbox's record, the service's identity, lists in rows.
+// Anything is read or refused, and what is read is written the same.
+#include "base/clock.h"
+#include "check.h"
+#include "json/string_lists.h"
+#include "launcher/identity.h"
+#include "server/record.h"
+
+using namespace osb;
+
+namespace {
+
+void check_record(std::string_view text) {
+  auto row = server::from_record(text);
+  if (!row) {
+    CHECK(row.error().code == Code::corrupt);
+    return;
+  }
+  std::string written = server::to_record(*row);
+  auto again = server::from_record(written);
+  CHECK(again && server::to_record(*again) == written);
+  CHECK(again->id == row->id && again->owner == row->owner && again->expires == row->expires);
+}
+
+void check_lists(std::string_view text) {
+  if (auto list = json::parse_list(text)) CHECK(json::parse_list(json::list_text(*list)) == *list);
+  if (auto map = json::parse_map(text)) CHECK(json::parse_map(json::map_text(*map)) == *map);
+}
+
+void check_identity(std::string_view text) {
+  auto identity = launcher::parse_identity(text);
+  if (!identity) return;
+  CHECK(identity->id.size() == 32 && identity->id.find_first_not_of("0123456789abcdef") == std::string::npos);
+  CHECK(identity->group.starts_with("opensandbox-") && identity->group.find('/') == std::string::npos);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, size_t size) {
+  std::string_view text = fuzz::text_of(data, size);
+  check_record(text);
+  check_lists(text);
+  check_identity(text);
+  return 0;
+}
