@@ -22,7 +22,7 @@ endif()
 
 set(OSB_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize=")
 
-add_compile_options(-Wall -Wextra -Werror=unused-result -Werror=return-type -Wno-gnu-statement-expression
+add_compile_options(-Wall -Wextra -Werror=unused-result -Werror=return-type -Werror=thread-safety -Wno-gnu-statement-expression
   -fstack-protector-strong -ftrivial-auto-var-init=zero -g1)
 add_compile_definitions(_GLIBCXX_ASSERTIONS)
 add_link_options(-fuse-ld=lld)

@@ -48,10 +48,10 @@ Workers::Identity::~Identity() {
 }
 
 Workers::~Workers() {
-  std::unique_lock lock(mu_);
+  MutexLock lock(mu_);
   closing_ = true;
   changed_.notify_all();
-  changed_.wait(lock, [this] { return threads_ == 0; });
+  while (threads_ > 0) changed_.wait(mu_);
 }
 
 bool Workers::start_thread(Workers& workers) {
@@ -63,8 +63,7 @@ bool Workers::start_thread(Workers& workers) {
   int failed = ::pthread_create(
       &thread, nullptr,
       [](void* self) -> void* {
-        auto* own = static_cast<Workers*>(self);
-        own->work(std::unique_lock(own->mu_));
+        static_cast<Workers*>(self)->work();
         return nullptr;
       },
       &workers);
@@ -74,7 +73,7 @@ bool Workers::start_thread(Workers& workers) {
 }
 
 void Workers::submit(std::function<void()> job) {
-  std::unique_lock lock(mu_);
+  MutexLock lock(mu_);
   queue_.push_back(std::move(job));
   if (idle_ >= queue_.size() || threads_ >= kMaxThreads) {
     changed_.notify_one();
@@ -93,14 +92,18 @@ void Workers::submit(std::function<void()> job) {
   own();
 }
 
-void Workers::work(std::unique_lock<std::mutex> lock) {
-  while (true) {
-    if (queue_.empty()) {
-      ++idle_;
-      bool more = changed_.wait_for(lock, kIdleLife, [this] { return !queue_.empty() || closing_; });
-      --idle_;
-      if (!more || queue_.empty()) break;
-    }
+bool Workers::wait_for_job() {
+  auto end = std::chrono::steady_clock::now() + kIdleLife;
+  ++idle_;
+  while (queue_.empty() && !closing_ && changed_.wait_until(mu_, end)) {
+  }
+  --idle_;
+  return !queue_.empty();
+}
+
+void Workers::work() {
+  MutexLock lock(mu_);
+  while (!queue_.empty() || wait_for_job()) {
     auto job = std::move(queue_.front());
     queue_.pop_front();
     lock.unlock();

@@ -6,13 +6,12 @@
 // Credentials of a thread are its own as far as the kernel is concerned (the C library hides that): a job may
 // run with the file-system identity of somebody else while the rest of the process is not affected.
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 
+#include "base/mutex.h"
 #include "execd/spawn.h"
 #include "io/task.h"
 
@@ -104,16 +103,17 @@ class Workers {
     io::Event done;
   };
 
-  void submit(std::function<void()> job);
-  void work(std::unique_lock<std::mutex> lock);
+  void submit(std::function<void()> job) OSB_EXCLUDES(mu_);
+  void work() OSB_EXCLUDES(mu_);
+  bool wait_for_job() OSB_REQUIRES(mu_);  // false when the thread is to end
 
   io::Executor executor_;
   StartThread start_;
-  std::mutex mu_;
-  std::condition_variable changed_;
-  std::deque<std::function<void()>> queue_;
-  size_t threads_ = 0, idle_ = 0;
-  bool closing_ = false;
+  Mutex mu_;
+  Condition changed_;
+  std::deque<std::function<void()>> queue_ OSB_GUARDED_BY(mu_);
+  size_t threads_ OSB_GUARDED_BY(mu_) = 0, idle_ OSB_GUARDED_BY(mu_) = 0;
+  bool closing_ OSB_GUARDED_BY(mu_) = false;
 };
 
 }  // namespace osb::execd

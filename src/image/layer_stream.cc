@@ -82,7 +82,7 @@ LayerStream::LayerStream(ByteRange range, uint64_t max_bytes)
 
 LayerStream::~LayerStream() {
   {
-    std::lock_guard lock(mu_);
+    MutexLock lock(mu_);
     abandoned_ = true;
   }
   changed_.notify_all();
@@ -91,7 +91,7 @@ LayerStream::~LayerStream() {
 
 void LayerStream::run() {
   auto produced = produce();
-  std::lock_guard lock(mu_);
+  MutexLock lock(mu_);
   if (!produced) error_ = std::move(produced.error());
   done_ = true;
   changed_.notify_all();
@@ -108,8 +108,8 @@ Result<void> LayerStream::produce() {
 }
 
 LayerStream::Slot* LayerStream::reserve() {
-  std::unique_lock lock(mu_);
-  changed_.wait(lock, [&] { return abandoned_ || written_ - read_ < kSlots; });
+  MutexLock lock(mu_);
+  while (!abandoned_ && written_ - read_ >= kSlots) changed_.wait(mu_);
   if (abandoned_) return nullptr;
   Slot& slot = slots_[written_ % kSlots];
   slot.used = 0;
@@ -117,7 +117,7 @@ LayerStream::Slot* LayerStream::reserve() {
 }
 
 Result<void> LayerStream::publish() {
-  std::lock_guard lock(mu_);
+  MutexLock lock(mu_);
   produced_ += slots_[written_ % kSlots].used;
   if (produced_ > max_bytes_) {
     return fail(Code::too_large, "it decompresses to more than " + std::to_string(max_bytes_) + " bytes");
@@ -200,13 +200,13 @@ Result<void> LayerStream::decompress(Input& input) {
 }
 
 Result<std::span<const char>> LayerStream::next() {
-  std::unique_lock lock(mu_);
+  MutexLock lock(mu_);
   if (holding_) {
     ++read_;
     holding_ = false;
     changed_.notify_all();
   }
-  changed_.wait(lock, [&] { return done_ || written_ > read_; });
+  while (!done_ && written_ <= read_) changed_.wait(mu_);
   if (written_ > read_) {
     holding_ = true;
     Slot& slot = slots_[read_ % kSlots];

@@ -3,9 +3,7 @@
 // The bytes of a layer: read, hashed and decompressed on a thread of their own, while the caller writes
 // files.
 
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/mutex.h"
 
 namespace osb::image {
 
@@ -66,16 +65,18 @@ class LayerStream : public ByteSource {
 
   ByteRange range_;
   uint64_t max_bytes_;
-  uint64_t produced_ = 0;
-  std::string blob_digest_, diff_id_;
+  std::string blob_digest_, diff_id_;  // the thread's until it is done
 
-  std::mutex mu_;
-  std::condition_variable changed_;
-  std::vector<Slot> slots_;
-  size_t written_ = 0, read_ = 0;  // slots so far
-  bool holding_ = false;           // the caller looks at slot read_
-  bool done_ = false, abandoned_ = false;
-  std::optional<Error> error_;
+  Mutex mu_;
+  Condition changed_;
+  // The slots themselves need no lock: those from read_ to written_ are the caller's, the others the
+  // thread's.
+  std::vector<Slot> slots_ OSB_GUARDED_BY(mu_);
+  size_t written_ OSB_GUARDED_BY(mu_) = 0, read_ OSB_GUARDED_BY(mu_) = 0;  // slots so far
+  uint64_t produced_ OSB_GUARDED_BY(mu_) = 0;
+  bool holding_ OSB_GUARDED_BY(mu_) = false;  // the caller looks at slot read_
+  bool done_ OSB_GUARDED_BY(mu_) = false, abandoned_ OSB_GUARDED_BY(mu_) = false;
+  std::optional<Error> error_ OSB_GUARDED_BY(mu_);
   std::thread thread_;
 };
 

@@ -31,7 +31,7 @@ Checkpointer::Checkpointer(Database& db, std::optional<Database> own, std::strin
 Checkpointer::~Checkpointer() {
   sqlite3_wal_hook(db_.handle(), nullptr, nullptr);
   {
-    std::lock_guard lock(mu_);
+    MutexLock lock(mu_);
     stopping_ = true;
   }
   changed_.notify_one();
@@ -47,7 +47,7 @@ int Checkpointer::after_commit(void* self, sqlite3* db, const char* name, int pa
   }
   bool is_news = false;
   {
-    std::lock_guard lock(checkpointer.mu_);
+    MutexLock lock(checkpointer.mu_);
     bool is_long = pages >= kLogPages;
     // Most commits find that somebody else woke the thread already, and pay for nothing.
     is_news = !checkpointer.is_unsynced_ || (is_long && !checkpointer.is_long_);
@@ -58,12 +58,17 @@ int Checkpointer::after_commit(void* self, sqlite3* db, const char* name, int pa
   return SQLITE_OK;
 }
 
+bool Checkpointer::wait_for_commits() {
+  while (!stopping_ && !is_unsynced_) changed_.wait(mu_);
+  auto end = std::chrono::steady_clock::now() + kGather;
+  while (!stopping_ && !is_long_ && changed_.wait_until(mu_, end)) {
+  }
+  return !stopping_;
+}
+
 void Checkpointer::run() {
-  std::unique_lock lock(mu_);
-  while (true) {
-    changed_.wait(lock, [&] { return stopping_ || is_unsynced_; });
-    changed_.wait_for(lock, kGather, [&] { return stopping_ || is_long_; });
-    if (stopping_) return;
+  MutexLock lock(mu_);
+  while (wait_for_commits()) {
     bool is_long = std::exchange(is_long_, false);
     is_unsynced_ = false;
     lock.unlock();

@@ -6,14 +6,13 @@
 // moment, not those of the last half minute.
 
 #include <chrono>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 
 #include "base/fd.h"
+#include "base/mutex.h"
 #include "store/database.h"
 
 namespace osb::store {
@@ -33,7 +32,8 @@ class Checkpointer {
  private:
   Checkpointer(Database& db, std::optional<Database> own, std::string path);
   static int after_commit(void* self, sqlite3*, const char*, int pages);
-  void run();
+  void run() OSB_EXCLUDES(mu_);
+  bool wait_for_commits() OSB_REQUIRES(mu_);  // false when the thread is to end
   Result<void> move_pages();
   void report(const Result<void>& outcome);
   Result<void> sync_file();
@@ -44,9 +44,10 @@ class Checkpointer {
   std::string path_;
   Fd log_;
   bool is_failing_ = false;
-  std::mutex mu_;
-  std::condition_variable changed_;
-  bool stopping_ = false, is_long_ = false, is_unsynced_ = false;  // guarded by mu_
+  Mutex mu_;
+  Condition changed_;
+  bool stopping_ OSB_GUARDED_BY(mu_) = false, is_long_ OSB_GUARDED_BY(mu_) = false;
+  bool is_unsynced_ OSB_GUARDED_BY(mu_) = false;
   std::thread thread_;
 };
 

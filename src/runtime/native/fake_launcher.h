@@ -7,10 +7,10 @@
 #include <sys/socket.h>
 
 #include <functional>
-#include <mutex>
 #include <thread>
 #include <vector>
 
+#include "base/mutex.h"
 #include "launcher/messages/all.h"
 #include "launcher/protocol.h"
 
@@ -33,7 +33,7 @@ class FakeLauncher {
   Fd channel() { return std::move(theirs_); }
 
   std::vector<launcher::Verb> asked() {
-    std::lock_guard lock(mu_);
+    MutexLock lock(mu_);
     return asked_;
   }
 
@@ -47,7 +47,7 @@ class FakeLauncher {
       auto request = launcher::decode_request(received->bytes);
       if (!request) return;
       {
-        std::lock_guard lock(mu_);
+        MutexLock lock(mu_);
         asked_.push_back(request->verb);
       }
       if (!script(socket, *request)) return;
@@ -55,8 +55,8 @@ class FakeLauncher {
   }
 
   Fd theirs_;
-  std::mutex mu_;
-  std::vector<launcher::Verb> asked_;
+  Mutex mu_;
+  std::vector<launcher::Verb> asked_ OSB_GUARDED_BY(mu_);
   std::jthread thread_;  // last: it uses the others
 };
 
