@@ -67,11 +67,11 @@ Result<Options> parse_options(const std::vector<std::string>& words, const Envir
       auto nice = parse_number<int>(value);
       if (!nice || *nice < -20 || *nice > 19)
         return fail(Code::invalid_argument, "'" + value + "' is no nice value");
-      options.work_nice = *nice;
+      options.work_nice = nice;
     } else if (name == "work-open-files") {
       auto most = parse_number<uint64_t>(value);
       if (!most || *most == 0) return fail(Code::invalid_argument, "'" + value + "' is no number of files");
-      options.work_open_files = *most;
+      options.work_open_files = most;
     } else if (name == "access-token") {
       options.access_token = value;
     } else if (name == "jupyter-host") {

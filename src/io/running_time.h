@@ -75,7 +75,7 @@ class RunningTimer {
 
  private:
   struct State {
-    explicit State(Executor executor) : timer(std::move(executor)) {}
+    explicit State(const Executor& executor) : timer(executor) {}
     asio::steady_timer timer;
     std::function<void()> expired;
     asio::cancellation_signal stop;
