@@ -98,7 +98,8 @@ sandbox::Failure to_failure(const CreateFailure& failure) {
 
 sandbox::Status status_of(const End& end, WallTime at) {
   auto failed = [&](Reason reason, std::string sentence) {
-    return sandbox::Status{State::failed, reason, end.detail.empty() ? std::move(sentence) : end.detail, at};
+    if (!end.detail.empty()) sentence = end.detail;
+    return sandbox::Status{State::failed, reason, std::move(sentence), at};
   };
   switch (end.kind) {
     case End::Kind::exited:
