@@ -34,8 +34,7 @@ constexpr auto kShutdownGrace = milliseconds(300);
 // Gives memory back when nothing has happened for a while. No timer runs in an idle process.
 class Housekeeping {
  public:
-  Housekeeping(io::Executor executor, Commands& commands)
-      : timer_(std::move(executor)), commands_(commands) {}
+  Housekeeping(io::Executor executor, Commands& commands) : timer_(executor), commands_(commands) {}
 
   void activity() {
     if (armed_) return;

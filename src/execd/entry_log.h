@@ -37,7 +37,7 @@ class EntryLog {
 // The pipe that feeds a log.
 class EntryOutput {
  public:
-  explicit EntryOutput(io::Executor executor) : pipe_(std::move(executor)) {}
+  explicit EntryOutput(io::Executor executor) : pipe_(executor) {}
   // The end for the process.
   Result<Fd> open();
   // Until every writer has closed it. Spawned once; the object is shared with it.

@@ -32,7 +32,7 @@ Result<std::unique_ptr<Reaper>> Reaper::create(io::Executor executor) {
   ::pthread_sigmask(SIG_BLOCK, &chld, nullptr);
   Fd fd(::signalfd(-1, &chld, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!fd.valid()) return fail_errno("signalfd");
-  io::asio::posix::stream_descriptor descriptor(std::move(executor));
+  io::asio::posix::stream_descriptor descriptor(executor);
   TRY(io::assign(descriptor, std::move(fd)));
   return std::unique_ptr<Reaper>(new Reaper(std::move(descriptor)));
 }

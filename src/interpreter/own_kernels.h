@@ -29,7 +29,7 @@ class OwnKernels final : public KernelSource {
 
  private:
   struct Spare {
-    explicit Spare(io::Executor executor) : timer(std::move(executor)) {}
+    explicit Spare(io::Executor executor) : timer(executor) {}
     KernelStart how;
     std::shared_ptr<ProcessKernel> kernel;
     io::asio::steady_timer timer;  // until it is made, then until it is given up

@@ -60,7 +60,7 @@ Result<Socket> adopt(Executor executor, Fd connected) {
     // A peer that vanished without a FIN is noticed some day even on a connection that only reads.
     ::setsockopt(connected.get(), SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
   }
-  Socket socket(std::move(executor));
+  Socket socket(executor);
   boost::system::error_code error;
   socket.assign(asio::generic::stream_protocol(family, protocol), connected.get(), error);
   if (error) return std::unexpected(to_error("adopt socket", error));
@@ -68,7 +68,7 @@ Result<Socket> adopt(Executor executor, Fd connected) {
   return socket;
 }
 
-Acceptor::Acceptor(Executor executor, Fd listener) : fd_(std::move(executor)) {
+Acceptor::Acceptor(Executor executor, Fd listener) : fd_(executor) {
   boost::system::error_code error;
   fd_.assign(listener.get(), error);
   if (error) return;  // accept() will say so

@@ -147,7 +147,7 @@ Error deadline_error(std::string_view what, Duration limit) {
 
 }  // namespace detail
 
-Event::Event(Executor executor) : timer_(std::move(executor)) {
+Event::Event(Executor executor) : timer_(executor) {
   timer_.expires_at(asio::steady_timer::time_point::max());
 }
 
