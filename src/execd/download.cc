@@ -137,7 +137,7 @@ io::Task<> send_unsized(Workers& workers, Opened file, http::ResponseWriter& res
 
 io::Task<> send_lines(Workers& workers, Opened file, http::ResponseWriter& response, LineRange range) {
   auto cutter = std::make_shared<LineCutter>(range);
-  http::Headers headers{{"Content-Type", "text/plain; charset=utf-8"}};
+  const http::Headers headers{{"Content-Type", "text/plain; charset=utf-8"}};
   uint64_t at = 0;
   bool started = false;
   while (true) {
@@ -151,8 +151,8 @@ io::Task<> send_lines(Workers& workers, Opened file, http::ResponseWriter& respo
     auto& [read, text] = *made;
     at += read;
     bool last = read < kPiece || cutter->done();
-    if (last && !started) co_return (void) co_await response.send(200, std::move(headers), std::move(text));
-    if (!started && !co_await response.start(200, std::move(headers), std::nullopt)) co_return;
+    if (last && !started) co_return (void) co_await response.send(200, headers, std::move(text));
+    if (!started && !co_await response.start(200, headers, std::nullopt)) co_return;
     started = true;
     if (!text.empty() && !co_await response.write(text)) co_return;
     if (last) break;

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/fd.h"
 #include "execd/file_info.h"
@@ -39,7 +40,7 @@ class IncomingFile {
   // Owns the name of the temporary file.
   struct Name : std::string {
     using std::string::string;
-    Name(Name&& other) noexcept : std::string(std::move(other)) { other.clear(); }
+    Name(Name&& other) noexcept : std::string(std::exchange(static_cast<std::string&>(other), {})) {}
     Name() = default;
   } temporary_;
   Fd fd_;

@@ -16,6 +16,15 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
+class Spawn : public testing::Test {
+ protected:
+  void SetUp() override {
+#if __has_feature(thread_sanitizer)
+    GTEST_SKIP() << "a child that runs in our memory is more than ThreadSanitizer can follow";
+#endif
+  }
+};
+
 struct Outcome {
   int code = -1;
   std::string out;
@@ -44,19 +53,19 @@ SpawnRequest shell(std::string script) {
   return request;
 }
 
-TEST(Spawn, finds_the_program_in_the_given_path) {
+TEST_F(Spawn, finds_the_program_in_the_given_path) {
   EXPECT_EQ(run(shell("echo hello")).out, "hello\n");
   EXPECT_EQ(run(shell("exit 7")).code, 7);
 }
 
-TEST(Spawn, child_sees_only_what_was_given) {
+TEST_F(Spawn, child_sees_only_what_was_given) {
   EXPECT_EQ(run(shell("echo $PATH; env | grep -vc -e ^PATH= -e ^PWD= -e ^_= -e ^SHLVL=")).out,
             "/nonexistent:/usr/bin:/bin\n0\n");
   Fd leak(::open("/dev/null", O_RDONLY));                                    // not close-on-exec
   EXPECT_EQ(run(shell("ls /proc/self/fd | tr '\\n' ' '")).out, "0 1 2 3 ");  // 3 is ls reading the directory
 }
 
-TEST(Spawn, signals_are_as_by_default) {
+TEST_F(Spawn, signals_are_as_by_default) {
   ::signal(SIGPIPE, SIG_IGN);
   sigset_t usr1;
   ::sigemptyset(&usr1);
@@ -67,7 +76,7 @@ TEST(Spawn, signals_are_as_by_default) {
   ::sigprocmask(SIG_UNBLOCK, &usr1, nullptr);
 }
 
-TEST(Spawn, own_group_or_session) {
+TEST_F(Spawn, own_group_or_session) {
   EXPECT_EQ(run(shell("set -- $(cat /proc/self/stat); [ $5 = $$ ] && [ $6 != $$ ] && echo yes")).out,
             "yes\n");
   SpawnRequest request = shell("set -- $(cat /proc/self/stat); [ $5 = $$ ] && [ $6 = $$ ] && echo yes");
@@ -75,7 +84,7 @@ TEST(Spawn, own_group_or_session) {
   EXPECT_EQ(run(request).out, "yes\n");
 }
 
-TEST(Spawn, further_descriptors_may_cross) {
+TEST_F(Spawn, further_descriptors_may_cross) {
   char path[] = "/tmp/osb-spawn-XXXXXX";
   Fd a(::mkostemp(path, O_CLOEXEC));
   ASSERT_TRUE(write_all(a.get(), "one\n"));
@@ -87,7 +96,7 @@ TEST(Spawn, further_descriptors_may_cross) {
   EXPECT_EQ(run(request).out, "one\nboth\n");
 }
 
-TEST(Spawn, failures_name_the_path) {
+TEST_F(Spawn, failures_name_the_path) {
   auto attempt = [](SpawnRequest request) { return spawn(request).error(); };
   SpawnRequest request = shell("");
   request.argv = {"/nonexistent/x"};
@@ -107,7 +116,7 @@ TEST(Spawn, failures_name_the_path) {
   EXPECT_EQ(attempt(request).code, EINVAL);
 }
 
-TEST(Spawn, scripts_that_cannot_run_say_why) {
+TEST_F(Spawn, scripts_that_cannot_run_say_why) {
   char dir[] = "/tmp/osb-spawn-XXXXXX";
   ASSERT_TRUE(::mkdtemp(dir));
   std::string script = std::string(dir) + "/script";
@@ -129,7 +138,7 @@ TEST(Spawn, scripts_that_cannot_run_say_why) {
   ::rmdir(dir);
 }
 
-TEST(Spawn, a_late_child_stops_nobody) {
+TEST_F(Spawn, a_late_child_stops_nobody) {
   // Its first act is a write to the group; here that is a full pipe.
   int pipe_fds[2];
   ASSERT_EQ(::pipe2(pipe_fds, O_CLOEXEC), 0);
@@ -150,7 +159,7 @@ TEST(Spawn, a_late_child_stops_nobody) {
   EXPECT_EQ(WEXITSTATUS(status), 7);
 }
 
-TEST(Spawn, joins_the_group_or_does_not_start) {
+TEST_F(Spawn, joins_the_group_or_does_not_start) {
   int pipe_fds[2];
   ASSERT_EQ(::pipe2(pipe_fds, O_CLOEXEC), 0);
   Fd read_end(pipe_fds[0]), write_end(pipe_fds[1]);
@@ -168,7 +177,7 @@ TEST(Spawn, joins_the_group_or_does_not_start) {
   EXPECT_THAT(result.error().message, HasSubstr("join the group"));
 }
 
-TEST(Spawn, gathers_orphans_when_asked) {
+TEST_F(Spawn, gathers_orphans_when_asked) {
   // Those in between end at once; the substitution waits for the orphan.
   SpawnRequest request = shell(
       "export LEADER=$$; echo $( (sh -c 'for i in $(seq 5000); do [ $(cut -d\" \" -f4 /proc/$$/stat) = "
