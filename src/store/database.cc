@@ -128,6 +128,8 @@ Result<Database> Database::open_as(const std::string& path, Locking locking) {
 }
 
 bool Database::can_write() {
+  // Of a file that was opened for reading it makes a transaction that reads.
+  if (sqlite3_db_readonly(db_.get(), "main") == 1) return false;
   auto begun = execute("BEGIN IMMEDIATE");
   if (begun) static_cast<void>(execute("ROLLBACK"));
   return begun || begun.error().sys_errno != EROFS;
