@@ -113,7 +113,7 @@ TEST(BodyDecoder, RejectsBadChunks) {
       "0000000000000001\r\na\r\n0\r\n\r\n",
       "ffffffffffffffff\r\n",
       "5;a\nb\r\nhello\r\n0\r\n\r\n",
-      std::string("5;\0\r\nhello\r\n0\r\n\r\n", 18),
+      std::string("5;\0\r\nhello\r\n0\r\n\r\n", 17),
       "5;a\x7f\r\nhello\r\n0\r\n\r\n",
       ";a\r\n",
       long_extension,

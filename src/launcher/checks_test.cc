@@ -164,8 +164,9 @@ TEST(Checks, IdsAndLimitsAreChecked) {
     p.id = id;
     EXPECT_FALSE(check(p)) << id;
   }
-  for (sys::CgroupLimits limits : {sys::CgroupLimits{.cpu_millis = 0}, sys::CgroupLimits{.memory_bytes = 1},
-                                   sys::CgroupLimits{.pids = 0}, sys::CgroupLimits{.io_read_bytes = 0}}) {
+  for (const sys::CgroupLimits& limits :
+       {sys::CgroupLimits{.cpu_millis = 0}, sys::CgroupLimits{.memory_bytes = 1},
+        sys::CgroupLimits{.pids = 0}, sys::CgroupLimits{.io_read_bytes = 0}}) {
     Plan p = plan(around({overlay("/")}));
     p.limits = limits;
     EXPECT_FALSE(check(p));
@@ -207,7 +208,7 @@ TEST(Checks, WhatIsNotMadeYetIsRefusedByItsName) {
 }
 
 TEST(Checks, OnlyABindHasAccessIdsAndSize) {
-  for (Step step : {overlay("/opt", {"/usr"}, "opt"), other(Step::Kind::scratch, "/tmp")}) {
+  for (const Step& step : {overlay("/opt", {"/usr"}, "opt"), other(Step::Kind::scratch, "/tmp")}) {
     Step writable = step, owned = step, limited = step;
     writable.access = Step::Access::read_write;
     owned.ids = Step::Ids::owner;

@@ -121,8 +121,8 @@ TEST_F(Claim, RefusesUntouched) {
   fs::create_directory(half + "/db");
   std::string pictures = make("pictures");
   fs::create_directory(pictures + "/images");
-  for (std::string path : {with_files, writable, damaged, base + "/file", base + "/link", half, pictures,
-                           base + "/no/such", std::string("/proc")}) {
+  for (const std::string& path : {with_files, writable, damaged, base + "/file", base + "/link", half,
+                                  pictures, base + "/no/such", std::string("/proc")}) {
     mode_t before = fs::exists(path) ? mode_of(path) : 0;
     auto claimed = claim_state_dir(path, path);
     ASSERT_FALSE(claimed) << path;
