@@ -23,6 +23,11 @@ def make(interpreter_api):
         interpreter_api.delete(sandbox)
 
 
+def wait_until_chosen(api, sandbox):
+    """The entry process waits with tail when it has chosen all versions and written them down."""
+    wait_for(lambda: "tail" in output(api, sandbox, "cat /proc/[0-9]*/comm 2>/dev/null || true").split(), 10, "the entrypoint is through")
+
+
 def output(api, sandbox, command):
     ran = api.run(sandbox, command)
     assert ran.exit_code == 0, ran.reply.body
@@ -81,6 +86,7 @@ def test_a_missing_version_does_not_end_the_sandbox(interpreter_api, make):
     complaint = f"PYTHON_VERSION=3.12 is not in this image; there are: {there}."
     logs = f"/sandboxes/{sandbox}/diagnostics/logs"
     wait_for(lambda: f"Going on with python {there}" in interpreter_api.call("GET", logs).body.decode(), 10, "the entrypoint says what it does")
+    wait_until_chosen(interpreter_api, sandbox)
     assert complaint in interpreter_api.call("GET", logs).body.decode()
     assert interpreter_api.status(sandbox)["state"] == "Running"
     first = cell(interpreter_api, sandbox, "import sys; print(sys.version)")
@@ -94,16 +100,15 @@ def test_a_missing_version_does_not_end_the_sandbox(interpreter_api, make):
 def test_strange_versions_change_nothing_else(interpreter_api, make):
     odd = "9'\nPATH=/nowhere\n$(touch /tmp/odd)"
     sandbox = make(GO_VERSION=odd, JAVA_VERSION="99")
-    ready = f"/sandboxes/{sandbox}/diagnostics/logs"
-    wait_for(lambda: "Going on with go" in interpreter_api.call("GET", ready).body.decode(), 10, "the entrypoint is through")
+    wait_until_chosen(interpreter_api, sandbox)
+    assert "Going on with go" in interpreter_api.call("GET", f"/sandboxes/{sandbox}/diagnostics/logs").body.decode()
     assert "99 is not" in (said := cell(interpreter_api, sandbox, "1").stderr) and "GO_VERSION=9?" in said
     output(interpreter_api, sandbox, "test ! -e /tmp/odd && go version && java -version")
 
 
 def test_added_versions_count(interpreter_api, make):
     sandbox = make()
-    # The entry process chooses among what it finds: it has to be through before there is more.
-    wait_for(lambda: "tail" in output(interpreter_api, sandbox, "cat /proc/[0-9]*/comm 2>/dev/null || true").split(), 10, "the entrypoint is through")
+    wait_until_chosen(interpreter_api, sandbox)  # among what it finds: before there is more
     folder = "/opt/python/versions/cpython-3.13.1-linux-x86_64-gnu/bin"
     output(interpreter_api, sandbox, f"mkdir -p {folder} && printf '#!/bin/sh\\necho added' >{folder}/python3 && chmod +x {folder}/python3")
     select = ". /opt/code-interpreter/code-interpreter-env.sh python"
