@@ -10,7 +10,6 @@
 #include <filesystem>
 
 #include "base/fd.h"
-#include "store/migrations.h"
 
 namespace osb::store {
 namespace {
@@ -464,69 +463,6 @@ TEST_F(StoreTest, BelongsToOneService) {
 TEST_F(StoreTest, CanBeWrittenAndSaysSo) {
   auto can = store_->check_writing();
   EXPECT_TRUE(can) << can.error().message;
-}
-
-TEST(Migrations, RunOnceAndInOrder) {
-  auto db = Database::open_in_memory();
-  const char* first[] = {"CREATE TABLE t (a TEXT) STRICT; INSERT INTO t VALUES ('one')"};
-  const char* second[] = {first[0], "ALTER TABLE t ADD COLUMN b TEXT; UPDATE t SET b = a || '!'"};
-  ASSERT_TRUE(migrate(*db, first));
-  ASSERT_TRUE(migrate(*db, first));
-  ASSERT_TRUE(migrate(*db, second));
-  auto statement = db->prepare("SELECT b, count(*) FROM t");
-  auto query = statement->run();
-  ASSERT_TRUE(*query.next());
-  EXPECT_EQ(query.text(0), "one!");
-  EXPECT_EQ(query.integer(1), 1);
-}
-
-// 1 is NORMAL: nothing is written over what a power cut could still need.
-TEST(Migrations, LeaveADatabaseThatIsSynced) {
-  auto db = Database::open_in_memory();
-  const char* steps[] = {"CREATE TABLE t (a TEXT) STRICT"};
-  for (int start = 0; start < 2; ++start) {
-    ASSERT_TRUE(migrate(*db, steps));
-    auto statement = db->prepare("PRAGMA synchronous");
-    auto query = statement->run();
-    ASSERT_TRUE(*query.next());
-    EXPECT_EQ(query.integer(0), 1);
-  }
-}
-
-TEST(Migrations, AFailedStepIsUndoneAndNamed) {
-  auto db = Database::open_in_memory();
-  const char* steps[] = {"CREATE TABLE t (a TEXT) STRICT",
-                         "CREATE TABLE u (a TEXT) STRICT; DROP TABLE nothing"};
-  auto result = migrate(*db, steps);
-  ASSERT_FALSE(result);
-  EXPECT_NE(result.error().message.find("schema 2"), std::string::npos) << result.error().message;
-  EXPECT_TRUE(db->execute("INSERT INTO t VALUES ('x')"));
-  EXPECT_FALSE(db->execute("INSERT INTO u VALUES ('x')"));
-}
-
-TEST(Migrations, RefuseANewerDatabase) {
-  auto db = Database::open_in_memory();
-  ASSERT_TRUE(db->execute("PRAGMA user_version=999"));
-  auto result = migrate(*db);
-  ASSERT_FALSE(result);
-  EXPECT_EQ(result.error().code, Code::unsupported);
-}
-
-// SQLite answers CANTOPEN_ISDIR, an extended code of which only the low byte is the kind of error.
-TEST(Database, ExtendedCodesHaveTheMeaningOfTheirKind) {
-  auto directory = Database::open(testing::TempDir(), Locking::shared);
-  ASSERT_FALSE(directory);
-  EXPECT_EQ(directory.error().sys_errno, EISDIR) << directory.error().message;
-  EXPECT_EQ(directory.error().code, Code::invalid_argument);
-}
-
-TEST(Database, RefusesWhatIsNoDatabase) {
-  std::string path = testing::TempDir() + "not_a_database";
-  ASSERT_TRUE(write_file(path, std::string(4096, 'x'), O_CREAT | O_WRONLY | O_TRUNC));
-  auto store = Store::open(path);
-  ASSERT_FALSE(store);
-  EXPECT_EQ(store.error().code, Code::corrupt) << store.error().message;
-  EXPECT_NE(store.error().message.find(path), std::string::npos);
 }
 
 }  // namespace

@@ -3,12 +3,10 @@
 Calls are those of the launcher and of the child that becomes the sandbox. lib/faults.py says which of them fail.
 """
 
-import pytest
 from lib import rawhttp
 from lib.api import Api
 from lib.disks import no_disks
-from lib.faults import Fault, LeakChecks, assert_explained, fail_each, recover
-from lib.plugin import shared_service
+from lib.faults import Fault, LeakChecks, assert_explained, checks, fail_each, recover  # noqa: F401
 
 LIMITS = {"cpu": "500m", "memory": "128Mi", "pids": "100"}
 DISK = {"disk": "32Mi"}
@@ -45,14 +43,6 @@ def fail_creates(request, checks, sample, limits):
         return fault
 
     fail_each(request, sample, attempt)
-
-
-@pytest.fixture(scope="module")
-def checks(bin_dir, request):
-    """One service for all: nothing of any test may be left in the end."""
-    checks = LeakChecks(shared_service(request, bin_dir), request)
-    yield checks
-    checks.at_the_end()
 
 
 def test_every_call_of_a_create(checks, request):

@@ -5,8 +5,7 @@ import pytest
 from lib import rawhttp
 from lib.api import Api
 from lib.disks import no_disks
-from lib.faults import Fault, LeakChecks, assert_explained, fail_each, recover
-from lib.plugin import shared_service
+from lib.faults import Fault, LeakChecks, assert_explained, checks, fail_each, recover  # noqa: F401
 from lib.waiting import wait_for
 from test_pause import frozen, pause, resume
 
@@ -47,14 +46,6 @@ def fail_deletes(request, checks, sample, limits):
         return fault
 
     fail_each(request, sample, attempt)
-
-
-@pytest.fixture(scope="module")
-def checks(bin_dir, request):
-    """One service for all: nothing of any test may be left in the end."""
-    checks = LeakChecks(shared_service(request, bin_dir), request)
-    yield checks
-    checks.at_the_end()
 
 
 @pytest.mark.parametrize("limits", [{}, LIMITS, pytest.param({"disk": "32Mi"}, marks=no_disks)], ids=["plain", "limits", "disk"])

@@ -12,6 +12,7 @@ import subprocess
 import pytest
 
 from . import leaks
+from .plugin import shared_service
 
 SEED = os.environ.get("OSB_FAULT_SEED", "1")
 # An operation has some hundred calls; a loop that has not come to an end by then never will.
@@ -113,3 +114,11 @@ class LeakChecks:
 
     def at_the_end(self):
         leaks.assert_nothing_leaked(self.service, self.before, timeout=10)
+
+
+@pytest.fixture(scope="module")
+def checks(bin_dir, request):
+    """One service for all: nothing of any test may be left in the end."""
+    checks = LeakChecks(shared_service(request, bin_dir), request)
+    yield checks
+    checks.at_the_end()
