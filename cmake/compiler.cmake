@@ -12,10 +12,11 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
 # The launcher is set before anything is compiled. Without the sloppiness setting nothing that uses a precompiled
 # header is ever a cache hit; with paths taken relative to the source tree, another clone of it shares the cache.
+# What is not in the cache is not preprocessed for itself before it is compiled.
 find_program(OSB_CCACHE ccache)
 if(OSB_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
-    CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${OSB_CCACHE})
+    CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1 ${OSB_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
   add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
 endif()

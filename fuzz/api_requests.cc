@@ -2,8 +2,11 @@
 // accepted are positive, and a page of the list is one that exists.
 #include "api/changes.h"
 #include "api/create_request.h"
+#include "api/follow.h"
+#include "api/image_requests.h"
 #include "api/list_query.h"
 #include "api/resource_limits.h"
+#include "api/snapshots.h"
 #include "check.h"
 
 using namespace osb;
@@ -36,6 +39,19 @@ void check_create(std::string_view text) {
   if (body->resource_limits) check_limits(*body->resource_limits);
 }
 
+void check_snapshots(std::string_view text) {
+  auto name = api::decode_snapshot(kJson, text);
+  if (!name) check_refusal(name.error());
+  if (name && *name) CHECK(!(*name)->empty());
+  auto count = api::decode_fork(kJson, text);
+  if (!count) check_refusal(count.error());
+  if (count) CHECK(*count >= 1 && *count <= api::kMostForks);
+  if (auto id = api::decode_rollback(kJson, text); !id) check_refusal(id.error());
+  auto query = api::decode_snapshot_query(text);
+  if (!query) return check_refusal(query.error());
+  CHECK(query->page >= 1 && query->page_size >= 1 && query->page_size <= 200);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, size_t size) {
@@ -43,12 +59,24 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, size_t size) {
   check_create(text);
   if (auto patch = api::decode_metadata_patch(kJson, text); !patch) check_refusal(patch.error());
   if (auto until = api::decode_renewal(kJson, text); !until) check_refusal(until.error());
+  if (auto pull = api::decode_pull(kJson, text); !pull) check_refusal(pull.error());
   if (auto event = api::check_metrics_event(kJson, text); !event) check_refusal(event.error());
   if (auto query = api::decode_list_query(text)) {
     CHECK(query->page >= 1 && query->page_size >= 1 && query->page_size <= 1000);
   } else {
     check_refusal(query.error());
   }
+  if (auto wait = api::decode_wait_query(text)) {
+    CHECK(!wait->states.empty() && wait->timeout >= std::chrono::seconds(0));
+  } else {
+    check_refusal(wait.error());
+  }
+  if (auto last = api::decode_last_event_id(text, text)) {
+    CHECK(!*last || **last >= 0);
+  } else {
+    check_refusal(last.error());
+  }
+  check_snapshots(text);
   check_limits({{"cpu", std::string(text)}, {"memory", std::string(text)}});
   return 0;
 }

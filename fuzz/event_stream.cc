@@ -5,6 +5,7 @@
 
 #include "check.h"
 #include "cli/cell_reader.h"
+#include "server/cell_result.h"
 
 using namespace osb;
 using namespace osb::cli;
@@ -27,6 +28,14 @@ std::string read_events(std::string_view bytes, size_t piece, EventParser::Sourc
     }
   }
   return log;
+}
+
+std::string collect(std::string_view bytes, size_t piece) {
+  server::CellResult result;
+  for (size_t at = 0; at < bytes.size(); at += piece) {
+    if (auto fed = result.feed(bytes.substr(at, piece)); !fed) return "error";
+  }
+  return result.to_json();
 }
 
 void read_cells(std::string_view text, std::string language) {
@@ -53,6 +62,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, size_t size) {
     // Events before a broken line may be lost with it when all of it comes at once.
     CHECK(pieces == whole || (whole.ends_with("error") && pieces.ends_with("error")));
   }
+  CHECK(collect(bytes, piece) == collect(bytes, bytes.size() + 1));
   for (const char* language : {"python", "bash", "javascript"}) read_cells(bytes, language);
   return 0;
 }

@@ -6,6 +6,7 @@
 #include "execd/command_request.h"
 #include "execd/entry.h"
 #include "execd/file_info.h"
+#include "execd/hooks.h"
 #include "json/decode.h"
 
 using namespace osb;
@@ -51,6 +52,18 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, size_t size) {
     CHECK(frame->uid != UINT32_MAX && frame->gid != UINT32_MAX);
     if (frame->limits.memory_bytes) CHECK(*frame->limits.memory_bytes > 0);
     if (frame->limits.cpu_millis) CHECK(*frame->limits.cpu_millis > 0);
+  }
+  if (auto hooks = execd::parse_hooks(text)) {
+    if (hooks->pre_start) CHECK(!hooks->pre_start->argv.empty() && hooks->pre_start->timeout.count() > 0);
+    for (const execd::Hook& hook : hooks->periodic) {
+      CHECK(!hook.argv.empty() && hook.schedule);
+      auto next = hook.schedule->next(WallTime{});
+      CHECK(!next || *next > WallTime{});
+    }
+  }
+  if (auto schedule = Schedule::parse(text)) {
+    auto next = schedule->next(WallTime{});
+    CHECK(!next || *next > WallTime{});
   }
   auto body = json::parse_first(text);
   if (!body) return 0;

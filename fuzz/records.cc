@@ -4,6 +4,8 @@
 #include "check.h"
 #include "json/string_lists.h"
 #include "launcher/identity.h"
+#include "launcher/snapshot_manifest.h"
+#include "runtime/native/changes.h"
 #include "server/record.h"
 
 using namespace osb;
@@ -34,6 +36,17 @@ void check_identity(std::string_view text) {
   CHECK(identity->group.starts_with("opensandbox-") && identity->group.find('/') == std::string::npos);
 }
 
+void check_manifest(std::string_view text) {
+  auto manifest = launcher::decode_manifest(text);
+  if (!manifest) return;
+  CHECK(manifest->layers.size() <= launcher::kMostSnapshotLayers);
+  for (const auto& layer : manifest->layers) {
+    CHECK(layer.digest.size() == 64 && layer.overlay.find('/') == std::string::npos && layer.overlay != "..");
+  }
+  auto again = launcher::decode_manifest(launcher::encode(*manifest));
+  CHECK(again && again->layers == manifest->layers && again->image == manifest->image);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, size_t size) {
@@ -41,5 +54,10 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, size_t size) {
   check_record(text);
   check_lists(text);
   check_identity(text);
+  check_manifest(text);
+  if (auto changes = runtime::parse_changes(text)) {
+    for (const auto& change : *changes) CHECK(change.path.starts_with('/'));
+  }
+  (void)server::environment_of(text);
   return 0;
 }

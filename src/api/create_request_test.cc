@@ -287,7 +287,8 @@ TEST(CreateRules, WhatThisServerCannotDoIs400AndNamed) {
       {R"(,"extensions":{"opensandbox.extensions.read-only-root":"yes"})", "SANDBOX::INVALID_PARAMETER",
        "extensions.opensandbox.extensions.read-only-root"},
       {R"(,"extensions":{"poolRef":" p "})", "SANDBOX::UNSUPPORTED", "extensions.poolRef"},
-      {R"(,"lifecycle":{})", "SANDBOX::UNSUPPORTED", "lifecycle"},
+      {R"(,"lifecycle":{"periodic":[{"name":"n","schedule":"often","command":["a"]}]})",
+       "SANDBOX::INVALID_PARAMETER", "lifecycle.periodic[0].schedule"},
       {R"(,"metadata":{"opensandbox.io/x":"1"})", "SANDBOX::INVALID_METADATA_LABEL", "opensandbox.io/x"},
       {R"(,"metadata":{"display name":"1"})", "SANDBOX::INVALID_METADATA_LABEL", "display name"},
       {R"(,"platform":{"os":"plan9","arch":"amd64"})", "SANDBOX::INVALID_PARAMETER", "platform.os"},
@@ -317,11 +318,28 @@ TEST(CreateRules, WhatThisServerCannotDoIs400AndNamed) {
   }
 }
 
+TEST(CreateRules, Snapshots) {
+  auto plain = decode(R"({"snapshotId":"s","resourceLimits":{}})");
+  ASSERT_TRUE(plain);
+  EXPECT_EQ(plain->snapshot, "s");
+  EXPECT_EQ(plain->image, "opensandbox-snapshots:s");
+  EXPECT_THAT(plain->entrypoint, testing::ElementsAre("tail", "-f", "/dev/null"));
+  EXPECT_FALSE(plain->restore_env);
+  auto image = decode(
+      R"({"image":{"uri":"opensandbox-snapshots:s"},"entrypoint":["a"],"resourceLimits":{},"extensions":{"restore.env":"true"}})");
+  ASSERT_TRUE(image);
+  EXPECT_EQ(image->snapshot, "s");
+  EXPECT_TRUE(image->restore_env);
+  for (const char* extra :
+       {R"(,"extensions":{"restore.env":"yes"})", R"(,"extensions":{"restore.env":"true"})"}) {
+    auto refused = decode(body_with(extra));
+    ASSERT_FALSE(refused) << extra;
+    EXPECT_EQ(refused.error().status, 400);
+    EXPECT_THAT(refused.error().message, HasSubstr("restore.env"));
+  }
+}
+
 TEST(CreateRules, SourcesThatAreNotBuilt) {
-  auto snapshot = decode(R"({"snapshotId":"s","resourceLimits":{}})");
-  ASSERT_FALSE(snapshot);
-  EXPECT_EQ(snapshot.error().code, "SANDBOX::UNSUPPORTED");
-  EXPECT_THAT(snapshot.error().message, HasSubstr("snapshotId"));
   auto template_form = decode(R"({"templateId":"t","timeout":60,"metadata":{}})");
   ASSERT_FALSE(template_form);
   EXPECT_EQ(template_form.error().code, "SANDBOX::UNSUPPORTED");

@@ -8,6 +8,7 @@
 #include "api/failure_status.h"
 #include "base/machine.h"
 #include "base/strings.h"
+#include "sandbox/egress_target.h"
 #include "sandbox/labels.h"
 
 namespace osb::api {
@@ -15,6 +16,7 @@ namespace {
 
 constexpr std::string_view kExtensionPrefix = "opensandbox.extensions.";
 constexpr const char* kReadOnlyRoot = "opensandbox.extensions.read-only-root";
+constexpr const char* kRestoreEnv = "restore.env";
 constexpr std::string_view kEgressPrefix = "OPENSANDBOX_EGRESS_";
 // Settings of the egress process that a request may pass on; without a policy there is nothing to set.
 constexpr std::array<std::string_view, 11> kEgressKeys = {
@@ -41,29 +43,49 @@ ApiResult<bool> wants_read_only_root(const CreateBody& r) {
   return refuse(invalid_parameter("extensions." + std::string(kReadOnlyRoot), "must be true or false"));
 }
 
-ApiResult<> check_extensions(const CreateBody& r) {
-  auto found = r.extensions.find("access.renew.extend.seconds");
+ApiResult<bool> wants_environment(const CreateBody& r, const sandbox::CreateRequest& request) {
+  auto found = r.extensions.find(kRestoreEnv);
+  if (found == r.extensions.end()) return false;
+  if (found->second != "true" && found->second != "false")
+    return refuse(invalid_parameter("extensions." + std::string(kRestoreEnv), "must be true or false"));
+  if (found->second == "true" && request.snapshot.empty())
+    return refuse(invalid_parameter("extensions." + std::string(kRestoreEnv), "needs a snapshotId"));
+  return found->second == "true";
+}
+
+ApiResult<> check_pull_policy(const CreateBody& r) {
+  auto found = r.extensions.find(sandbox::kPullPolicyExtension);
+  if (found == r.extensions.end()) return {};
+  for (std::string_view word : {"always", "if-not-present", "never"}) {
+    if (found->second == word) return {};
+  }
+  return refuse(invalid_parameter("extensions." + std::string(sandbox::kPullPolicyExtension),
+                                  "must be always, if-not-present or never"));
+}
+
+ApiResult<> check_extensions(const CreateBody& r, const CreateRules& rules) {
+  TRY(check_pull_policy(r));
+  auto found = r.extensions.find(sandbox::kRenewExtension);
   if (found == r.extensions.end()) return {};
   auto seconds = parse_number<int64_t>(trim(found->second));
   if (!seconds || *seconds < 300 || *seconds > 86400) {
     return refuse(invalid_parameter("extensions.access.renew.extend.seconds",
                                     "must be a whole number from 300 to 86400"));
   }
+  if (rules.renews_on_access) return {};
   // Who asks for it relies on it: a sandbox that ends in the middle of its work is worse than a refusal.
   ApiError error =
       unsupported("extensions.access.renew.extend.seconds",
                   "this server does not renew a sandbox because it is used; leave it out and give a "
                   "longer timeout");
   error.remedy =
-      "leave extensions.access.renew.extend.seconds out of the request; give a longer timeout, or renew with "
-      "POST /sandboxes/{id}/renew-expiration";
+      "leave extensions.access.renew.extend.seconds out of the request; give a longer timeout, renew with "
+      "POST /sandboxes/{id}/renew-expiration, or set renew_intent.enabled of the server";
   return refuse(std::move(error));
 }
 
 ApiResult<> check_unbuilt_sources(const CreateBody& r) {
-  if (r.snapshot_id) return refuse(unsupported("snapshotId", std::string(kNotBuilt)));
   if (r.template_id) return refuse(unsupported("templateId", std::string(kNotBuilt)));
-  if (r.hooks) return refuse(unsupported("lifecycle", std::string(kNotBuilt)));
   if (!r.pool_ref().empty()) return refuse(unsupported("extensions.poolRef", std::string(kNotBuilt)));
   return {};
 }
@@ -137,10 +159,29 @@ sandbox::Volume to_domain(const Volume& volume) {
           .read_only = volume.read_only};
 }
 
-sandbox::NetworkPolicy to_domain(const NetworkPolicy& policy) {
-  sandbox::NetworkPolicy out{.allow_the_rest = policy.default_action == "allow"};
-  for (const auto& [action, target] : policy.egress)
-    out.egress.push_back({.allow = action == "allow", .target = target});
+// allow, or deny, which is also what no word means.
+ApiResult<bool> allows(const std::string& field, std::string_view action) {
+  std::string word = to_lower(trim(action));
+  if (word == "allow") return true;
+  if (word == "deny" || word.empty()) return false;
+  return refuse(invalid_parameter(field, "must be allow or deny"));
+}
+
+ApiResult<sandbox::NetworkPolicy> to_domain(const NetworkPolicy& policy) {
+  constexpr size_t kMostRules = 4096;  // as the egress process takes
+  sandbox::NetworkPolicy out;
+  out.allow_the_rest = TRY(allows("networkPolicy.defaultAction", policy.default_action.value_or("")));
+  if (policy.egress.size() > kMostRules)
+    return refuse(
+        invalid_parameter("networkPolicy.egress", fmt::format("must have at most {} rules", kMostRules)));
+  for (size_t i = 0; i < policy.egress.size(); ++i) {
+    const auto& [action, target] = policy.egress[i];
+    std::string field = fmt::format("networkPolicy.egress[{}].", i);
+    if (auto parsed = sandbox::parse_target(target); !parsed)
+      return refuse(invalid_parameter(field + "target", parsed.error().message));
+    out.egress.push_back(
+        {.allow = TRY(allows(field + "action", action)), .target = std::string(trim(target))});
+  }
   return out;
 }
 
@@ -149,7 +190,7 @@ sandbox::NetworkPolicy to_domain(const NetworkPolicy& policy) {
 std::string_view host_arch() { return host_architecture(); }
 
 ApiResult<sandbox::CreateRequest> check_create(CreateBody body, const CreateRules& rules) {
-  TRY(check_extensions(body));
+  TRY(check_extensions(body, rules));
   TRY(check_unbuilt_sources(body));
   if (body.metadata) TRY(on_wire(sandbox::check_metadata(*body.metadata)));
   sandbox::CreateRequest request;
@@ -162,18 +203,26 @@ ApiResult<sandbox::CreateRequest> check_create(CreateBody body, const CreateRule
   TRY(check_env(body.env));
   if (body.volumes && !body.volumes->empty() && !rules.no_volumes.empty())
     return refuse(unsupported("volumes", rules.no_volumes));
+  if (body.hooks) request.hooks = TRY(check_hooks(*body.hooks));
   request.runtime = body.runtime();
   request.image_auth = std::move(body.image_auth);
-  if (body.network_policy) request.network_policy = to_domain(*body.network_policy);
+  if (body.network_policy) request.network_policy = TRY(to_domain(*body.network_policy));
   if (body.volumes) {
     for (const Volume& volume : *body.volumes) request.volumes.push_back(to_domain(volume));
   }
   request.image = std::move(body.image);
-  request.entrypoint = std::move(*body.entrypoint);
+  request.snapshot = body.snapshot_id ? *body.snapshot_id : sandbox::snapshot_of_image(request.image);
+  if (!request.snapshot.empty()) request.image = sandbox::image_of_snapshot(request.snapshot);
+  request.restore_env = TRY(wants_environment(body, request));
+  // What may be left out with a snapshot only.
+  request.entrypoint =
+      body.entrypoint ? std::move(*body.entrypoint) : std::vector<std::string>{"tail", "-f", "/dev/null"};
   request.env = std::move(body.env);
   request.metadata = std::move(body.metadata);
   for (auto& [key, value] : body.extensions) {
-    if (key.starts_with(kExtensionPrefix)) request.extensions.emplace(key, std::move(value));
+    if (key == sandbox::kRenewExtension) value = std::string(trim(value));
+    if (key.starts_with(kExtensionPrefix) || key == sandbox::kRenewExtension)
+      request.extensions.emplace(key, std::move(value));
   }
   return request;
 }

@@ -10,13 +10,15 @@
 
 namespace osb::api {
 
-// The last two are what the runtime that was chosen says about itself: "" when it can, else why it cannot.
+// Those that begin with no_ are what the runtime that was chosen says about itself: "" when it can, else why
+// it cannot.
 struct CreateRules {
   std::optional<int64_t> max_timeout_seconds;
   std::string arch;  // that the runtime runs: amd64, arm64
   WallTime now;
   std::string no_network_policy = "this server does not have this part yet";
   std::string no_volumes = "this server does not have this part yet";
+  bool renews_on_access = false;
 };
 
 std::string_view host_arch();

@@ -193,8 +193,21 @@ ApiError invalid_scope(std::string_view scope, std::string_view known) {
           .message = fmt::format("scope '{}' is not known here; use {}", shown(scope), known)};
 }
 
+ApiError key_reused(std::string_view why) {
+  return {.status = 409,
+          .code = "SANDBOX::IDEMPOTENCY_KEY_REUSED",
+          .message = fmt::format("This Idempotency-Key cannot be used again: {}.", why),
+          .remedy = "send a new key with every create that is meant to make another sandbox"};
+}
+
 ApiError overloaded(std::string why) {
   return {.status = 503, .code = "SANDBOX::OVERLOADED", .message = std::move(why), .retry_after_seconds = 1};
+}
+
+ApiError too_many_followers() {
+  ApiError error = overloaded("Too many requests wait for changes of sandboxes.");
+  error.remedy = "try again after the time in Retry-After, or ask GET /sandboxes/{id} from time to time";
+  return error;
 }
 
 ApiError caller_gone() {
@@ -218,6 +231,13 @@ ApiError never_healthy(std::string_view id, std::string_view state, std::string_
                                  last_output.empty() ? "" : "; its last output:\n", last_output)};
 }
 
+ApiError context_not_found() {
+  return {.status = 404,
+          .code = "SANDBOX::CONTEXT_NOT_FOUND",
+          .message = "No running sandbox has a code context of this id.",
+          .remedy = "make one with POST /sandboxes/{id}/contexts, or name its sandbox in sandboxId"};
+}
+
 ApiError backend_connection_failed(std::string_view id, int port, const Error& error) {
   return {.status = 502,
           .code = "BACKEND_CONNECTION_FAILED",
@@ -229,9 +249,11 @@ ApiError backend_connection_failed(std::string_view id, int port, const Error& e
 ApiError no_egress() {
   return {.status = 502,
           .code = "BACKEND_CONNECTION_FAILED",
-          .message = "Port 18080 belongs to the egress process, and this server has none yet.",
+          .message = "This sandbox has no egress at this address: it has no network, or has ended.",
           .remedy =
-              "do without network policies and the credential vault; programs inside may use any other port"};
+              "ask at the endpoint of port 18080; a sandbox has a network when the server has egress.enabled "
+              "= true, "
+              "unless sandbox.allow_network is false or it was made by an older server"};
 }
 
 ApiError upgrade_refused() {

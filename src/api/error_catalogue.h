@@ -33,14 +33,17 @@ ApiError reserved_label(std::string_view key);  // in a patch; without the SANDB
 ApiError invalid_metadata_filter();
 ApiError invalid_scope(std::string_view scope, std::string_view known);
 
+ApiError key_reused(std::string_view why);  // 409, of an Idempotency-Key
 ApiError overloaded(std::string why);
-ApiError caller_gone();  // for the log, and for clients of HTTP/1.0 that ended their side
+ApiError too_many_followers();  // 503, of those who wait for changes
+ApiError caller_gone();         // for the log, and for clients of HTTP/1.0 that ended their side
 ApiError invalid_port(std::string_view port);
 // To whoever waits for it to become healthy: 403 is what published clients do not wait after.
 ApiError never_healthy(std::string_view id, std::string_view state, std::string_view message,
                        std::string_view last_output);
 
 // Behind the proxy.
+ApiError context_not_found();
 ApiError backend_connection_failed(std::string_view id, int port, const Error& error);
 ApiError no_egress();
 ApiError upgrade_refused();

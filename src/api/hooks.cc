@@ -5,10 +5,14 @@
 #include <set>
 
 #include "api/body.h"
+#include "api/error_catalogue.h"
+#include "base/schedule.h"
 #include "base/strings.h"
 
 namespace osb::api {
 namespace {
+
+constexpr size_t kMostHooks = 64;
 
 void forbid_others(const json::Field& field, std::initializer_list<std::string_view> known) {
   auto members = field.object();
@@ -42,6 +46,14 @@ Hook decode_hook(const json::Field& field, int64_t max_seconds) {
   return hook;
 }
 
+boost::json::object to_json(const Hook& hook) {
+  boost::json::object out{{"command", boost::json::array(hook.command.begin(), hook.command.end())}};
+  if (hook.timeout_seconds) out["timeoutSeconds"] = *hook.timeout_seconds;
+  if (!hook.name.empty()) out["name"] = hook.name;
+  if (!hook.schedule.empty()) out["schedule"] = hook.schedule;
+  return out;
+}
+
 std::string decode_word(const json::Field& field) {
   std::string word(trim(field.required_string()));
   if (word.empty() && field.present() && field.raw()->is_string()) complain_value(field, "must not be blank");
@@ -71,6 +83,24 @@ std::optional<Hooks> decode_hooks(const json::Field& field) {
     }
   }
   return hooks;
+}
+
+ApiResult<std::string> check_hooks(const Hooks& hooks) {
+  if (hooks.periodic.size() > kMostHooks) {
+    return refuse(invalid_parameter("lifecycle.periodic", fmt::format("has more than {} hooks", kMostHooks)));
+  }
+  boost::json::object out;
+  if (hooks.pre_start) out["preStart"] = to_json(*hooks.pre_start);
+  boost::json::array periodic;
+  for (const Hook& hook : hooks.periodic) {
+    if (auto schedule = Schedule::parse(hook.schedule); !schedule) {
+      return refuse(invalid_parameter(fmt::format("lifecycle.periodic[{}].schedule", periodic.size()),
+                                      std::move(schedule.error().message)));
+    }
+    periodic.push_back(to_json(hook));
+  }
+  if (!periodic.empty()) out["periodic"] = std::move(periodic);
+  return out.empty() ? std::string() : json::print(out);
 }
 
 }  // namespace osb::api

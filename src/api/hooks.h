@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "api/error.h"
 #include "json/decode.h"
 
 namespace osb::api {
@@ -23,5 +24,8 @@ struct Hooks {
 };
 
 std::optional<Hooks> decode_hooks(const json::Field& field);
+
+// What execd is told of them; 400 for a schedule that is none, and for too many.
+ApiResult<std::string> check_hooks(const Hooks& hooks);
 
 }  // namespace osb::api

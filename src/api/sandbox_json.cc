@@ -4,6 +4,8 @@
 
 #include "json/escape.h"
 #include "json/string_lists.h"
+#include "sandbox/create_request.h"
+#include "sandbox/snapshot.h"
 
 namespace osb::api {
 namespace {
@@ -67,13 +69,25 @@ void append_platform(std::string& out, std::string_view platform) {
   out.append("\",\"arch\":\"").append(platform.substr(slash + 1)).append("\"}");
 }
 
+// One of them is for this server alone.
+void append_extensions(std::string& out, const json::StringMap& extensions) {
+  if (extensions.empty()) return;
+  if (!extensions.contains(sandbox::kRenewExtension)) {
+    json::append_map(out.append(",\"extensions\":"), extensions);
+    return;
+  }
+  json::StringMap shown = extensions;
+  shown.erase(sandbox::kRenewExtension);
+  if (!shown.empty()) json::append_map(out.append(",\"extensions\":"), shown);
+}
+
 // What both forms have, from platform to createdAt.
 void append_common(std::string& out, const sandbox::Sandbox& sandbox, bool with_metadata) {
   append_platform(out, sandbox.platform);
   out.push_back(',');
   append_status(out, sandbox.status);
   if (with_metadata) json::append_map(out.append(",\"metadata\":"), sandbox.metadata);
-  if (!sandbox.extensions.empty()) json::append_map(out.append(",\"extensions\":"), sandbox.extensions);
+  append_extensions(out, sandbox.extensions);
   json::append_list(out.append(",\"entrypoint\":"), sandbox.entrypoint);
   if (sandbox.expires) append_time_member(out, ",\"expiresAt\":\"", *sandbox.expires);
   append_time_member(out, ",\"createdAt\":\"", sandbox.created);
@@ -83,9 +97,14 @@ void append_common(std::string& out, const sandbox::Sandbox& sandbox, bool with_
 }  // namespace
 
 void append_sandbox(std::string& out, const sandbox::Sandbox& sandbox) {
-  out.append("{\"id\":\"").append(sandbox.id).append("\",\"image\":{\"uri\":");
-  json::append_string(out, sandbox.image);
-  out.push_back('}');
+  out.append("{\"id\":\"").append(sandbox.id);
+  // One of the two.
+  if (std::string_view snapshot = sandbox::snapshot_of_image(sandbox.image); !snapshot.empty()) {
+    json::append_string(out.append("\",\"snapshotId\":"), snapshot);
+  } else {
+    json::append_string(out.append("\",\"image\":{\"uri\":"), sandbox.image);
+    out.push_back('}');
+  }
   append_common(out, sandbox, !sandbox.metadata.empty());
 }
 

@@ -34,16 +34,14 @@ Result<Fd> open_beneath(int dir, const std::string& path, int flags, mode_t mode
 
 Result<std::string> read_all(int fd, size_t limit) {
   std::string out;
-  size_t step = 4096;
+  char piece[4096];  // most files are shorter, and a daemon's heap keeps the pages that a larger one touched
   while (true) {
-    size_t have = out.size();
-    if (have > limit) return fail(Code::too_large, "more than " + std::to_string(limit) + " bytes");
-    out.resize(have + step);
-    ssize_t n = ::read(fd, out.data() + have, step);
-    if (n < 0 && errno != EINTR) return fail_errno("read");
-    out.resize(have + static_cast<size_t>(std::max<ssize_t>(n, 0)));
+    ssize_t n = ::read(fd, piece, sizeof piece);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return fail_errno("read");
     if (n == 0) return out;
-    if (step < (64u << 10)) step *= 2;
+    out.append(piece, static_cast<size_t>(n));
+    if (out.size() > limit) return fail(Code::too_large, "more than " + std::to_string(limit) + " bytes");
   }
 }
 

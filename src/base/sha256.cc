@@ -76,4 +76,14 @@ Sha256Digest hmac_sha256(std::string_view key, std::string_view message) {
   return sha256_digest(outer.append(as_text(first)));
 }
 
+std::string to_hex(const Sha256Digest& digest) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  for (uint8_t byte : digest) {
+    text.push_back(kDigits[byte >> 4]);
+    text.push_back(kDigits[byte & 15]);
+  }
+  return text;
+}
+
 }  // namespace osb

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace osb {
@@ -14,5 +15,6 @@ using Sha256Digest = std::array<uint8_t, 32>;
 
 Sha256Digest sha256_digest(std::string_view message);
 Sha256Digest hmac_sha256(std::string_view key, std::string_view message);
+std::string to_hex(const Sha256Digest& digest);
 
 }  // namespace osb

@@ -21,6 +21,7 @@ using namespace std::chrono_literals;
 constexpr auto kConnectTime = 5s;
 constexpr auto kCallTime = 30s;
 constexpr auto kCreateTime = 300s;  // an image may have to be fetched first
+constexpr auto kPendingLook = 500ms;
 constexpr auto kUploadTime = 60s;
 constexpr auto kFirstByteTime = 30s;  // of a command's stream: execd answers at once
 constexpr size_t kBodyLimit = 16 << 20;
@@ -60,6 +61,15 @@ Error foreign(const ServerAddress& server, std::string_view what) {
                       "check --server and "
                       "OPEN_SANDBOX_DOMAIN",
                       server.authority(), what)};
+}
+
+bj::object policy_for(const std::string& network) {
+  bj::array rules;
+  if (network == "open") return {{"defaultAction", "allow"}, {"egress", std::move(rules)}};
+  for (std::string_view target : split(network == "none" ? "" : network, ',')) {
+    if (!trim(target).empty()) rules.push_back(bj::object{{"action", "allow"}, {"target", trim(target)}});
+  }
+  return {{"defaultAction", "deny"}, {"egress", std::move(rules)}};
 }
 
 bool is_success(int status) { return status >= 200 && status < 300; }
@@ -132,6 +142,10 @@ Task<Result<void>> Api::check_key() {
   co_return Result<void>{};
 }
 
+Task<Result<bj::value>> Api::ask(std::string method, std::string target, std::string body) {
+  return call(std::move(method), std::move(target), std::move(body), kCreateTime);
+}
+
 Task<Result<bj::object>> Api::create(NewSandbox what) {
   bj::object limits, env;
   if (!what.cpu.empty()) limits["cpu"] = what.cpu;
@@ -143,13 +157,65 @@ Task<Result<bj::object>> Api::create(NewSandbox what) {
                   {"resourceLimits", std::move(limits)},
                   {"env", std::move(env)}};
   if (what.timeout) body["timeout"] = what.timeout->count();
+  if (!what.network.empty()) body["networkPolicy"] = policy_for(what.network);
   auto answer = CO_TRY(co_await call("POST", "/v1/sandboxes", json::print(body), kCreateTime));
   if (!answer.is_object()) co_return std::unexpected(foreign(to_.server, "the answer is no object"));
-  co_return std::move(answer.as_object());
+  co_return co_await until_started(std::move(answer.as_object()));
+}
+
+// Its image may still be on the way; the server says how far it is.
+Task<Result<bj::object>> Api::until_started(bj::object sandbox) {
+  std::string id = CO_TRY(text_of(sandbox, "id"));
+  while (true) {
+    bj::value value = sandbox;
+    json::Issues ignored;
+    auto status = json::Field::root(value, ignored, "sandbox")["status"];
+    std::string state = status["state"].string().value_or("");
+    if (state != "Pending" && state != "Failed") co_return sandbox;
+    if (state == "Failed") {
+      std::string why = status["message"].string().value_or("");
+      (void)co_await remove(id);
+      co_return fail(Code::unavailable, why);
+    }
+    co_await io::sleep_for(kPendingLook);
+    sandbox = CO_TRY(co_await get(id));
+  }
 }
 
 Task<Result<bj::object>> Api::get(std::string id) {
   auto answer = CO_TRY(co_await call("GET", "/v1/sandboxes/" + percent_encode(id), "", kCallTime));
+  if (!answer.is_object()) co_return std::unexpected(foreign(to_.server, "the answer is no object"));
+  co_return std::move(answer.as_object());
+}
+
+Task<Result<bj::object>> Api::pull(std::string image, std::string username, std::string password) {
+  bj::object body{{"image", std::move(image)}};
+  if (!username.empty()) body["auth"] = bj::object{{"username", username}, {"password", password}};
+  auto answer = CO_TRY(co_await call("POST", "/v1/images/pull", json::print(body), kCallTime));
+  if (!answer.is_object()) co_return std::unexpected(foreign(to_.server, "the answer is no object"));
+  co_return std::move(answer.as_object());
+}
+
+Task<Result<std::vector<bj::value>>> Api::images() {
+  auto answer = CO_TRY(co_await call("GET", "/v1/images", "", kCallTime));
+  json::Issues issues;
+  auto items = json::Field::root(answer, issues, "answer")["items"].array();
+  if (!items || !issues.empty()) co_return std::unexpected(foreign(to_.server, "the list has no items"));
+  std::vector<bj::value> out;
+  for (const auto& item : *items) {
+    if (item.raw()) out.push_back(*item.raw());
+  }
+  co_return out;
+}
+
+Task<Result<void>> Api::remove_image(std::string name, bool force) {
+  std::string target = "/v1/images?name=" + percent_encode(name) + (force ? "&force=true" : "");
+  CO_TRY(co_await call("DELETE", std::move(target), "", kCreateTime));
+  co_return Result<void>();
+}
+
+Task<Result<bj::object>> Api::prune_images() {
+  auto answer = CO_TRY(co_await call("POST", "/v1/images/prune", "", kCreateTime));
   if (!answer.is_object()) co_return std::unexpected(foreign(to_.server, "the answer is no object"));
   co_return std::move(answer.as_object());
 }
@@ -185,9 +251,10 @@ Task<Result<void>> Api::remove(std::string id) {
   co_return Result<void>{};
 }
 
-Task<Result<http::ClientConnection>> Api::start_stream(std::string target, std::string body) {
+Task<Result<http::ClientConnection>> Api::start_stream(std::string target, std::string body,
+                                                       std::string method) {
   auto connection = CO_TRY(co_await connect());
-  auto request = head("POST", std::move(target));
+  auto request = head(std::move(method), std::move(target));
   request.headers.set("Accept", "text/event-stream");
   request.headers.add("Content-Type", "application/json");
   CO_TRY(co_await connection.send_head(std::move(request), body.size()));
@@ -216,6 +283,23 @@ Task<Result<StreamEvent>> Api::run_code(std::string id, std::string language, st
   auto connection = CO_TRY(co_await io::with_deadline(kFirstByteTime, "start the cell",
                                                       start_stream(execd(id, "/code"), json::print(body))));
   co_return co_await follow(std::move(connection), EventParser(EventParser::Source::cell), std::move(sink));
+}
+
+Task<Result<void>> Api::egress_log(std::string id, bool follow, LineSink sink) {
+  std::string target = "/v1/sandboxes/" + percent_encode(id) + "/egress/log" + (follow ? "?follow=true" : "");
+  auto connection = CO_TRY(
+      co_await io::with_deadline(kFirstByteTime, "read the log", start_stream(std::move(target), "", "GET")));
+  std::array<char, 32768> buffer;
+  std::string left;
+  while (size_t n = CO_TRY(co_await connection.body().read_some(buffer))) {
+    left.append(buffer.data(), n);
+    size_t from = 0;
+    for (size_t end; (end = left.find('\n', from)) != left.npos; from = end + 1)
+      CO_TRY(sink(std::string_view(left).substr(from, end - from)));
+    left.erase(0, from);
+    if (left.size() > kBodyLimit) co_return std::unexpected(foreign(to_.server, "a line that does not end"));
+  }
+  co_return Result<void>{};
 }
 
 Task<Result<void>> Api::interrupt(std::string id, std::string context) {

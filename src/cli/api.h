@@ -25,6 +25,7 @@ struct NewSandbox {
   std::vector<Variable> env;
   std::string cpu, memory;  // "" means the server's default
   std::string disk = {};
+  std::string network = {};  // none, open, or targets with commas between; "" means the server's default
   std::optional<std::chrono::seconds> timeout;  // absent: lives until it is removed
 };
 
@@ -47,8 +48,15 @@ class Api {
   Task<Result<json::bj::object>> create(NewSandbox what);  // the server's answer
   Task<Result<json::bj::object>> get(std::string id);
   Task<Result<std::vector<json::bj::value>>> list();
+  // How far the pull of an image is, or the server's error; asking again joins it.
+  Task<Result<json::bj::object>> pull(std::string image, std::string username, std::string password);
+  Task<Result<std::vector<json::bj::value>>> images();
+  Task<Result<void>> remove_image(std::string name, bool force);
+  Task<Result<json::bj::object>> prune_images();
   Task<Result<void>> renew(std::string id, std::string expires_at);
   Task<Result<void>> remove(std::string id);
+  // Any other call of the API; null when the answer has no body.
+  Task<Result<json::bj::value>> ask(std::string method, std::string target, std::string body = "");
 
   // Has no deadline of its own: the caller cancels it, or gives the command one. The last event is complete
   // or failed.
@@ -56,16 +64,21 @@ class Api {
   // A cell in the default context of its language; otherwise as run(). The sink also gets the start, whose
   // text is what to interrupt, and results.
   Task<Result<StreamEvent>> run_code(std::string id, std::string language, std::string code, OutputSink sink);
+  // What the sandbox tried to reach, a line of JSON each, as they come; `follow`: until the sandbox ends.
+  using LineSink = std::function<Result<void>(std::string_view line)>;
+  Task<Result<void>> egress_log(std::string id, bool follow, LineSink sink);
   Task<Result<void>> interrupt(std::string id, std::string context);
   // `mode` in octal digits as a decimal number: 755.
   Task<Result<void>> upload(std::string id, std::string path, int mode, std::string_view bytes);
 
  private:
+  Task<Result<json::bj::object>> until_started(json::bj::object sandbox);
   Task<Result<http::ClientConnection>> connect();
   Task<Result<json::bj::value>> call(std::string method, std::string target, std::string body,
                                      io::Duration limit);
   Task<Result<json::bj::value>> exchange(std::string method, std::string target, std::string body);
-  Task<Result<http::ClientConnection>> start_stream(std::string target, std::string body);
+  Task<Result<http::ClientConnection>> start_stream(std::string target, std::string body,
+                                                    std::string method = "POST");
   Task<Result<StreamEvent>> follow(http::ClientConnection connection, EventParser parser, OutputSink sink);
   http::RequestHead head(std::string method, std::string target) const;
   std::string execd(const std::string& id, std::string_view route) const;

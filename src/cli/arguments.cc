@@ -3,28 +3,13 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <sstream>
+
+#include "cli/usage.h"
 
 namespace osb::cli {
 namespace {
 
-constexpr int kUsage = 2;  // exit status of a wrong command line
 constexpr const char* kDefaultStateDir = "/var/lib/opensandbox";
-
-// `see` is the command whose help to read; its first word is the program.
-PrintAndExit usage(std::string_view message, std::string_view see) {
-  std::string_view program = see.substr(0, see.find(' '));
-  return {
-      .out = "", .err = fmt::format("{}: {}\n  see: {} --help\n", program, message, see), .status = kUsage};
-}
-
-// Help, version and mistakes all end parsing with an exception; this is what it says.
-PrintAndExit stopped(const CLI::App& app, const CLI::ParseError& e, std::string_view see) {
-  std::ostringstream out, err;
-  int status = app.exit(e, out, err);
-  if (status == 0) return {.out = out.str(), .err = "", .status = 0};
-  return usage(e.what(), see);
-}
 
 // The words that nothing took, in the order in which they were typed.
 std::vector<std::string> words_left(const CLI::App& app) {
@@ -71,13 +56,14 @@ struct RunHelp : CLI::Formatter {
 
 struct RawRun {
   RawConnection connection;
-  std::string image, timeout, cpu, memory, workdir;
+  std::string image, snapshot, timeout, cpu, memory, workdir, network;
   std::vector<std::string> env;
   bool keep = false;
 
   void options(CLI::App& app) {
     connection.options(app);
-    app.add_option("IMAGE", image, "image of the sandbox; \"host\" is this machine's own /usr")->required();
+    app.add_option("IMAGE", image, "image of the sandbox; \"host\" is this machine's own /usr");
+    app.add_option("--snapshot", snapshot, "id of a snapshot to make the sandbox from, instead of an image");
     app.add_option("-e,--env", env,
                    "NAME=value for the sandbox, or NAME to pass your own value on; repeatable")
         ->take_all()
@@ -88,6 +74,9 @@ struct RawRun {
     app.add_option("--cpu", cpu, "CPU limit: cores (1.5) or thousandths of one (500m)");
     app.add_option("--memory", memory, "memory limit: 256Mi, 1Gi");
     app.add_option("-w,--workdir", workdir, "directory to run the command in");
+    app.add_option("--network", network,
+                   "what the sandbox reaches: none, open (the public internet), or host names, *.names and "
+                   "addresses with commas between; default: what the server says");
     app.add_flag("--keep", keep, "leave the sandbox running afterwards, without an expiry, and say its id");
     app.footer(
         "The command comes after -- and runs without a shell, with its words as they are:\n"
@@ -101,7 +90,9 @@ struct RawRun {
   Result<RunOptions> read(std::vector<std::string> command) const {
     RunOptions run;
     run.connection = TRY(connection.read());
-    run.image = image;
+    if (image.empty() == snapshot.empty())
+      return fail(Code::invalid_argument, "name the image, or a snapshot with --snapshot ID, and not both");
+    run.image = image.empty() ? "opensandbox-snapshots:" + snapshot : image;
     run.command = std::move(command);
     for (const auto& text : env) run.env.push_back(TRY(in_context("--env", parse_variable(text))));
     if (!timeout.empty() && timeout != "none")
@@ -109,6 +100,7 @@ struct RawRun {
     run.cpu = cpu;
     run.memory = memory;
     run.workdir = workdir;
+    run.network = network;
     run.keep = keep;
     return run;
   }
@@ -152,13 +144,87 @@ struct RawRepl {
   }
 };
 
+// Snapshots, and what is made of them at once.
+struct RawSnapshots {
+  RawConnection to_create, to_ls, to_rm, to_fork, to_rollback, to_diff;
+  SnapshotOptions read_;
+  std::string source, forked, rolled_back, target, compared;
+  CLI::App *create = nullptr, *ls = nullptr, *rm = nullptr, *fork = nullptr, *rollback = nullptr,
+           *diff = nullptr;
+
+  void options(CLI::App& app) {
+    CLI::App* snapshot =
+        app.add_subcommand("snapshot", "keep the files of sandboxes, and make others from them");
+    snapshot->require_subcommand(1, 1);
+    create = snapshot->add_subcommand("create", "keep what a sandbox's files are now");
+    to_create.options(*create);
+    create->add_option("ID", source, "the sandbox")->required();
+    create->add_option("-n,--name", read_.name, "a name for people");
+    create->footer(
+        "Prints the snapshot's id when it is complete. The sandbox stands still while its files are copied.");
+    ls = snapshot->add_subcommand("ls", "list the snapshots");
+    to_ls.options(*ls);
+    ls->add_flag("--json", read_.json, "print the server's records as JSON");
+    rm = snapshot->add_subcommand("rm", "remove snapshots");
+    to_rm.options(*rm);
+    rm->add_option("ID", read_.ids, "ids as `osb snapshot ls` prints them")->required();
+    fork = app.add_subcommand("fork", "make sandboxes with the files that a running one has now");
+    to_fork.options(*fork);
+    fork->add_option("ID", forked, "the sandbox")->required();
+    fork->add_option("-n,--count", read_.count, "how many")->capture_default_str();
+    rollback =
+        app.add_subcommand("rollback", "put a sandbox back to a snapshot: files as they were, processes new");
+    to_rollback.options(*rollback);
+    rollback->add_option("ID", rolled_back, "the sandbox")->required();
+    rollback->add_option("SNAPSHOT", target, "the snapshot")->required();
+    diff =
+        app.add_subcommand("diff", "say which files a sandbox has added (A), modified (M) and deleted (D)");
+    to_diff.options(*diff);
+    diff->add_option("ID", compared, "the sandbox")->required();
+  }
+
+  bool parsed() const {
+    return create->parsed() || ls->parsed() || rm->parsed() || fork->parsed() || rollback->parsed() ||
+           diff->parsed();
+  }
+
+  Result<SnapshotOptions> read() {
+    using What = SnapshotOptions::What;
+    struct Choice {
+      CLI::App* app;
+      What what;
+      RawConnection& to;
+      std::string sandbox;
+    };
+    const Choice choices[] = {{create, What::create, to_create, source},
+                              {ls, What::list, to_ls, ""},
+                              {rm, What::remove, to_rm, ""},
+                              {fork, What::fork, to_fork, forked},
+                              {rollback, What::rollback, to_rollback, rolled_back},
+                              {diff, What::diff, to_diff, compared}};
+    for (const Choice& choice : choices) {
+      if (!choice.app->parsed()) continue;
+      read_.what = choice.what;
+      read_.connection = TRY(choice.to.read());
+      read_.sandbox = choice.sandbox;
+      if (choice.what == What::rollback) read_.ids = {target};
+    }
+    return read_;
+  }
+};
+
 void store_options(CLI::App& app, ImageStore& store) {
-  // Accepted in order to be explained: every other command has it.
-  app.add_option("-s,--server", store.server)->group("");
   app.add_option("--config", store.config,
                  "the service's configuration file (default: $SANDBOX_CONFIG_PATH, else ~/.sandbox.toml)");
   app.add_option("--state-dir", store.state_dir,
                  "where the service keeps its files (default: as configured)");
+}
+
+// A server that keeps its images elsewhere. Only when it is named: the store of this host is the default.
+void server_options(CLI::App& app, ImageStore& store, std::string& key) {
+  app.add_option("-s,--server", store.server, "HOST:PORT of a server, instead of the store of this host");
+  app.add_option("--api-key", key, "the server's key; better in the environment than here")
+      ->envname("OPEN_SANDBOX_API_KEY");
 }
 
 // One word each time the option is given.
@@ -170,16 +236,23 @@ struct RawImages {
   ImportImageOptions import_;
   LsImagesOptions ls_;
   RmImagesOptions rm_;
+  PullImageOptions pull_;
+  InspectImageOptions inspect_;
+  RawConnection to_pull, to_inspect, to_prune;
+  std::string server_key;
   std::string max_size, user, workdir;
   std::vector<std::string> env, labels;
   uint64_t max_entries = 0;
-  CLI::App *import = nullptr, *ls = nullptr, *rm = nullptr;
+  CLI::App *import = nullptr, *ls = nullptr, *rm = nullptr, *pull = nullptr, *inspect = nullptr,
+           *prune = nullptr;
   CLI::Option *user_option = nullptr, *workdir_option = nullptr;
 
   void options(CLI::App& app) {
     app.require_subcommand(1, 1);
     import = app.add_subcommand("import", "make an image of a root directory or of an archive");
     store_options(*import, import_.store);
+    // Accepted in order to be explained: every other command has it.
+    import->add_option("-s,--server", import_.store.server)->group("");
     import
         ->add_option(
             "SOURCE", import_.source,
@@ -201,24 +274,50 @@ struct RawImages {
         "As root on the service's host. The running service sees the image at once. An import that is "
         "interrupted\n"
         "leaves nothing behind. Exit status: 0 done, 1 refused or failed, 2 wrong usage, 130 interrupted.");
-    ls = app.add_subcommand("ls", "list the imported images");
+    pull = app.add_subcommand("pull", "bring an image from its registry, through the server");
+    to_pull.options(*pull);
+    pull->add_option("NAME", pull_.name, "as in python:3.12 or registry.example:5000/team/app@sha256:...")
+        ->required();
+    pull->add_option("-u,--username", pull_.username,
+                     "for the registry; the password is read from standard input");
+    pull->add_flag("-q,--quiet", pull_.quiet, "print the image's id only");
+    inspect = app.add_subcommand("inspect", "print what the server knows about an image, as JSON");
+    to_inspect.options(*inspect);
+    inspect->add_option("NAME", inspect_.name, "a name or the beginning of an id")->required();
+    prune = app.add_subcommand("prune", "remove what came from registries and no sandbox uses");
+    to_prune.options(*prune);
+    ls = app.add_subcommand("ls", "list the images on this host");
     store_options(*ls, ls_.store);
+    server_options(*ls, ls_.store, server_key);
     ls->add_flag("--json", ls_.json, "print the records as JSON");
     rm = app.add_subcommand("rm", "remove images by name");
     store_options(*rm, rm_.store);
+    server_options(*rm, rm_.store, server_key);
     rm->add_option("NAME", rm_.names, "names as `osb images ls` prints them")->required();
     rm->add_flag("-f,--force", rm_.force,
                  "also when sandboxes use it: its files go when the last of them is gone");
   }
 
   Result<Command> read() {
-    for (const ImageStore* store : {&import_.store, &ls_.store, &rm_.store}) {
-      if (store->server.empty()) continue;
+    if (!import_.store.server.empty()) {
       return fail(
           Code::invalid_argument,
-          "images are not reached through a server: this works in the state directory of a service on "
+          "images are not imported through a server: this works in the state directory of a service on "
           "this host; name it with --config FILE or --state-dir DIR");
     }
+    if (!ls_.store.server.empty())
+      ls_.connection = Connection{TRY(parse_server_address(ls_.store.server)), server_key};
+    if (!rm_.store.server.empty())
+      rm_.connection = Connection{TRY(parse_server_address(rm_.store.server)), server_key};
+    if (pull->parsed()) {
+      pull_.connection = TRY(to_pull.read());
+      return pull_;
+    }
+    if (inspect->parsed()) {
+      inspect_.connection = TRY(to_inspect.read());
+      return inspect_;
+    }
+    if (prune->parsed()) return PruneImagesOptions{TRY(to_prune.read())};
     if (ls->parsed()) return ls_;
     if (rm->parsed()) return rm_;
     for (const auto& text : env) import_.env.push_back(TRY(in_context("--env", parse_variable(text))));
@@ -276,9 +375,22 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
   doctor->add_option("--state-dir", state_dir, "where the server keeps its files")->capture_default_str();
   doctor->add_flag("--attack", attack, "try to break out of a throw-away sandbox of the running server");
 
-  CLI::App* images = app.add_subcommand("images", "import, list and remove images");
+  CLI::App* egress = app.add_subcommand("egress", "what sandboxes reach");
+  egress->require_subcommand(1);
+  CLI::App* egress_log = egress->add_subcommand("log", "what a sandbox tried to reach, and what came of it");
+  RawConnection to_egress;
+  EgressLogOptions log_options;
+  to_egress.options(*egress_log);
+  egress_log->add_option("ID", log_options.id, "the sandbox")->required();
+  egress_log->add_flag("-f,--follow", log_options.follow, "go on until the sandbox ends");
+  egress_log->add_flag("--json", log_options.json, "print the server's records as JSON");
+
+  CLI::App* images = app.add_subcommand("images", "pull, import, list and remove images");
   RawImages raw_images;
   raw_images.options(*images);
+
+  RawSnapshots raw_snapshots;
+  raw_snapshots.options(app);
 
   CLI::App* role = app.add_subcommand("server", "internal: the server process, started by the launcher");
   role->group("");  // not for people
@@ -288,6 +400,24 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
   role->add_option("--identity", role_options.identity, "which service this is");
   role->add_option("--cgroups", role_options.cgroups, "without root: what control groups can do");
   role->add_flag("--rootless", role_options.rootless, "the service was started by an ordinary user");
+
+  CLI::App* keeper =
+      app.add_subcommand("image-keeper", "internal: brings images here, started by the launcher");
+  keeper->group("");
+  ImageKeeperOptions keeper_options;
+  keeper->add_option("--state-dir", keeper_options.state_dir, "where the service keeps its files")
+      ->required();
+  keeper->add_option("--service-gid", keeper_options.service_gid, "who may read the index")->required();
+  CLI::App* fetcher = app.add_subcommand("image-fetcher", "internal: speaks to registries");
+  fetcher->group("");
+  CLI::App* egress_role =
+      app.add_subcommand("egress-process", "internal: the egress process, started by the launcher");
+  egress_role->group("");
+  EgressRoleOptions egress_options;
+  egress_role->add_option("--name-server", egress_options.name_servers, "who answers lookups");
+  egress_role->add_option("--deny", egress_options.deny, "what no sandbox reaches");
+  egress_role->add_option("--allow", egress_options.allow, "what every sandbox reaches");
+  egress_role->add_option("--log-level", egress_options.log_level, "how much to say");
 
   try {
     std::vector<std::string> reversed(ours.rbegin(), ours.rend());
@@ -321,7 +451,17 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
     auto command = raw_images.read();
     return command ? std::move(*command) : Command(usage(command.error().message, "osb images"));
   }
+  if (raw_snapshots.parsed()) return finish(raw_snapshots.read(), "osb snapshot");
   if (role->parsed()) return role_options;
+  if (keeper->parsed()) return keeper_options;
+  if (fetcher->parsed()) return ImageFetcherOptions{};
+  if (egress_role->parsed()) return egress_options;
+  if (egress_log->parsed()) {
+    auto to = to_egress.read();
+    if (!to) return usage(to.error().message, "osb egress log");
+    log_options.connection = std::move(*to);
+    return log_options;
+  }
   if (app.get_subcommands().empty()) return PrintAndExit{.out = app.help(), .err = "", .status = 0};
 
   auto where = (ls->parsed() ? to_ls : rm->parsed() ? to_rm : to_doctor).read();
@@ -330,31 +470,6 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
   if (doctor->parsed()) return DoctorOptions{*where, state_dir, attack};
   if (ids.empty() == !all) return usage("name the sandboxes to remove, or give --all", "osb rm");
   return RmOptions{*where, ids, all};
-}
-
-Command parse_server_arguments(int argc, const char* const* argv) {
-  CLI::App app{"The OpenSandbox server", "opensandbox-server"};
-  app.set_version_flag("--version", "opensandbox-server, version " OSB_VERSION);
-  app.failure_message(CLI::FailureMessage::simple);
-  ServeOptions serve;
-  bool reload = false;
-  app.add_option("--config", serve.config,
-                 "configuration file (default: $SANDBOX_CONFIG_PATH, else ~/.sandbox.toml)");
-  app.add_flag("--reload", reload, "accepted for compatibility; has no effect");
-
-  CLI::App* init = app.add_subcommand("init-config", "write a configuration file to start from");
-  InitConfigOptions options;
-  init->add_option("PATH", options.path, "where to write it (default: ~/.sandbox.toml)");
-  init->add_option("--example", options.example, "a ready example instead of the commented skeleton")
-      ->check(CLI::IsMember({"native", "docker", "docker-zh", "k8s", "k8s-zh"}));
-  init->add_flag("--force", options.force, "overwrite an existing file");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& e) {
-    return stopped(app, e, init->parsed() ? "opensandbox-server init-config" : "opensandbox-server");
-  }
-  if (init->parsed()) return options;
-  return serve;
 }
 
 }  // namespace osb::cli

@@ -24,6 +24,7 @@ struct RunOptions {
   std::vector<Variable> env;
   std::optional<std::chrono::milliseconds> timeout;  // of the command
   std::string cpu, memory, workdir;                  // "" means the server's default
+  std::string network;                               // none, open, or what may be reached; likewise
   bool keep = false;                                 // leave the sandbox there afterwards
 };
 
@@ -37,6 +38,12 @@ struct ReplOptions {
 struct LsOptions {
   Connection connection;
   bool json = false;
+};
+
+struct EgressLogOptions {
+  Connection connection;
+  std::string id;
+  bool follow = false, json = false;
 };
 
 struct RmOptions {
@@ -72,13 +79,42 @@ struct ImportImageOptions {
 
 struct LsImagesOptions {
   ImageStore store;
+  std::optional<Connection> connection;  // of a server that is asked instead
   bool json = false;
+};
+
+// Those that go through a server.
+struct PullImageOptions {
+  Connection connection;
+  std::string name, username, password;
+  bool quiet = false;
+};
+
+struct InspectImageOptions {
+  Connection connection;
+  std::string name;
+};
+
+struct PruneImagesOptions {
+  Connection connection;
 };
 
 struct RmImagesOptions {
   ImageStore store;
+  std::optional<Connection> connection;  // of a server that does it instead
   std::vector<std::string> names;
   bool force = false;
+};
+
+// `osb snapshot`, `osb fork` and `osb rollback`
+struct SnapshotOptions {
+  enum class What { create, list, remove, fork, rollback, diff } what = What::list;
+  Connection connection;
+  std::string sandbox = {};           // create, fork, rollback, diff
+  std::string name = {};              // create; "" means none
+  std::vector<std::string> ids = {};  // remove; of rollback the one
+  int64_t count = 1;                  // fork
+  bool json = false;                  // list
 };
 
 // `osb server`, started by the launcher; everything else is inherited
@@ -88,6 +124,22 @@ struct ServerRoleOptions {
   std::string identity;   // of the service, as its database knows it; "" where the launcher has none
   std::string cgroups;    // without root: what they can do; see launcher/rootless.h
   bool rootless = false;  // the service was started by an ordinary user
+};
+
+// `osb image-keeper`, started by the launcher
+struct ImageKeeperOptions {
+  std::string state_dir;
+  uint32_t service_gid = 0;
+};
+
+// `osb image-fetcher`, started by the above
+struct ImageFetcherOptions {};
+
+// `osb egress-process`, started by the launcher
+struct EgressRoleOptions {
+  std::vector<std::string> name_servers;  // none: the host's
+  std::vector<std::string> deny, allow;   // of every sandbox, before its own rules
+  std::string log_level = "INFO";
 };
 
 // `opensandbox-server`
@@ -107,9 +159,11 @@ struct PrintAndExit {
   int status = 0;
 };
 
-using Command = std::variant<PrintAndExit, RunOptions, ReplOptions, LsOptions, RmOptions, DoctorOptions,
-                             ImportImageOptions, LsImagesOptions, RmImagesOptions, ServerRoleOptions,
-                             ServeOptions, InitConfigOptions>;
+using Command =
+    std::variant<PrintAndExit, RunOptions, ReplOptions, LsOptions, RmOptions, DoctorOptions,
+                 ImportImageOptions, LsImagesOptions, RmImagesOptions, PullImageOptions, InspectImageOptions,
+                 PruneImagesOptions, SnapshotOptions, ServerRoleOptions, ImageKeeperOptions,
+                 ImageFetcherOptions, EgressRoleOptions, EgressLogOptions, ServeOptions, InitConfigOptions>;
 
 Command parse_osb_arguments(int argc, const char* const* argv);
 Command parse_server_arguments(int argc, const char* const* argv);

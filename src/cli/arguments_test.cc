@@ -103,21 +103,36 @@ TEST_F(Arguments, AnUnknownOptionIsNamed) {
 TEST_F(Arguments, AnUnknownCommandIsNamedAndTheKnownOnesAreListed) {
   auto got = stop(osb({"osb", "exec", "foo"}));
   EXPECT_EQ(got.status, 2);
-  EXPECT_THAT(
-      got.err,
-      HasSubstr("there is no command \"exec\"; the commands are run, repl, ls, rm, doctor, images\n"));
+  EXPECT_THAT(got.err, HasSubstr("there is no command \"exec\"; the commands are run, repl, ls, rm, doctor, "
+                                 "egress, images, snapshot, "
+                                 "fork, rollback, diff\n"));
   EXPECT_THAT(got.err, HasSubstr("osb run IMAGE -- PROGRAM"));
   EXPECT_THAT(stop(osb({"osb", "ls", "foo"})).err, HasSubstr("unexpected word \"foo\""));
 }
 
-TEST_F(Arguments, ImagesAreNotReachedThroughAServer) {
-  for (const auto& words : {std::vector<const char*>{"osb", "images", "ls", "--server", "h:1"},
-                            {"osb", "images", "import", "x", "-s", "h:1"},
-                            {"osb", "images", "rm", "x", "-s", "h:1"}}) {
-    auto got = stop(parse_osb_arguments(static_cast<int>(words.size()), words.data()));
-    EXPECT_EQ(got.status, 2);
-    EXPECT_THAT(got.err, HasSubstr("--state-dir"));
-  }
+TEST_F(Arguments, ImagesAreNotImportedThroughAServer) {
+  auto got = stop(osb({"osb", "images", "import", "x", "-s", "h:1"}));
+  EXPECT_EQ(got.status, 2);
+  EXPECT_THAT(got.err, HasSubstr("--state-dir"));
+}
+
+TEST_F(Arguments, ImagesOfAServer) {
+  auto pull = std::get<PullImageOptions>(
+      osb({"osb", "images", "pull", "python:3.12", "-s", "h:1", "--username", "me"}));
+  EXPECT_EQ(pull.name, "python:3.12");
+  EXPECT_EQ(pull.username, "me");
+  EXPECT_EQ(pull.connection.server.port, 1);
+  auto ls = std::get<LsImagesOptions>(osb({"osb", "images", "ls", "--server", "h:1"}));
+  ASSERT_TRUE(ls.connection);
+  EXPECT_EQ(ls.connection->server.host, "h");
+  EXPECT_FALSE(std::get<LsImagesOptions>(osb({"osb", "images", "ls"})).connection)
+      << "this host's, unless it is named";
+  EXPECT_TRUE(std::get<RmImagesOptions>(osb({"osb", "images", "rm", "x", "-s", "h:1"})).connection);
+  EXPECT_EQ(std::get<InspectImageOptions>(osb({"osb", "images", "inspect", "x"})).name, "x");
+  EXPECT_EQ(std::get<PruneImagesOptions>(osb({"osb", "images", "prune", "-s", "h:7"})).connection.server.port,
+            7);
+  EXPECT_EQ(stop(osb({"osb", "images", "pull"})).status, 2);
+  EXPECT_EQ(stop(osb({"osb", "images", "pull", "a", "-s", "not an address"})).status, 2);
 }
 
 TEST_F(Arguments, WrongLinesExitWithTwo) {
@@ -240,6 +255,27 @@ TEST_F(Arguments, ImagesSaysWhatIsWrong) {
   EXPECT_THAT(rm.names, ElementsAre("a", "b"));
   EXPECT_TRUE(rm.force);
   EXPECT_TRUE(std::get<LsImagesOptions>(osb({"osb", "images", "ls", "--json"})).json);
+}
+
+TEST_F(Arguments, Snapshots) {
+  using What = SnapshotOptions::What;
+  auto create = std::get<SnapshotOptions>(osb({"osb", "snapshot", "create", "a", "-n", "n"}));
+  EXPECT_EQ(create.what, What::create);
+  EXPECT_EQ(create.sandbox + create.name, "an");
+  EXPECT_EQ(std::get<SnapshotOptions>(osb({"osb", "snapshot", "ls"})).what, What::list);
+  EXPECT_EQ(std::get<SnapshotOptions>(osb({"osb", "snapshot", "rm", "a", "b"})).ids.size(), 2u);
+  auto fork = std::get<SnapshotOptions>(osb({"osb", "fork", "a", "-n", "3"}));
+  EXPECT_EQ(fork.what, What::fork);
+  EXPECT_EQ(fork.count, 3);
+  auto back = std::get<SnapshotOptions>(osb({"osb", "rollback", "a", "s"}));
+  EXPECT_EQ(back.what, What::rollback);
+  EXPECT_EQ(back.sandbox + back.ids.at(0), "as");
+  EXPECT_EQ(std::get<RunOptions>(osb({"osb", "run", "--snapshot", "s", "--", "true"})).image,
+            "opensandbox-snapshots:s");
+  EXPECT_EQ(stop(osb({"osb", "run", "--snapshot", "s", "host", "--", "true"})).status, 2);
+  EXPECT_EQ(stop(osb({"osb", "run", "--", "true"})).status, 2);
+  EXPECT_EQ(stop(osb({"osb", "snapshot"})).status, 2);
+  EXPECT_EQ(std::get<SnapshotOptions>(osb({"osb", "diff", "a"})).sandbox, "a");
 }
 
 }  // namespace

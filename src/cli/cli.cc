@@ -6,13 +6,18 @@
 #include "cli/attack.h"
 #include "cli/block_on.h"
 #include "cli/doctor.h"
+#include "cli/egress_log.h"
+#include "cli/egress_role.h"
+#include "cli/image_roles.h"
 #include "cli/images.h"
 #include "cli/init_config.h"
 #include "cli/repl.h"
 #include "cli/run.h"
 #include "cli/sandboxes.h"
 #include "cli/serve.h"
+#include "cli/server_images.h"
 #include "cli/server_role.h"
+#include "cli/snapshots.h"
 
 namespace osb::cli {
 namespace {
@@ -34,9 +39,21 @@ struct Execute {
     return block_on(attack_sandbox(std::move(options), embedded.probe));
   }
   int operator()(ImportImageOptions& options) const { return import_image(options); }
-  int operator()(LsImagesOptions& options) const { return list_images(options); }
-  int operator()(RmImagesOptions& options) const { return remove_images(options); }
+  int operator()(LsImagesOptions& options) const {
+    return options.connection ? block_on(list_server_images(std::move(options))) : list_images(options);
+  }
+  int operator()(RmImagesOptions& options) const {
+    return options.connection ? block_on(remove_server_images(std::move(options))) : remove_images(options);
+  }
+  int operator()(PullImageOptions& options) const { return block_on(pull_image(std::move(options))); }
+  int operator()(InspectImageOptions& options) const { return block_on(inspect_image(std::move(options))); }
+  int operator()(PruneImagesOptions& options) const { return block_on(prune_images(std::move(options))); }
+  int operator()(SnapshotOptions& options) const { return block_on(run_snapshots(std::move(options))); }
   int operator()(ServerRoleOptions& options) const { return run_server_role(options, embedded); }
+  int operator()(ImageKeeperOptions& options) const { return run_image_keeper(options); }
+  int operator()(ImageFetcherOptions&) const { return run_image_fetcher(); }
+  int operator()(EgressLogOptions& options) const { return block_on(print_egress_log(std::move(options))); }
+  int operator()(EgressRoleOptions& options) const { return run_egress_role(options); }
   int operator()(ServeOptions& options) const { return become_service(options, embedded); }
   int operator()(InitConfigOptions& options) const { return write_initial_config(options); }
 };

@@ -157,10 +157,9 @@ int examine_machine(const DoctorOptions& options) {
   }
   fmt::print("{}", diagnosis.text);
   fmt::print(
-      "\nThis version does not have: a way out of sandboxes (they have a loopback interface and no network), "
-      "network policies,\nvolumes, snapshots, pools, secureAccess, signed endpoints, credential vaults, "
-      "GPUs, "
-      "renewal on access. A request that asks\nfor one of them is refused, and the answer names it.\n");
+      "\nThis version does not have: volumes, pools, secureAccess, signed endpoints, credential vaults, "
+      "GPUs. "
+      "A request that asks\nfor one of them is refused, and the answer names it.\n");
   return diagnosis.can_run ? 0 : 1;
 }
 

@@ -40,6 +40,15 @@ Result<void> check_host_values(const server::Config& config, bool is_root) {
     return refuse(config, "native.images." + name, fmt::format("{} is not a directory", path),
                   "unpack the image's root there, or remove the line; `osb images import` needs none");
   }
+  for (const std::string& path : config.registry.ca_files) {
+    if (::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode)) continue;
+    return refuse(config, "registry.ca_files", path + " is not a file",
+                  "put the certificates (PEM) there, or remove it from the list");
+  }
+  if (const std::string& path = config.registry.auth_file; !path.empty() && ::stat(path.c_str(), &info) < 0) {
+    return refuse(config, "registry.auth_file", path + " does not exist",
+                  "make it with `docker login`, or remove the line");
+  }
   for (const std::string& path : config.native.host_paths) {
     if (::stat(path.c_str(), &info) == 0) continue;
     return refuse(config, "native.host_paths", path + " does not exist",

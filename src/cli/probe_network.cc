@@ -2,10 +2,7 @@
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
-#include <linux/netfilter.h>
-#include <linux/netfilter/nf_tables.h>
-#include <linux/netfilter/nfnetlink.h>
-#include <linux/netlink.h>
+#include <linux/netfilter_ipv4.h>
 #include <net/if.h>
 #include <sched.h>
 #include <sys/ioctl.h>
@@ -13,9 +10,11 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <string>
 
 #include "base/fd.h"
 #include "cli/machine_probe.h"
+#include "sys/outlet.h"
 
 namespace osb::cli {
 namespace {
@@ -50,97 +49,63 @@ Result<std::string> network_namespace(const Machine&) {
   if (::bind(listener.get(), generic, sizeof address) < 0 || ::listen(listener.get(), 1) < 0)
     return fail_errno("listen");
   if (::connect(client.get(), generic, sizeof address) < 0) return fail_errno("connect over lo");
-  return "own loopback, no way out";
+  return "a loopback of its own";
 }
 
-// A batch of nf_tables requests, built by hand: netlink messages with attributes, nested ones included.
-class Batch {
- public:
-  Batch() { plain(NFNL_MSG_BATCH_BEGIN, 0, AF_UNSPEC, htons(NFNL_SUBSYS_NFTABLES)); }
-
-  void request(int type) {
-    plain(static_cast<uint16_t>(NFNL_SUBSYS_NFTABLES << 8 | type), NLM_F_CREATE | NLM_F_ACK, NFPROTO_INET, 0);
-    ++acks_;
-  }
-  void text(uint16_t type, std::string_view value) { attribute(type, std::string(value) + '\0'); }
-  void number(uint16_t type, uint32_t value) {
-    uint32_t big = htonl(value);
-    attribute(type, {reinterpret_cast<const char*>(&big), sizeof big});
-  }
-  void open(uint16_t type) {
-    nested_ = bytes_.size();
-    attribute(type | NLA_F_NESTED, {});
-  }
-  void close() {
-    auto length = static_cast<uint16_t>(bytes_.size() - nested_);
-    std::memcpy(bytes_.data() + nested_, &length, sizeof length);
-  }
-
-  Result<void> send() {
-    plain(NFNL_MSG_BATCH_END, 0, AF_UNSPEC, htons(NFNL_SUBSYS_NFTABLES));
-    Fd socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_NETFILTER));
-    if (!socket.valid()) return fail_errno("netfilter socket");
-    if (::send(socket.get(), bytes_.data(), bytes_.size(), 0) < 0) return fail_errno("send");
-    for (int left = acks_; left > 0;) {
-      alignas(nlmsghdr) char buffer[8192];
-      ssize_t n = ::recv(socket.get(), buffer, sizeof buffer, 0);
-      if (n < 0) return fail_errno("receive");
-      auto size = static_cast<unsigned>(n);
-      for (auto* m = reinterpret_cast<nlmsghdr*>(buffer); NLMSG_OK(m, size);
-           m = NLMSG_NEXT(m, size), --left) {
-        int error = m->nlmsg_type == NLMSG_ERROR ? static_cast<nlmsgerr*>(NLMSG_DATA(m))->error : -EPROTO;
-        if (error) return fail_errno("nf_tables request", -error);
-      }
-    }
-    return {};
-  }
-
- private:
-  void plain(uint16_t type, uint16_t flags, uint8_t family, uint16_t resource) {
-    message_ = bytes_.size();
-    nlmsghdr head{NLMSG_LENGTH(sizeof(nfgenmsg)), type, static_cast<uint16_t>(NLM_F_REQUEST | flags),
-                  ++sequence_, 0};
-    nfgenmsg body{family, NFNETLINK_V0, resource};
-    bytes_.append(reinterpret_cast<const char*>(&head), sizeof head);
-    bytes_.append(reinterpret_cast<const char*>(&body), sizeof body);
-  }
-  void attribute(uint16_t type, std::string_view value) {
-    nlattr head{static_cast<uint16_t>(sizeof(nlattr) + value.size()), type};
-    bytes_.append(reinterpret_cast<const char*>(&head), sizeof head).append(value);
-    bytes_.resize(NLA_ALIGN(bytes_.size()));
-    auto length = static_cast<uint32_t>(bytes_.size() - message_);
-    std::memcpy(bytes_.data() + message_, &length, sizeof length);
-  }
-
-  std::string bytes_;
-  size_t message_ = 0, nested_ = 0;
-  uint32_t sequence_ = 0;
-  int acks_ = 0;
-};
-
-Result<std::string> nf_tables(const Machine&) {
+// The way out of a sandbox, as a launcher makes it: a connection to somewhere far away arrives here.
+Result<std::string> packet_rules(const Machine&) {
   TRY(enter_new_network());
-  Batch batch;
-  batch.request(NFT_MSG_NEWTABLE);
-  batch.text(NFTA_TABLE_NAME, "osb");
-  batch.request(NFT_MSG_NEWCHAIN);
-  batch.text(NFTA_CHAIN_TABLE, "osb");
-  batch.text(NFTA_CHAIN_NAME, "out");
-  batch.open(NFTA_CHAIN_HOOK);
-  batch.number(NFTA_HOOK_HOOKNUM, NF_INET_LOCAL_OUT);
-  batch.number(NFTA_HOOK_PRIORITY, static_cast<uint32_t>(-100));
-  batch.close();
-  batch.text(NFTA_CHAIN_TYPE, "nat");
-  TRY(batch.send());
-  return "a nat chain on outgoing traffic";
+  TRY(loopback_up());
+  TRY(sys::route_through_loopback());
+  sys::Outlet outlet = TRY(sys::open_outlet_here(sys::OutletFor::fresh));
+  Fd client(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in far{};
+  far.sin_family = AF_INET;
+  far.sin_port = htons(443);
+  ::inet_pton(AF_INET, "192.0.2.1", &far.sin_addr);
+  if (!client.valid() || ::connect(client.get(), reinterpret_cast<sockaddr*>(&far), sizeof far) < 0)
+    return fail_errno("connect through the rules");
+  sockaddr_in meant{};
+  socklen_t size = sizeof meant;
+  Fd accepted(::accept4(outlet[sys::kOutletTcp4].get(), nullptr, nullptr, SOCK_CLOEXEC));
+  if (!accepted.valid() || ::getsockopt(accepted.get(), IPPROTO_IP, SO_ORIGINAL_DST, &meant, &size) < 0)
+    return fail_errno("see where a connection was meant to go");
+  if (meant.sin_addr.s_addr != far.sin_addr.s_addr)
+    return fail(Code::internal, "it arrives under another address");
+  return outlet.size() > 2 ? "connections and lookups are turned, by IPv4 and IPv6"
+                           : "connections and lookups are turned, by IPv4";
+}
+
+// Of the host itself. A datagram socket that is connected sends nothing: there is a route, or there is none.
+Result<std::string> way_out(const Machine&) {
+  auto reaches = [](int family, const char* text) {
+    sockaddr_storage far{};
+    auto* v4 = reinterpret_cast<sockaddr_in*>(&far);
+    auto* v6 = reinterpret_cast<sockaddr_in6*>(&far);
+    far.ss_family = static_cast<sa_family_t>(family);
+    (family == AF_INET ? v4->sin_port : v6->sin6_port) = htons(53);
+    ::inet_pton(family, text, family == AF_INET ? static_cast<void*>(&v4->sin_addr) : &v6->sin6_addr);
+    Fd socket(::socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    return socket.valid() && ::connect(socket.get(), reinterpret_cast<sockaddr*>(&far), sizeof far) == 0;
+  };
+  bool v4 = reaches(AF_INET, "8.8.8.8"), v6 = reaches(AF_INET6, "2001:4860:4860::8888");
+  if (!v4 && !v6) return fail(Code::unavailable, "this host has no route to the internet");
+  std::string servers = read_file("/etc/resolv.conf").value_or("");
+  if (("\n" + servers).find("\nnameserver") == std::string::npos)
+    return fail(Code::unavailable, "a route, but no name server in /etc/resolv.conf");
+  return fmt::format("a route by {}, and name servers", v4 && v6 ? "IPv4 and IPv6" : v4 ? "IPv4" : "IPv6");
 }
 
 constexpr Probe kProbes[] = {
     {"network namespaces", Need::required, network_namespace,
      "a sandbox would share the host's network: nothing starts",
      "sysctl user.max_net_namespaces=65536; run as root"},
-    {"nf_tables", Need::wanted, nf_tables, "outgoing traffic cannot be filtered: sandboxes get none",
-     "modprobe nf_tables nft_chain_nat"},
+    {"packet rules", Need::wanted, packet_rules,
+     "what sandboxes send out cannot be led anywhere: they have no network",
+     "modprobe -a nf_tables nft_chain_nat nft_redir nft_reject_inet nf_conntrack"},
+    {"way out of the host", Need::note, way_out, "sandboxes reach nothing, because this host does not either",
+     "give the host a default route and name servers; egress.name_servers of the configuration can name "
+     "others"},
 };
 
 }  // namespace

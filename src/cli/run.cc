@@ -29,6 +29,7 @@ ScratchSandbox sandbox_for(const RunOptions& options) {
                   .env = options.env,
                   .cpu = options.cpu,
                   .memory = options.memory,
+                  .network = options.network,
                   .timeout = std::nullopt};
   using Afterwards = ScratchSandbox::Afterwards;
   return {options.connection, std::move(what), options.keep ? Afterwards::keep : Afterwards::remove};

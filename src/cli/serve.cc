@@ -81,7 +81,18 @@ runtime::ImageSettings image_settings(const server::NativeSection& native) {
           .host_version = "",
           .directories = native.images,
           .host_paths = native.host_paths,
-          .aliases = native.image_aliases};
+          .aliases = native.image_aliases,
+          .default_registry = image::kDockerHub};
+}
+
+// Only what it needs: the process reads what strangers send, and the file has the key.
+std::vector<std::string> egress_command(const server::Config& config) {
+  if (!config.egress.enabled) return {};
+  std::vector<std::string> out = {"osb", "egress-process", "--log-level=" + config.log_level};
+  for (const std::string& server : config.egress.name_servers) out.push_back("--name-server=" + server);
+  for (const std::string& target : config.egress.deny_always) out.push_back("--deny=" + target);
+  for (const std::string& target : config.egress.allow_always) out.push_back("--allow=" + target);
+  return out;
 }
 
 struct Checked {
@@ -120,6 +131,7 @@ Result<void> hand_over(Checked checked, const std::string& given, const Embedded
                                .user = config.native.user,
                                .listener = std::move(listener),
                                .server = {"osb", "server", "--state-dir=" + config.native.state_dir},
+                               .egress = egress_command(config),
                                .launcher_bytes = embedded.launcher,
                                .execd_bytes = embedded.execd}));
 }

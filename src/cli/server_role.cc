@@ -46,17 +46,22 @@ Result<Fd> inherited(int fd, const char* what) {
   return owned;
 }
 
-runtime::NativeSettings native_settings(const server::NativeSection& native, const ServerRoleOptions& role,
+runtime::NativeSettings native_settings(const server::Config& config, const ServerRoleOptions& role,
                                         sys::CgroupLayout cgroups) {
+  const server::NativeSection& native = config.native;
   return {.images = {.state_dir = native.state_dir,
                      .host_version = role.host_image,
                      .directories = native.images,
                      .host_paths = native.host_paths,
-                     .aliases = native.image_aliases},
+                     .aliases = native.image_aliases,
+                     .default_registry = config.registry.standard},
+          .pull_policy = *runtime::pull_from(config.registry.pull_policy),
           .pids_limit = native.pids_limit,
           .cgroups = std::move(cgroups),
           .rootless = role.rootless,
-          .rootless_abilities = role.cgroups};
+          .rootless_abilities = role.cgroups,
+          .egress = config.egress.enabled,
+          .network = config.sandbox.allow_network};
 }
 
 io::Task<> set_on_signal(io::Event& stop) {
@@ -87,7 +92,7 @@ Result<runtime::RuntimeFactory> native_factory(const server::Config& config, con
   auto channel = std::make_shared<Fd>(TRY(inherited(launcher::kServerLauncherFd, "the launcher's socket")));
   sys::CgroupLayout cgroups;  // without root: none
   if (!role.rootless) cgroups = TRY(sys::CgroupLayout::detect());
-  auto settings = native_settings(config.native, role, std::move(cgroups));
+  auto settings = native_settings(config, role, std::move(cgroups));
   return [channel, settings,
           &stop](const runtime::RuntimeContext& context) -> Result<std::unique_ptr<runtime::Runtime>> {
     return std::make_unique<runtime::NativeRuntime>(context.executor, settings, std::move(*channel), [&stop] {

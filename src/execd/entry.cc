@@ -18,6 +18,7 @@ namespace {
 // Sandboxes outlive the server that made them, so a later one may read this. The number tells it which frames
 // this execd knows; one that sends none is of the time before, which counts as 1.
 constexpr int kControlProtocol = 2;
+constexpr int kCannotExecute = 127;  // as a shell says it
 
 std::string state_json(std::string_view state, std::string_view more = {}) {
   return "{\"protocol\":" + std::to_string(kControlProtocol) + ",\"state\":\"" + std::string(state) + "\"" +
@@ -108,6 +109,8 @@ void Entry::enter(State state, std::string json) {
 
 Result<void> Entry::start(EntryRequest request) {
   if (state_ != State::waiting) return fail(Code::wrong_state, "the entry process was started already");
+  Hooks hooks = TRY(parse_hooks(request.env.get(kHooksVariable)));
+  request.env.remove(kHooksVariable);
   add_defaults(request.env);
   core_.env = request.env;
   core_.env_file = request.env.get("EXECD_ENVS");
@@ -116,36 +119,82 @@ Result<void> Entry::start(EntryRequest request) {
   if (request.uid != 0 || request.gid != 0) core_.identity = credentials_of(request.uid, request.gid);
   prepare_directories(core_);
 
-  SpawnRequest spawn_request;
-  spawn_request.argv = std::move(request.argv);
-  spawn_request.env = request.env.block();
-  spawn_request.cwd = request.cwd;
+  argv_ = std::move(request.argv);
+  periodic_ = std::move(hooks.periodic);
   // Without a pipe its output is lost, which is no reason not to start it.
-  auto output = output_->open();
-  spawn_request.out = output ? output->get() : STDOUT_FILENO;
-  spawn_request.err = output ? output->get() : STDERR_FILENO;
-  spawn_request.group = Group::session;
-  spawn_request.credentials = core_.identity;
+  if (auto output = output_->open()) output_end_ = std::make_shared<Fd>(std::move(*output));
+  bool heard = output_end_ != nullptr;
   memory_kills_before_ = core_.memory_kills.look();
-  auto pid = spawn(std::move(spawn_request));
+  if (hooks.pre_start) {
+    start_hook(std::move(*hooks.pre_start));
+  } else {
+    start_program();
+  }
+  if (state_ == State::running && heard) core_.tasks.spawn(EntryOutput::read(output_));
+  return {};
+}
+
+// False, and the state is "failed", when it cannot be executed.
+bool Entry::launch(std::vector<std::string> argv, Reaper::Ended ended) {
+  SpawnRequest request;
+  request.argv = std::move(argv);
+  request.env = core_.env.block();
+  request.cwd = core_.cwd;
+  request.out = output_end_ ? output_end_->get() : STDOUT_FILENO;
+  request.err = output_end_ ? output_end_->get() : STDERR_FILENO;
+  request.group = Group::session;
+  request.credentials = core_.identity;
+  auto pid = spawn(std::move(request));
   if (!pid) {
     std::string more = ",\"path\":";
     json::append_string(more, pid.error().path);
     more += ",\"errno\":" + std::to_string(pid.error().code) + ",\"message\":";
     json::append_string(more, pid.error().message);
-    enter(State::failed, state_json("failed", more));
-    return {};
+    if (state_ == State::waiting) {
+      enter(State::failed, state_json("failed", more));
+    } else {  // after a hook: it has been told that the sandbox runs
+      output_->note(pid.error().message);
+      on_exit(ExitStatus(kCannotExecute << 8));
+    }
+    return false;
   }
   pid_ = *pid;
-  if (output) core_.tasks.spawn(EntryOutput::read(output_));
-  core_.reaper.watch(pid_, [this](ExitStatus status) { on_exit(status); });
-  enter(State::running, state_json("running", ",\"pid\":" + std::to_string(pid_)));
+  core_.reaper.watch(pid_, std::move(ended));
+  if (state_ == State::waiting)
+    enter(State::running, state_json("running", ",\"pid\":" + std::to_string(pid_)));
+  return true;
+}
+
+void Entry::start_hook(Hook hook) {
+  auto ended = std::make_shared<bool>(false);
+  auto began = std::chrono::steady_clock::now();
+  bool started = launch(std::move(hook.argv), [this, ended, began, limit = hook.timeout](ExitStatus status) {
+    *ended = true;
+    bool late = std::chrono::steady_clock::now() - began >= limit;
+    on_hook_exit(status, limit, late);
+  });
+  if (started) core_.tasks.spawn(end_in_time(pid_, hook.timeout, ended));
+}
+
+void Entry::on_hook_exit(ExitStatus status, std::chrono::seconds limit, bool late) {
+  if (!status.signalled() && status.api_code() == 0) return start_program();
+  output_->drain();
+  output_->note("the preStart hook failed: " +
+                (late ? "time limit of " + std::to_string(limit.count()) + " s" : status.text()));
+  on_exit(status);
+}
+
+void Entry::start_program() {
+  if (!launch(std::move(argv_), [this](ExitStatus status) { on_exit(status); })) return;
+  for (Hook& hook : periodic_) core_.tasks.spawn(run_periodic(core_, std::move(hook), output_end_, output_));
+  // Its end is the end of its output, unless hooks write to it as well.
+  output_end_.reset();
   core_.ready.set();
-  return {};
 }
 
 void Entry::on_exit(ExitStatus status) {
   core_.ended = true;
+  core_.ready.set();  // who still waits for a hook gets an answer
   bool no_memory = core_.memory_kills.explains(status, memory_kills_before_);
   kill_all_others(pid_);
   output_->drain();

@@ -1,7 +1,7 @@
 #pragma once
 
 // The entry process of a native sandbox: what the sandbox is for. When it ends the sandbox ends, and
-// everything else in it.
+// everything else in it. A hook that is to run before it is the first part of it: one that fails is its end.
 //
 // The states, in the form the control connection sends them:
 //   {"version":1,"state":"waiting"}
@@ -16,6 +16,7 @@
 
 #include "execd/core.h"
 #include "execd/entry_log.h"
+#include "execd/hooks.h"
 
 namespace osb::execd {
 
@@ -47,6 +48,10 @@ class Entry {
 
  private:
   void enter(State state, std::string json);
+  void start_hook(Hook hook);
+  void start_program();
+  bool launch(std::vector<std::string> argv, Reaper::Ended ended);
+  void on_hook_exit(ExitStatus status, std::chrono::seconds limit, bool late);
   void on_exit(ExitStatus status);
 
   Core& core_;
@@ -54,6 +59,9 @@ class Entry {
   pid_t pid_ = -1;
   uint64_t memory_kills_before_ = 0;
   std::shared_ptr<EntryOutput> output_;
+  std::shared_ptr<Fd> output_end_;  // for its process, and the hooks beside it
+  std::vector<std::string> argv_;
+  std::vector<Hook> periodic_;
   std::vector<std::string> history_;
   io::Event changed_;
 };

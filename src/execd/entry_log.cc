@@ -49,6 +49,8 @@ Result<Fd> EntryOutput::open() { return open_pipe(pipe_); }
 
 void EntryOutput::take(std::string_view bytes) { log_.append(bytes, wall_now()); }
 
+void EntryOutput::note(std::string_view line) { take(std::string(line) + "\n"); }
+
 io::Task<> EntryOutput::read(std::shared_ptr<EntryOutput> self) {
   while (co_await io::wait_readable(self->pipe_)) {
     int pipe = self->pipe_.native_handle();

@@ -44,6 +44,8 @@ class EntryOutput {
   static io::Task<> read(std::shared_ptr<EntryOutput> self);
   // What is in the pipe now and no more.
   void drain();
+  // A line of execd's own.
+  void note(std::string_view line);
   const EntryLog& log() const { return log_; }
 
  private:

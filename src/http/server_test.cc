@@ -375,8 +375,9 @@ TEST(Server, Fields) { with_server(fields); }
 Task<> careless(Server& server, io::Executor executor) {
   RawPeer peer = dial(server, executor);
   co_await peer.send(get("/forgets") + get("/throws") + get("/twice") + get("/nothing-here"));
-  auto [forgot, ignored] = co_await peer.read_answer();
+  auto [forgot, said] = co_await peer.read_answer();
   EXPECT_THAT(forgot, StartsWith("HTTP/1.1 500 "));
+  EXPECT_THAT(said, HasSubstr("\"HTTP::NO_ANSWER\""));
   EXPECT_THAT(forgot, HasSubstr("X-Request-ID: r1\r\n"));
   EXPECT_THAT((co_await peer.read_answer()).first, StartsWith("HTTP/1.1 500 "));
   EXPECT_EQ((co_await peer.read_answer()).second, "first");

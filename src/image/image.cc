@@ -85,12 +85,14 @@ Result<ImageConfig> decode_oci_config(const bj::value& value) {
 }
 
 bj::value to_json(const Image& image) {
-  return bj::object{{"id", image.id},
-                    {"layers", layers_json(image)},
-                    {"config", config_json(image.config)},
-                    {"imported", format_api_time(image.imported)},
-                    {"bytes", image.bytes},
-                    {"entries", image.entries}};
+  bj::object out{{"id", image.id},
+                 {"layers", layers_json(image)},
+                 {"config", config_json(image.config)},
+                 {"imported", format_api_time(image.imported)},
+                 {"bytes", image.bytes},
+                 {"entries", image.entries}};
+  if (!image.manifest.empty()) out["manifest"] = image.manifest;
+  return out;
 }
 
 Result<Image> image_from_json(const bj::value& value) {
@@ -102,6 +104,7 @@ Result<Image> image_from_json(const bj::value& value) {
   image.imported = parse_time(field["imported"].string().value_or("")).value_or(WallTime{});
   image.bytes = static_cast<uint64_t>(field["bytes"].integer().value_or(0));
   image.entries = static_cast<uint64_t>(field["entries"].integer().value_or(0));
+  image.manifest = field["manifest"].string().value_or("");
   auto in = field["config"];
   ImageConfig& config = image.config;
   for (const json::Field& pair : in["env"].array().value_or(std::vector<json::Field>())) {
@@ -118,6 +121,8 @@ Result<Image> image_from_json(const bj::value& value) {
   config.user_name = in["user_name"].string().value_or("");
   config.home = in["home"].string().value_or("");
   TRY(first_issue(issues));
+  if (!image.manifest.empty() && !is_hex_digest(image.manifest))
+    return fail(Code::corrupt, "image.manifest: no digest");
   if (!is_hex_digest(image.id)) return fail(Code::corrupt, "image.id: no digest");
   if (image.layers.empty() || image.layers.size() > kMaxLayers) {
     return fail(Code::corrupt, "image.layers: must be 1 to " + std::to_string(kMaxLayers));

@@ -36,6 +36,8 @@ struct Image {
   WallTime imported{};
   uint64_t bytes = 0;    // of all files
   uint64_t entries = 0;  // files, directories, links
+  // Digest of the manifest that a registry gave for it; "" for one that came from a file.
+  std::string manifest = {};
 };
 
 // The "config" member of an OCI or Docker image configuration; unknown members are ignored.

@@ -5,11 +5,7 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-
-#include "image/accounts.h"
 #include "image/inspect.h"
-#include "image/layer_import.h"
 #include "image/layout.h"
 #include "image/pack.h"
 #include "image/reference.h"
@@ -17,75 +13,6 @@
 
 namespace osb::image {
 namespace {
-
-// Builds one image.
-class Builder {
- public:
-  Builder(Store& store, const ImportOptions& options, const WorkerWatch& watch, const ImportWatch& told)
-      : store_(store), options_(options), watch_(watch), told_(told) {}
-
-  void set_config(const ImageConfig& config) { image_.config = config; }
-
-  Result<void> layer(const LayerSource& source, size_t number, size_t count, bool whiteouts) {
-    if (!source.diff_id.empty() && store_.has_layer(source.diff_id)) {
-      ++imported_.layers_known;
-      add(TRY(known_layer(store_, source.diff_id)));
-      return {};
-    }
-    UnpackOptions unpack;
-    unpack.max_bytes = options_.max_bytes - std::min(options_.max_bytes, imported_.bytes);
-    unpack.max_entries = options_.max_entries - std::min(options_.max_entries, imported_.entries);
-    unpack.whiteouts = whiteouts;
-    WorkerWatch watch = watch_;
-    watch.progress = [&](uint64_t bytes, uint64_t entries) {
-      if (told_.progress) told_.progress(number, count, bytes, entries);
-    };
-    add(TRY(import_layer(store_, source, unpack, watch)));
-    return {};
-  }
-
-  Result<Imported> finish(const std::vector<std::string>& names) {
-    for (const std::string& name : names) {
-      if (name.empty())
-        return fail(Code::invalid_argument, "it says no name\n  remedy: give one with --name");
-      TRY(in_context("name " + name, check_name(name)));
-    }
-    apply(options_.changes, image_.config);
-    std::vector<std::string> layers;
-    for (const std::string& digest : image_.layers) layers.push_back(store_.layer_path(digest));
-    auto passwd = TRY(read_from_layers(layers, "etc/passwd")),
-         group = TRY(read_from_layers(layers, "etc/group"));
-    TRY(resolve_user(image_.config, passwd, group));
-    image_.imported = wall_now();
-    image_.bytes = imported_.bytes;
-    image_.entries = imported_.entries;
-    image_.id = imported_.id = compute_id(image_);
-    imported_.names = names;
-    TRY(store_.add(std::move(image_), names));
-    return std::move(imported_);
-  }
-
- private:
-  void add(const Layer& layer) {
-    if (layer.hides_all_below) image_.layers.clear();
-    // A layer that comes again (empty ones often do) hides itself further down, and an overlay takes none
-    // twice.
-    std::erase(image_.layers, layer.digest);
-    image_.layers.push_back(layer.digest);
-    imported_.bytes += layer.bytes;
-    imported_.entries += layer.entries;
-    imported_.devices += layer.devices;
-    imported_.xattrs += layer.xattrs;
-    ++imported_.layers;
-  }
-
-  Store& store_;
-  const ImportOptions& options_;
-  const WorkerWatch& watch_;
-  const ImportWatch& told_;
-  Image image_;
-  Imported imported_;
-};
 
 class Importer {
  public:
@@ -128,15 +55,15 @@ class Importer {
           "directory of a system, with its bin, usr and lib");
     }
     Packer packer = TRY(Packer::start(options_.source));
-    Builder builder(store_, options_, watch_, told_);
+    ImageBuilder builder(store_, limits());
     builder.set_config(options_.config);
     TRY(builder.layer({.bytes = {.fd = packer.stream(), .offset = 0, .size = std::nullopt},
                        .diff_id = "",
                        .blob_digest = ""},
-                      1, 1, false));
+                      false, watch_of(1, 1)));
     // Only now is it known whether that was all; a layer without an image is collected again.
     TRY(packer.finish());
-    return one(TRY(builder.finish(names_or({}))));
+    return one(TRY(finish(builder, names_or({}))));
   }
 
   Result<std::vector<Imported>> archive(Fd file) {
@@ -150,11 +77,11 @@ class Importer {
     }
     struct stat info{};
     if (::fstat(file.get(), &info) < 0) return fail_errno("look at it");
-    Builder builder(store_, options_, watch_, told_);
+    ImageBuilder builder(store_, limits());
     builder.set_config(options_.config);
     ByteRange all{.fd = file.get(), .offset = 0, .size = static_cast<uint64_t>(info.st_size)};
-    TRY(builder.layer({.bytes = all, .diff_id = "", .blob_digest = ""}, 1, 1, false));
-    return one(TRY(builder.finish(names_or({}))));
+    TRY(builder.layer({.bytes = all, .diff_id = "", .blob_digest = ""}, false, watch_of(1, 1)));
+    return one(TRY(finish(builder, names_or({}))));
   }
 
   Result<std::vector<Imported>> images(ArchiveFiles files) {
@@ -166,14 +93,14 @@ class Importer {
     }
     std::vector<Imported> out;
     for (const ArchivedImage& image : archived) {
-      Builder builder(store_, options_, watch_, told_);
+      ImageBuilder builder(store_, limits());
       builder.set_config(image.config);
       size_t count = image.layers.size();
       for (size_t i = 0; i < count; ++i) {
         TRY(in_context("layer " + std::to_string(i + 1) + " of " + std::to_string(count),
-                       builder.layer(image.layers[i], i + 1, count, true)));
+                       builder.layer(image.layers[i], true, watch_of(i + 1, count))));
       }
-      out.push_back(TRY(builder.finish(names_or(image.names))));
+      out.push_back(TRY(finish(builder, names_or(image.names))));
     }
     return out;
   }
@@ -182,6 +109,23 @@ class Importer {
     if (!options_.names.empty()) return options_.names;
     if (!own.empty()) return own;
     return {options_.source == "-" ? "" : name_from_file(options_.source)};
+  }
+
+  ImageLimits limits() const {
+    return {.max_bytes = options_.max_bytes, .max_entries = options_.max_entries};
+  }
+
+  WorkerWatch watch_of(size_t number, size_t count) const {
+    WorkerWatch watch = watch_;
+    watch.progress = [this, number, count](uint64_t bytes, uint64_t entries) {
+      if (told_.progress) told_.progress(number, count, bytes, entries);
+    };
+    return watch;
+  }
+
+  Result<Imported> finish(ImageBuilder& builder, const std::vector<std::string>& names) const {
+    apply(options_.changes, builder.config());
+    return builder.finish(names);
   }
 
   static std::vector<Imported> one(Imported imported) {

@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "image/store.h"
-#include "image/unpack.h"
+#include "image/builder.h"
 
 namespace osb::image {
 
@@ -34,14 +33,6 @@ struct ImportWatch {
   // Layer `number` of `count`; so many bytes and entries of it are unpacked.
   std::function<void(size_t number, size_t count, uint64_t bytes, uint64_t entries)> progress;
   int cancel_fd = -1;  // readable: give up, leaving nothing behind
-};
-
-struct Imported {
-  std::string id;
-  std::vector<std::string> names;
-  uint64_t bytes = 0, entries = 0;
-  size_t layers = 0, layers_known = 0;
-  uint64_t devices = 0, xattrs = 0;  // left out
 };
 
 // One for each image in the source. As root, with one thread. load_libraries() comes first.

@@ -3,60 +3,20 @@
 #include <boost/json.hpp>
 
 #include "image/digest.h"
-#include "json/decode.h"
+#include "image/manifest.h"
 
 namespace osb::image {
 namespace {
 
-namespace bj = json::bj;
 using json::Field;
 
-constexpr size_t kMaxLayers = 250;
 constexpr size_t kMaxImages = 64;
 constexpr int kMaxNesting = 3;
-constexpr size_t kMaxJson = 4 << 20;
-
-Result<void> first_issue(const std::string& file, const json::Issues& issues) {
-  if (issues.empty()) return {};
-  const json::Issue& issue = issues.list().front();
-  return fail(Code::corrupt, file + ": " + json::to_string(issue.path) + ": " + issue.message);
-}
-
-struct ReadConfig {
-  ImageConfig config;
-  std::vector<std::string> diff_ids;
-};
-
-// The configuration file of an image.
-Result<ReadConfig> parse_config(const std::string& text) {
-  auto value = TRY(json::parse(text));
-  json::Issues issues;
-  auto field = Field::root(value, issues, "config");
-  std::string os = field["os"].string().value_or("linux"),
-              machine = field["architecture"].string().value_or("");
-  ReadConfig out;
-  for (const std::string& digest :
-       field["rootfs"]["diff_ids"].string_list().value_or(std::vector<std::string>())) {
-    out.diff_ids.push_back(TRY(parse_digest(digest)));
-  }
-  TRY(first_issue("image configuration", issues));
-  if ((os != "linux" && !os.empty()) || (!machine.empty() && machine != host_architecture())) {
-    return fail(Code::unsupported, "the image is for " + os.substr(0, 40) + "/" + machine.substr(0, 40) +
-                                       ", this machine is linux/" + std::string(host_architecture()));
-  }
-  if (auto config = field["config"]; config.present()) out.config = TRY(decode_oci_config(*config.raw()));
-  return out;
-}
+constexpr size_t kMaxJson = kMaxDocument;
 
 Result<std::vector<LayerSource>> pair_up(std::vector<LayerSource> layers,
                                          const std::vector<std::string>& diff_ids) {
-  if (layers.empty()) return fail(Code::corrupt, "an image without layers");
-  if (layers.size() > kMaxLayers)
-    return fail(Code::too_large, "more than " + std::to_string(kMaxLayers) + " layers");
-  if (layers.size() != diff_ids.size()) {
-    return fail(Code::corrupt, "the image's configuration is about " + std::to_string(diff_ids.size()) +
-                                   " layers, its manifest about " + std::to_string(layers.size()));
-  }
+  TRY(check_same_layers(layers.size(), diff_ids.size()));
   for (size_t i = 0; i < layers.size(); ++i) layers[i].diff_id = diff_ids[i];
   return layers;
 }
@@ -64,7 +24,7 @@ Result<std::vector<LayerSource>> pair_up(std::vector<LayerSource> layers,
 Result<ArchivedImage> read_docker_image(ArchiveFiles& files, const Field& item) {
   ArchivedImage image;
   image.names = item["RepoTags"].string_list().value_or(std::vector<std::string>());
-  auto read = TRY(parse_config(TRY(files.read(item["Config"].required_string(), kMaxJson))));
+  auto read = TRY(parse_config_document(TRY(files.read(item["Config"].required_string(), kMaxJson))));
   image.config = std::move(read.config);
   std::vector<LayerSource> layers;
   for (const std::string& name : item["Layers"].string_list().value_or(std::vector<std::string>())) {
@@ -87,29 +47,6 @@ Result<std::vector<ArchivedImage>> read_docker(ArchiveFiles& files) {
     TRY(first_issue("manifest.json", issues));
   }
   return images;
-}
-
-struct Descriptor {
-  std::string type, digest, machine;
-  std::vector<std::string> names;
-};
-
-Result<Descriptor> parse_descriptor(const Field& item) {
-  Descriptor out;
-  out.type = item["mediaType"].string().value_or("");
-  out.digest = TRY(parse_digest(item["digest"].required_string()));
-  if (item["platform"].present()) {
-    out.machine = item["platform"]["os"].string().value_or("") + "/" +
-                  item["platform"]["architecture"].string().value_or("");
-  }
-  for (const char* key : {"io.containerd.image.name", "org.opencontainers.image.ref.name"}) {
-    auto name = item["annotations"][key].string();
-    if (name && !name->empty()) {
-      out.names.push_back(std::move(*name));
-      break;
-    }
-  }
-  return out;
 }
 
 class Layout {
@@ -146,32 +83,22 @@ class Layout {
       if (!descriptor.machine.empty() && descriptor.machine != "linux/" + std::string(host_architecture()))
         continue;
       std::string below = TRY(blob(descriptor.digest));
-      bool nested = descriptor.type.find("index") != std::string::npos ||
-                    descriptor.type.find("manifest.list") != std::string::npos;
-      TRY(nested ? index(below, descriptor.names, depth + 1) : manifest(below, descriptor.names));
+      TRY(is_index(descriptor.type) ? index(below, descriptor.names, depth + 1)
+                                    : manifest(below, descriptor.names));
       if (images_.size() > kMaxImages) return fail(Code::too_large, "more than 64 images");
     }
     return {};
   }
 
   Result<void> manifest(const std::string& text, std::vector<std::string> names) {
-    auto value = TRY(json::parse(text));
-    json::Issues issues;
-    auto field = Field::root(value, issues, "manifest");
-    auto config_at = TRY(parse_descriptor(field["config"]));
+    Manifest read_manifest = TRY(parse_manifest(text));
     std::vector<LayerSource> layers;
-    for (const Field& item : field["layers"].array().value_or(std::vector<Field>())) {
-      Descriptor layer = TRY(parse_descriptor(item));
-      if (layer.type.find("tar") == std::string::npos) {
-        return fail(Code::unsupported,
-                    "a layer of the kind " + layer.type.substr(0, 100) + ", which is no tar archive");
-      }
+    for (const Descriptor& layer : read_manifest.layers) {
       layers.push_back({.bytes = TRY(files_.find("blobs/sha256/" + layer.digest)),
                         .diff_id = "",
                         .blob_digest = layer.digest});
     }
-    TRY(first_issue("manifest", issues));
-    auto read = TRY(parse_config(TRY(blob(config_at.digest))));
+    auto read = TRY(parse_config_document(TRY(blob(read_manifest.config.digest))));
     ArchivedImage image{std::move(names), std::move(read.config),
                         TRY(pair_up(std::move(layers), read.diff_ids))};
     images_.push_back(std::move(image));

@@ -13,6 +13,7 @@
 #include <set>
 
 #include "base/ids.h"
+#include "base/strings.h"
 #include "image/digest.h"
 #include "json/decode.h"
 #include "sys/directory.h"
@@ -53,6 +54,27 @@ bool is_lost(const std::string& state_dir, const Image& image, const std::string
     if (is_cut_off(state_dir + "/images/store/layers/" + layer, boot)) return true;
   }
   return false;
+}
+
+// Snapshots that lie over an image (launcher/snapshot_manifest.h).
+Result<void> add_snapshots(const std::string& state_dir, std::multimap<std::string, std::string>& users) {
+  constexpr size_t kMost = 32 * 1024;
+  constexpr std::string_view kLine = "image ";
+  for (const char* kind : {"kept", "staging"}) {
+    std::string top = state_dir + "/images/snapshots/" + kind;
+    auto names = sys::names_in(top);
+    if (!names && names.error().code == Code::not_found) continue;
+    if (!names) return std::unexpected(std::move(names.error()));
+    for (const std::string& name : *names) {
+      auto manifest = read_file(top + "/" + name + "/manifest", kMost);
+      if (!manifest && manifest.error().code == Code::not_found) continue;
+      if (!manifest) return std::unexpected(std::move(manifest.error()));
+      for (std::string_view line : split(*manifest, '\n')) {
+        if (line.starts_with(kLine)) users.emplace(line.substr(kLine.size()), "snapshot " + name);
+      }
+    }
+  }
+  return {};
 }
 
 bool has_name(const Index& index, const std::string& id) {
@@ -253,6 +275,7 @@ Result<std::multimap<std::string, std::string>> Store::users() const {
     if (n < 0 && errno != ENODATA && errno != ENOENT)
       return fail_errno("look at the image of sandbox " + handle);
   }
+  TRY(add_snapshots(options_.state_dir, found));
   return found;
 }
 

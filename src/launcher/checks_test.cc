@@ -205,6 +205,8 @@ TEST(Checks, WhatIsNotMadeYetIsRefusedByItsName) {
   EXPECT_LT(refusal(connected).size(), 500u);
   connected.network = {PlanNetwork::Kind::none, "web"};
   EXPECT_FALSE(check(connected));
+  connected.network = {PlanNetwork::Kind::policy, ""};
+  EXPECT_TRUE(check(connected));
 }
 
 TEST(Checks, OnlyABindHasAccessIdsAndSize) {

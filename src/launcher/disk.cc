@@ -1,15 +1,18 @@
 #include "launcher/disk.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <linux/loop.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
 
 #include "base/error.h"
 #include "sys/mount.h"
@@ -175,6 +178,44 @@ int make_disk(const DiskOrder& order) {
   if (status == 0) return disk;
   ::close(disk);
   return status;
+}
+
+namespace {
+
+bool is_behind(int device, const struct stat& file) {
+  struct loop_info64 info{};
+  if (::ioctl(device, LOOP_GET_STATUS64, &info) < 0) return false;
+  // As the kernel writes device numbers for itself.
+  unsigned major_number = major(file.st_dev), minor_number = minor(file.st_dev);
+  uint64_t encoded =
+      (minor_number & 0xff) | (major_number << 8) | (static_cast<uint64_t>(minor_number & ~0xffu) << 12);
+  return info.lo_device == encoded && info.lo_inode == file.st_ino;
+}
+
+}  // namespace
+
+int mount_disk_again(int image) {
+  struct stat file{};
+  if (::fstat(image, &file) < 0) return -errno;
+  DIR* devices = ::opendir("/sys/block");
+  if (!devices) return -errno;
+  int result = -ENOENT;
+  while (struct dirent* entry = ::readdir(devices)) {
+    if (std::strncmp(entry->d_name, "loop", 4) != 0) continue;
+    char path[300];
+    std::snprintf(path, sizeof path, "/dev/%s", entry->d_name);
+    int device = ::open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (device < 0) continue;
+    if (is_behind(device, file)) {
+      const sys::MountOption options[] = {{"source", path}};
+      result = sys::mount_filesystem(
+          "ext4", options, 1, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_RDONLY);
+    }
+    ::close(device);
+    if (result != -ENOENT) break;
+  }
+  ::closedir(devices);
+  return result;
 }
 
 const char* disk_obstacle() {

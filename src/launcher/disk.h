@@ -29,6 +29,11 @@ struct DiskOrder {
 // A detached mount.
 int make_disk(const DiskOrder& order);
 
+// Another mount of the file system in an image that a sandbox uses, found by the loop device that has this
+// file behind it; read-only. The kernel knows the file system by its device, so what one mount has written
+// the other sees. -ENOENT when no device has it: then nobody uses it.
+int mount_disk_again(int image);
+
 // Whether this host has what it takes; an explanation when not, else null.
 const char* disk_obstacle();
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "launcher/egress_process.h"
 #include "launcher/identity.h"
 #include "launcher/loop.h"
 #include "launcher/rootless.h"
@@ -62,7 +63,14 @@ Result<int> open_and_run(Settings& settings) {
   auto cgroups = TRY(settings.rootless ? rootless_cgroups(name) : open_cgroups(name));
   if (settings.rootless && cgroups.exists()) settings.server.push_back("--cgroups=" + abilities(cgroups));
   Sandboxes sandboxes = TRY(Sandboxes::open(settings, state, cgroups));
-  int status = Loop({server_service(settings)}, sandboxes).run();
+  std::vector<ServiceSpec> services = {server_service(settings)};
+  EgressDescriptors egress;
+  if (!settings.egress.empty()) {
+    egress = TRY(open_egress_descriptors(settings, state));
+    services.push_back(egress_service(settings, egress));
+  }
+  int status = Loop(std::move(services), sandboxes).run();
+  state.remove_socket(kEgressSocketName, kEgressSocketSuffix);
   sandboxes.leave();
   state.leave();
   return status;

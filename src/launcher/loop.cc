@@ -260,6 +260,7 @@ int Loop::run() {
   }
   while (turn()) {
   }
+  requests_.leave();
   empty_trash_at_the_end();
   return exit_status_;
 }

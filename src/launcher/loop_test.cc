@@ -58,6 +58,11 @@ class Table : public SandboxTable {
   }
   Result<Recalled> recall(const std::string&) override { return Recalled{"record", {1, 2}}; }
   Result<void> keep_record(const std::string&, std::string_view) override { return {}; }
+  Result<std::vector<Fd>> listeners(const std::string&) override {
+    std::vector<Fd> given;
+    for (int i = 0; i < 3; ++i) given.emplace_back(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    return given;
+  }
   Result<std::vector<Fd>> sockets(const std::string&, size_t count) override {
     std::vector<Fd> made;
     for (size_t i = 0; i < count; ++i) made.emplace_back(::open("/dev/null", O_RDONLY | O_CLOEXEC));
@@ -70,11 +75,40 @@ class Table : public SandboxTable {
   }
   Result<Fd> open_events(const std::string&) override { return Fd(); }
   Result<bool> frozen(int) override { return freezes; }
-  Result<bool> is_to_freeze(const std::string&) override { return true; }
+  Result<bool> is_to_freeze(const std::string&) override { return is_paused; }
   Result<std::vector<std::string>> list(const std::string&, size_t) override {
     return std::vector<std::string>(sandboxes.begin(), sandboxes.end());
   }
   Result<void> health() override { return {}; }
+  Result<Forked> capture(const std::string&, const std::string& snapshot) override {
+    if (!refuses.empty()) return fail(Code::permission_denied, refuses);
+    snapshots.insert(snapshot);
+    return fork_in_halves([this](const Halfway& halfway) -> Result<void> {
+      TRY(halfway());
+      return capture_work();
+    });
+  }
+  Result<Forked> keep_snapshot(const std::string& id) override {
+    bool known = snapshots.contains(id);
+    kept.insert(id);
+    return fork_work([known] { return known ? Result<void>() : fail(Code::not_found, "no such snapshot"); });
+  }
+  Result<void> drop_snapshot(const std::string& id) override {
+    snapshots.erase(id);
+    kept.erase(id);
+    return {};
+  }
+  Result<FoundSnapshot> find_snapshot(const std::string& id) override {
+    if (!kept.contains(id) || !snapshots.contains(id)) return fail(Code::not_found, "no such snapshot");
+    FoundSnapshot found;
+    found.manifest.layers = {{"root", std::string(64, 'a')}};
+    found.record = "record";
+    return found;
+  }
+  Result<Fd> diff(const std::string&) override { return Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC)); }
+  Result<std::vector<std::string>> list_snapshots(const std::string&, size_t) override {
+    return std::vector<std::string>(snapshots.begin(), snapshots.end());
+  }
   bool prepare() override { return false; }
   void drop_spares() override {}
   bool trash_is_empty() override { return true; }
@@ -85,7 +119,9 @@ class Table : public SandboxTable {
   std::set<std::string> sandboxes;
   std::vector<std::string> killed, removed;
   std::vector<bool> frozen_calls;
-  bool freezes = true;
+  bool freezes = true, is_paused = true;
+  std::set<std::string> snapshots, kept;
+  std::function<Result<void>()> capture_work = [] { return Result<void>(); };
   int busy_for = 0;
 };
 
@@ -215,6 +251,62 @@ TEST_F(LoopTest, VerbsAreAnswered) {
   EXPECT_EQ(exchange(8, FreezeRequest{{kId}}).error, 0);
   EXPECT_EQ(exchange(9, DestroyRequest{{kId}}).error, 0);
   EXPECT_TRUE(decode_body<ListAnswer>(exchange(10, ListRequest{}).body)->ids.empty());
+  EXPECT_EQ(exchange(11, DiffRequest{{kId}}).descriptors.size(), 1u);
+}
+
+constexpr char kSnapshot[] = "02900000-0000-4000-8000-000000000002";
+
+TEST_F(LoopTest, ACaptureFreezesAndLetsGoOn) {
+  table_.is_paused = false;
+  open();
+  EXPECT_EQ(exchange(1, CaptureRequest{kId, kSnapshot}).error, 0);
+  EXPECT_EQ(table_.frozen_calls, (std::vector<bool>{true, false}));
+  EXPECT_EQ(decode_body<ListAnswer>(exchange(2, SnapshotsRequest{}).body)->ids,
+            std::vector<std::string>{kSnapshot});
+  Answer kept = exchange(3, KeepRequest{{kSnapshot}});
+  ASSERT_EQ(kept.error, 0) << kept.message;
+  auto body = decode_body<KeepAnswer>(kept.body);
+  ASSERT_TRUE(body);
+  EXPECT_EQ(body->record, "record");
+  EXPECT_EQ(body->layers.at(0).overlay, "root");
+  EXPECT_EQ(exchange(4, DropRequest{{kSnapshot}}).error, 0);
+  EXPECT_NE(exchange(5, KeepRequest{{kSnapshot}}).error, 0);
+}
+
+TEST_F(LoopTest, ACaptureOfWhatIsPausedLeavesItSo) {
+  open();
+  EXPECT_EQ(exchange(1, CaptureRequest{kId, kSnapshot}).error, 0);
+  EXPECT_EQ(table_.frozen_calls, std::vector<bool>{true});
+}
+
+TEST_F(LoopTest, ACaptureThatFailsLeavesNothingAndLetsGoOn) {
+  table_.is_paused = false;
+  table_.capture_work = [] { return Result<void>(fail_errno("copy", ENOSPC)); };
+  open();
+  Answer failed = exchange(1, CaptureRequest{kId, kSnapshot});
+  EXPECT_EQ(failed.error, ENOSPC);
+  EXPECT_THAT(failed.message, HasSubstr("copy"));
+  EXPECT_EQ(table_.frozen_calls, (std::vector<bool>{true, false}));
+  EXPECT_TRUE(table_.snapshots.empty());
+}
+
+TEST_F(LoopTest, WhoeverThawsASandboxEndsItsCapture) {
+  table_.is_paused = false;
+  table_.capture_work = [] {
+    ::pause();
+    return Result<void>();
+  };
+  open();
+  ask(now(), 1, CaptureRequest{kId, kSnapshot});
+  ASSERT_TRUE(until([&] { return !table_.snapshots.empty(); }));
+  ask(now(), 2, CaptureRequest{kId, kSnapshot});
+  EXPECT_EQ(hear(now()).tag, 2u) << "there is one at a time";
+  ask(now(), 3, ThawRequest{{kId}});
+  EXPECT_EQ(hear(now()).tag, 3u);
+  Answer ended = hear(now());
+  EXPECT_EQ(ended.tag, 1u);
+  EXPECT_EQ(static_cast<Code>(ended.code), Code::cancelled);
+  EXPECT_TRUE(table_.snapshots.empty());
 }
 
 TEST_F(LoopTest, AStartIsAnsweredWhenItsProcessRuns) {
@@ -265,7 +357,8 @@ TEST_F(LoopTest, WhatIsWrongInARequestIsAnsweredAndNothingEnds) {
   EXPECT_THAT(raw(Verb::health, "something").message, HasSubstr("health"));
   for (const std::string& id :
        {std::string(), std::string(".."), std::string("../x"), std::string(100'000, 'a')}) {
-    for (Verb verb : {Verb::stop, Verb::destroy, Verb::freeze, Verb::thaw, Verb::ooms, Verb::recall})
+    for (Verb verb : {Verb::stop, Verb::destroy, Verb::freeze, Verb::thaw, Verb::ooms, Verb::recall,
+                      Verb::listeners, Verb::keep, Verb::drop, Verb::diff})
       EXPECT_NE(raw(verb, id).error, 0) << to_string(verb);
     EXPECT_NE(raw(Verb::record, encode_body(RecordRequest{id, ""})).error, 0);
   }

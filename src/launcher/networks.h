@@ -1,6 +1,8 @@
 #pragma once
 
 // Network namespaces for sandboxes: made ahead of need, and used again when nothing was ever sent in one.
+// They come with an outlet (sys/outlet.h). One that is used again has a new one: whoever held the sockets of
+// the sandbox before would otherwise hear the next one.
 //
 // A sandbox cannot change its network (the namespace belongs to the host's user namespace), so what could
 // remain of it is what its packets left behind. The kernel counts those.
@@ -9,6 +11,8 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "sys/namespaces.h"
+#include "sys/outlet.h"
 
 namespace osb::launcher {
 
@@ -18,6 +22,9 @@ struct Network {
   Fd sysfs;
   // What a sandbox sees of that (system_trees.h), for one sandbox. May be none.
   Fd tree;
+  // Where what leaves it arrives; empty: given away, or this kernel cannot.
+  sys::Outlet outlet;
+  bool has_rules = false;  // that lead to it
 };
 
 class Networks {
@@ -25,7 +32,9 @@ class Networks {
   // Whether the launcher may come back from a namespace that it entered. Without root it may not: children
   // make what is needed, and nothing is used again.
   enum class Back { yes, no };
-  static Result<Networks> open(Back back);
+  // Whether somebody will take what leaves them.
+  enum class Outlets { yes, no };
+  static Result<Networks> open(Back back, Outlets outlets);
 
   int home() const { return home_.get(); }  // -1 without a way back
 
@@ -40,11 +49,14 @@ class Networks {
  private:
   Result<Network> make();
   bool complete();  // adds a tree to a spare without; false when enough have one, or when it failed
+  bool add_outlet(Network& network, sys::OutletFor what);
 
   Fd home_;
   std::string silence_;  // what the counters of a new one say
   std::vector<Network> spares_;
-  bool trees_ = true;  // until the kernel says that it cannot
+  bool trees_ = true;     // until the kernel says that it cannot
+  bool outlets_ = false;  // somebody wants them, and the kernel has not said that it cannot
+  sys::LoopbackRoute route_ = sys::LoopbackRoute::none;
 };
 
 }  // namespace osb::launcher

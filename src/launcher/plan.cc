@@ -99,7 +99,8 @@ std::string to_text(const Plan& plan) {
                     limit("io_read_bytes", plan.limits.io_read_bytes) +
                     limit("io_write_bytes", plan.limits.io_write_bytes) +
                     limit("disk_bytes", plan.disk_bytes) + limit("open_files", plan.open_files);
-  if (plan.network.kind == PlanNetwork::Kind::policy) out += " network=" + plan.network.policy;
+  if (plan.network.kind == PlanNetwork::Kind::policy)
+    out += " network=" + (plan.network.policy.empty() ? "egress" : plan.network.policy);
   out += "\n";
   for (const Step& step : plan.steps) out += to_text(step) + "\n";
   return out;

@@ -58,9 +58,9 @@ struct Step {
 struct PlanNetwork {
   enum class Kind : uint8_t {
     none,    // nothing but a loopback device of its own
-    policy,  // what the policy of that name allows; not made yet
+    policy,  // what the egress process lets through, by a policy that it keeps
   } kind = Kind::none;
-  std::string policy;
+  std::string policy;  // the name of one that the launcher would know; there are none yet
 };
 
 struct Plan {

@@ -24,16 +24,6 @@ struct Requests::Freezing {
   Fd events;
 };
 
-template <class Body>
-void Requests::answer(From from, const Body& body, std::vector<Fd> descriptors) {
-  if (from.peer == kNobody) return;
-  Answer answer;
-  answer.tag = from.tag;
-  answer.body = encode_body(body);
-  answer.descriptors = std::move(descriptors);
-  events_.answer(from.peer, std::move(answer));
-}
-
 void Requests::answer_error(From from, const Error& error) {
   if (from.peer == kNobody) return;
   Answer answer;
@@ -90,6 +80,7 @@ void Requests::finish_start(From from, Starting starting, const Plan& plan) {
 }
 
 void Requests::end(From from, const std::string& id, bool keep_files) {
+  cancel_capture(id);
   auto first_process = sandboxes_.kill(id);
   if (!first_process) return answer_error(from, first_process.error());
   Ending ending{from, id, keep_files};
@@ -142,6 +133,12 @@ void Requests::on(From from, const SocketsRequest& request) {
   answer(from, SocketsAnswer{}, std::move(*sockets));
 }
 
+void Requests::on(From from, const ListenersRequest& request) {
+  auto listeners = sandboxes_.listeners(request.id);
+  if (!listeners) return answer_error(from, listeners.error());
+  answer(from, ListenersAnswer{}, std::move(*listeners));
+}
+
 void Requests::on(From from, const OomsRequest& request) {
   auto count = sandboxes_.oom_kills(request.id);
   count ? answer(from, OomsAnswer{*count}) : answer_error(from, count.error());
@@ -174,6 +171,8 @@ bool Requests::finish_freeze(const Freezing& freezing) {
 }
 
 void Requests::on(From from, const ThawRequest& request) {
+  // Whoever wants it to go on comes first: what is copied of a sandbox that runs is of no use.
+  cancel_capture(request.id);
   auto was_frozen = sandboxes_.is_to_freeze(request.id);
   auto thawed = sandboxes_.freeze(request.id, false);
   thawed ? answer(from, ThawAnswer{was_frozen.value_or(true)}) : answer_error(from, thawed.error());
@@ -190,5 +189,13 @@ void Requests::on(From from, const RecordRequest& request) {
 }
 
 void Requests::on(From from, const HealthRequest&) { answer_done(from, sandboxes_.health()); }
+
+void Requests::on(From from, const ImagesRequest&) {
+  auto channel = sandboxes_.start_image_keeper();
+  if (!channel) return answer_error(from, channel.error());
+  std::vector<Fd> descriptors;
+  descriptors.push_back(std::move(*channel));
+  answer(from, ImagesAnswer{}, std::move(descriptors));
+}
 
 }  // namespace osb::launcher

@@ -4,7 +4,9 @@
 // when no process is left, a freeze when every process has stopped; others go on meanwhile.
 
 #include <functional>
+#include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "launcher/messages/all.h"
@@ -34,6 +36,8 @@ class Requests {
 
   // The peer may ask for it; see Channel.
   void handle(PeerId peer, const Request& request);
+  // At the end of the launcher, with which its children end: no sandbox stays frozen for a snapshot.
+  void leave();
 
  private:
   struct From {
@@ -42,6 +46,7 @@ class Requests {
   };
   struct Ending;
   struct Freezing;
+  struct Capturing;
 
   void on(From from, StartRequest request);
   void on(From from, const StopRequest& request) { end(from, request.id, true); }
@@ -55,21 +60,46 @@ class Requests {
   void on(From from, const RecallRequest& request);
   void on(From from, const RecordRequest& request);
   void on(From from, const HealthRequest& request);
+  void on(From from, const ImagesRequest& request);
+  void on(From from, const CaptureRequest& request);
+  void on(From from, const KeepRequest& request);
+  void on(From from, const DropRequest& request);
+  void on(From from, const SnapshotsRequest& request);
+  void on(From from, const ListenersRequest& request);
+  void on(From from, const DiffRequest& request);
 
   void finish_start(From from, Starting starting, const Plan& plan);
   void end(From from, const std::string& id, bool keep_files);
   void end_when_empty(Ending ending);
   bool finish_end(const Ending& ending);
   bool finish_freeze(const Freezing& freezing);
+  // See snapshot_requests.cc.
+  void watch(const std::shared_ptr<Capturing>& capturing, int fd, std::function<void()> then);
+  void freeze_for(const std::shared_ptr<Capturing>& capturing);
+  bool capture_when_frozen(const std::shared_ptr<Capturing>& capturing);
+  void give_up(const std::shared_ptr<Capturing>& capturing, Error why);
+  void finish_when_ended(const std::shared_ptr<Capturing>& capturing);
+  void finish_capture(const std::shared_ptr<Capturing>& capturing, Result<void> outcome);
+  void cancel_capture(const std::string& id);
+  void answer_kept(From from, const std::string& id, const Result<void>& outcome);
 
   template <class Body>
-  void answer(From from, const Body& body, std::vector<Fd> descriptors = {});
+  void answer(From from, const Body& body, std::vector<Fd> descriptors = {}) {
+    if (from.peer == kNobody) return;
+    Answer answer;
+    answer.tag = from.tag;
+    answer.body = encode_body(body);
+    answer.descriptors = std::move(descriptors);
+    events_.answer(from.peer, std::move(answer));
+  }
   void answer_error(From from, const Error& error);
   void answer_done(From from, const Result<void>& result);
 
   SandboxTable& sandboxes_;
   Reactor& reactor_;
   Events events_;
+  std::map<std::string, std::shared_ptr<Capturing>> captures_;  // under way, by the id of the sandbox
+  std::set<std::string> keeping_;                               // snapshots on their way to the disk
 };
 
 }  // namespace osb::launcher

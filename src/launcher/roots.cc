@@ -142,6 +142,15 @@ Root Roots::take_oldest() {
   return oldest;
 }
 
+std::optional<Root> Roots::take_over(std::string_view path) {
+  auto found =
+      std::ranges::find_if(spares_, [&](const Root& root) { return root.key.find(path) != root.key.npos; });
+  if (found == spares_.end()) return std::nullopt;
+  Root taken = std::move(*found);
+  spares_.erase(found);
+  return taken;
+}
+
 bool Roots::complete(const std::string& key, size_t enough) {
   if (!devices_) return false;
   Root* without = nullptr;

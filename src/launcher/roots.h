@@ -62,6 +62,8 @@ class Roots {
   bool full() const;
   bool empty() const { return spares_.empty(); }
   Root take_oldest();  // not when it is empty
+  // One that has a layer below this path in it.
+  std::optional<Root> take_over(std::string_view path);
   // Nothing that a sandbox looked at stays in the memory of the file systems.
   Result<void> keep(Root root);
   // Adds devices to a spare without; false when `enough` have some, or when it failed.

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "launcher/forked.h"
 #include "launcher/plan.h"
+#include "launcher/snapshot_manifest.h"
 #include "launcher/started.h"
 
 namespace osb::launcher {
@@ -16,6 +18,11 @@ namespace osb::launcher {
 struct Recalled {
   std::string record;
   Started first_process;  // zeros when there is none
+};
+
+struct FoundSnapshot {
+  Manifest manifest;
+  std::string record;
 };
 
 class SandboxTable {
@@ -39,6 +46,8 @@ class SandboxTable {
   virtual Result<Recalled> recall(const std::string& id) = 0;
   virtual Result<void> keep_record(const std::string& id, std::string_view record) = 0;
   virtual Result<std::vector<Fd>> sockets(const std::string& id, size_t count) = 0;
+  // A pidfd of its first process, and the sockets of its outlet: new ones when they were given out before.
+  virtual Result<std::vector<Fd>> listeners(const std::string& id) = 0;
   virtual Result<int64_t> oom_kills(const std::string& id) = 0;
 
   // Stops or continues every process. A freeze is complete when frozen() says so.
@@ -52,6 +61,19 @@ class SandboxTable {
   virtual Result<std::vector<std::string>> list(const std::string& after, size_t most) = 0;
   // Whether a sandbox could be made now.
   virtual Result<void> health() = 0;
+
+  // A process that may write the store of images; our end of its channel.
+  virtual Result<Fd> start_image_keeper() { return fail(Code::unsupported, "there is no store of images"); }
+  // Snapshots. The first two take their time, in processes of their own.
+  virtual Result<Forked> capture(const std::string& id, const std::string& snapshot) = 0;
+  virtual Result<Forked> keep_snapshot(const std::string& id) = 0;
+  virtual Result<void> drop_snapshot(const std::string& id) = 0;
+  // Code::not_found unless it is kept.
+  virtual Result<FoundSnapshot> find_snapshot(const std::string& id) = 0;
+  virtual Result<std::vector<std::string>> list_snapshots(const std::string& after, size_t most) = 0;
+
+  // What the sandbox has changed, written to a pipe of which this is the other end.
+  virtual Result<Fd> diff(const std::string& id) = 0;
 
   // Makes things ahead of need; true when there was something to make.
   virtual bool prepare() = 0;

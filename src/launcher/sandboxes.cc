@@ -7,7 +7,9 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "launcher/capture.h"
 #include "launcher/checks.h"
+#include "launcher/diff.h"
 #include "launcher/records.h"
 #include "launcher/rootless.h"
 #include "sys/namespaces.h"
@@ -31,6 +33,13 @@ Result<IdRanges> ranges_of(const std::vector<std::string>& ids, const StateDir& 
   return ranges;
 }
 
+// At most so many behind `after`, of names in order.
+std::vector<std::string> page_of(const std::vector<std::string>& all, const std::string& after, size_t most) {
+  auto first = std::upper_bound(all.begin(), all.end(), after);
+  auto count = std::min(most, static_cast<size_t>(all.end() - first));
+  return std::vector<std::string>(first, first + static_cast<ptrdiff_t>(count));
+}
+
 }  // namespace
 
 Result<Sandboxes> Sandboxes::open(const Settings& settings, StateDir& state, sys::CgroupTree& cgroups) {
@@ -39,7 +48,10 @@ Result<Sandboxes> Sandboxes::open(const Settings& settings, StateDir& state, sys
   IdRanges ranges = settings.rootless ? IdRanges::none() : TRY(ranges_of(ids, state, cgroups.layout().v2));
   Spares spares = TRY(Spares::open(settings, state, std::move(ranges)));
   Sandboxes sandboxes(settings, state, cgroups, std::move(views), std::move(spares));
-  if (!settings.rootless) TRY(sandboxes.leave_strangers_alone());
+  if (!settings.rootless) {
+    TRY(sandboxes.leave_strangers_alone());
+    sandboxes.snapshots_ = TRY(SnapshotStore::open(settings.state_dir));
+  }
   for (const std::string& id : ids) {
     auto first = sandboxes.first_.of(id);
     if (!first) continue;
@@ -99,6 +111,7 @@ Result<Fd> Sandboxes::kill(const std::string& id) {
 Result<void> Sandboxes::remove(const std::string& id, bool keep_files) {
   TRY(cgroups_->remove(id));
   cpus_.release(id);
+  sweep_is_due_ |= !keep_files && snapshots_ && snapshots_->has_layers();
   if (!keep_files) return spares_.take_back(id);
   spares_.forget(id);
   return {};
@@ -134,6 +147,24 @@ Result<std::vector<Fd>> Sandboxes::sockets(const std::string& id, size_t count) 
   return sockets;
 }
 
+Result<std::vector<Fd>> Sandboxes::listeners(const std::string& id) {
+  int init = TRY(first_.of(id));
+  sys::Outlet outlet = spares_.take_outlet(id);
+  if (outlet.empty()) {
+    auto opened = sys::open_outlet(init, spares_.home_network(), sys::OutletFor::again);
+    if (!opened)
+      return fail(Code::unsupported,
+                  "the sandbox has no way out: " + opened.error().message +
+                      "; the kernel needs nf_tables with nat (nft_redir, nft_reject_inet)");
+    outlet = std::move(*opened);
+  }
+  std::vector<Fd> given;
+  given.emplace_back(::fcntl(init, F_DUPFD_CLOEXEC, 0));
+  if (!given.back().valid()) return fail_errno("copy a pidfd");
+  for (Fd& socket : outlet) given.push_back(std::move(socket));
+  return given;
+}
+
 Result<int64_t> Sandboxes::oom_kills(const std::string& id) {
   TRY(check_id(id));
   return cgroups_->oom_kills(id);
@@ -155,10 +186,65 @@ Result<bool> Sandboxes::is_to_freeze(const std::string& id) {
 
 Result<std::vector<std::string>> Sandboxes::list(const std::string& after, size_t most) {
   // Not what only has a group: see leave_strangers_alone().
-  std::vector<std::string> all = TRY(state_->list());
-  auto first = std::upper_bound(all.begin(), all.end(), after);
-  auto count = std::min(most, static_cast<size_t>(all.end() - first));
-  return std::vector<std::string>(first, first + static_cast<ptrdiff_t>(count));
+  return page_of(TRY(state_->list()), after, most);
+}
+
+Result<const SnapshotStore*> Sandboxes::snapshots() const {
+  if (snapshots_) return &*snapshots_;
+  return fail(Code::unsupported, "a service without root makes no snapshots");
+}
+
+Result<Forked> Sandboxes::capture(const std::string& id, const std::string& snapshot) {
+  const SnapshotStore* store = TRY(snapshots());
+  return fork_in_halves(
+      [&](const Halfway& halfway) { return capture_sandbox(*state_, *store, id, snapshot, halfway); });
+}
+
+Result<Forked> Sandboxes::keep_snapshot(const std::string& id) {
+  const SnapshotStore* store = TRY(snapshots());
+  return fork_work([&] { return store->keep(id); });
+}
+
+Result<void> Sandboxes::drop_snapshot(const std::string& id) {
+  const SnapshotStore* store = TRY(snapshots());
+  // A root that was made ahead of need would keep a layer for nobody.
+  spares_.drop_roots_over_snapshots();
+  sweep_is_due_ = true;
+  return store->drop(id);
+}
+
+Result<FoundSnapshot> Sandboxes::find_snapshot(const std::string& id) {
+  const SnapshotStore* store = TRY(snapshots());
+  return FoundSnapshot{TRY(store->find(id)), TRY(store->record_of(id))};
+}
+
+Result<std::vector<std::string>> Sandboxes::list_snapshots(const std::string& after, size_t most) {
+  return page_of(TRY(TRY(snapshots())->list()), after, most);
+}
+
+Result<Fd> Sandboxes::diff(const std::string& id) {
+  TRY(snapshots());
+  TRY(state_->open_sandbox(id));
+  int pipe[2];
+  if (::pipe2(pipe, O_CLOEXEC) < 0) return fail_errno("pipe");
+  Fd read(pipe[0]), write(pipe[1]);
+  TRY(fork_work([&] {
+    read.reset();  // or nobody would notice that the reader has gone
+    return write_diff(*state_, id, write.get());
+  }));
+  return read;
+}
+
+// Asked when a worker could be started.
+bool Sandboxes::trash_is_empty() {
+  bool due = std::exchange(sweep_is_due_, false);
+  return !due && state_->trash_is_empty();
+}
+
+void Sandboxes::run_trash_worker() {
+  // What was thrown away may have been the last to use a layer.
+  if (snapshots_ && snapshots_->has_layers()) (void)snapshots_->sweep();
+  state_->run_trash_worker();
 }
 
 }  // namespace osb::launcher

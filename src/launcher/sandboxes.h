@@ -10,9 +10,11 @@
 
 #include "launcher/cpus.h"
 #include "launcher/first_processes.h"
+#include "launcher/image_keepers.h"
 #include "launcher/limit_views.h"
 #include "launcher/plan.h"
 #include "launcher/sandbox_table.h"
+#include "launcher/snapshot_store.h"
 #include "launcher/spares.h"
 #include "launcher/starting.h"
 #include "launcher/state_dir.h"
@@ -34,6 +36,7 @@ class Sandboxes final : public SandboxTable {
   Result<Recalled> recall(const std::string& id) override;
   Result<void> keep_record(const std::string& id, std::string_view record) override;
   Result<std::vector<Fd>> sockets(const std::string& id, size_t count) override;
+  Result<std::vector<Fd>> listeners(const std::string& id) override;
   Result<int64_t> oom_kills(const std::string& id) override;
   Result<void> freeze(const std::string& id, bool frozen) override;
   Result<Fd> open_events(const std::string& id) override { return cgroups_->open_events(id); }
@@ -41,10 +44,17 @@ class Sandboxes final : public SandboxTable {
   Result<bool> is_to_freeze(const std::string& id) override;
   Result<std::vector<std::string>> list(const std::string& after, size_t most) override;
   Result<void> health() override { return cgroups_->ensure_parents(); }
+  Result<Fd> start_image_keeper() override { return image_keepers_.start(); }
+  Result<Forked> capture(const std::string& id, const std::string& snapshot) override;
+  Result<Forked> keep_snapshot(const std::string& id) override;
+  Result<void> drop_snapshot(const std::string& id) override;
+  Result<FoundSnapshot> find_snapshot(const std::string& id) override;
+  Result<std::vector<std::string>> list_snapshots(const std::string& after, size_t most) override;
+  Result<Fd> diff(const std::string& id) override;
   bool prepare() override { return spares_.prepare(); }
   void drop_spares() override;
-  bool trash_is_empty() override { return state_->trash_is_empty(); }
-  [[noreturn]] void run_trash_worker() override { state_->run_trash_worker(); }
+  bool trash_is_empty() override;
+  [[noreturn]] void run_trash_worker() override;
 
   // At the end: takes empty groups of ours away.
   void leave();
@@ -57,9 +67,11 @@ class Sandboxes final : public SandboxTable {
         cgroups_(&cgroups),
         views_(std::move(views)),
         spares_(std::move(spares)),
-        first_(settings, cgroups) {}
+        first_(settings, cgroups),
+        image_keepers_(settings) {}
 
   Result<void> leave_strangers_alone();
+  Result<const SnapshotStore*> snapshots() const;
 
   const Settings* settings_;
   StateDir* state_;
@@ -68,6 +80,11 @@ class Sandboxes final : public SandboxTable {
   Cpus cpus_ = Cpus::of_this_process();
   Spares spares_;
   FirstProcesses first_;
+  ImageKeepers image_keepers_;
+  std::optional<SnapshotStore> snapshots_;  // none: a service without root
+  // Something that may have been the last to use a layer went while a trash worker was under way, which has
+  // looked at the layers before.
+  bool sweep_is_due_ = false;
 };
 
 }  // namespace osb::launcher

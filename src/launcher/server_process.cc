@@ -11,7 +11,8 @@ ServiceSpec server_service(const Settings& settings) {
   spec.gid = settings.service_gid;
   spec.descriptors = {{settings.listener_fd, kServerListenerFd}};
   spec.channel_as = kServerLauncherFd;
-  spec.verbs = VerbSet::all();
+  // What sandboxes send out is none of its business.
+  spec.verbs = VerbSet::all().without(Verb::listeners);
   return spec;
 }
 

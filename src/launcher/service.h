@@ -32,12 +32,16 @@ struct ServiceSpec {
   // Who it becomes; 0: it stays who the launcher is, and keeps nothing else (without root).
   uid_t uid = 0;
   gid_t gid = 0;
+  // root: it keeps all that the launcher may, whatever uid says.
+  enum class Rights { none, root } rights = Rights::none;
   // What it gets, and as which number (3 and up). All other descriptors are closed.
   struct Given {
     int descriptor = -1;
     int as = -1;
   };
   std::vector<Given> descriptors;
+  // Whether it has the launcher's environment, in which the configuration travels with its secrets.
+  enum class Environment { inherited, empty } environment = Environment::inherited;
   int channel_as = -1;  // likewise its end of the channel to the launcher; -1: it has none
   VerbSet verbs = {};
   RestartPolicy restart;

@@ -26,6 +26,7 @@ void end_with(pid_t launcher) {
 }
 
 void become_user(const ServiceSpec& spec, pid_t launcher) {
+  if (spec.rights == ServiceSpec::Rights::root) return;
   if (spec.uid != 0) {
     if (::setgroups(0, nullptr) < 0 || ::setresgid(spec.gid, spec.gid, spec.gid) < 0 ||
         ::setresuid(spec.uid, spec.uid, spec.uid) < 0)
@@ -55,7 +56,9 @@ void become_user(const ServiceSpec& spec, pid_t launcher) {
   for (const auto& one : given) {
     if (::dup2(one.descriptor, one.as) < 0) ::_exit(126);
   }
-  ::syscall(SYS_execveat, executable, "", arguments, environ, AT_EMPTY_PATH);
+  static char* const kNothing[] = {nullptr};
+  bool inherits = spec.environment == ServiceSpec::Environment::inherited;
+  ::syscall(SYS_execveat, executable, "", arguments, inherits ? environ : kNothing, AT_EMPTY_PATH);
   ::_exit(126);
 }
 

@@ -17,6 +17,11 @@ std::vector<std::string> to_arguments(const Settings& s) {
   for (const std::string& source : s.sources) out.push_back("--source=" + source);
   for (const std::string& dir : s.volume_dirs) out.push_back("--volume-dir=" + dir);
   for (const std::string& word : s.server) out.push_back("--server-argument=" + word);
+  for (const std::string& word : s.egress) out.push_back("--egress-argument=" + word);
+  if (!s.egress.empty()) {
+    out.push_back("--egress-uid=" + std::to_string(s.egress_uid));
+    out.push_back("--egress-gid=" + std::to_string(s.egress_gid));
+  }
   return out;
 }
 
@@ -54,6 +59,12 @@ Result<Settings> from_arguments(const std::vector<std::string>& arguments) {
       s.volume_dirs.push_back(value);
     else if (name == "--server-argument")
       s.server.push_back(value);
+    else if (name == "--egress-argument")
+      s.egress.push_back(value);
+    else if (name == "--egress-uid")
+      TRY(number(s.egress_uid));
+    else if (name == "--egress-gid")
+      TRY(number(s.egress_gid));
     else
       return fail(Code::invalid_argument,
                   "launcher: unknown argument " + argument + "; it is started by opensandbox-server");

@@ -28,6 +28,10 @@ struct Settings {
   // Directories below which sandboxes may be given something to write; each root's alone. None: nothing.
   std::vector<std::string> volume_dirs;
   std::vector<std::string> server;  // command line of the server
+  // Command line of the egress process, and who it runs as; empty: there is none.
+  std::vector<std::string> egress;
+  uid_t egress_uid = 0;
+  gid_t egress_gid = 0;
   // Started by an ordinary user: everything happens in a user namespace that was entered first, whose root is
   // that user. No idmapped layers, device nodes or groups of the host.
   bool rootless = false;
@@ -49,6 +53,8 @@ inline constexpr char kSpares[] = "spares";        // the same, waiting for a sa
 inline constexpr char kTrash[] = "trash";          // what a worker removes; root only
 inline constexpr char kRun[] = "run";        // <id>.api and <id>.control, listening sockets; service group
 inline constexpr char kImages[] = "images";  // unpacked images, canonical ids; root only
+inline constexpr char kSnapshots[] = "images/snapshots";  // see SnapshotStore; root only
+inline constexpr char kSnapshotLayers[] = "images/snapshots/layers";
 inline constexpr char kMount[] =
     "mount";  // where a sandbox being made sees its new root; always empty on the host
 inline constexpr char kLowers[] = "lowers";    // likewise for its layers: directories 0, 1, 2, ...
@@ -56,6 +62,7 @@ inline constexpr char kDatabase[] = "db";      // the server's own
 inline constexpr char kViews[] = "views";      // files that show a sandbox its own size; see LimitViews
 inline constexpr char kDisks[] = "disks";      // empty file systems, one per size; see disk.h; root only
 inline constexpr char kSecret[] = "secret";    // see secret.h; only the service's user reads it
+inline constexpr char kEgress[] = "egress";    // the egress process's own: policies of sandboxes
 inline constexpr char kCatalog[] = "catalog";  // which images there are; root writes, the service group reads
 }  // namespace state
 

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "launcher/ready_steps.h"
 #include "launcher/records.h"
+#include "launcher/snapshot_manifest.h"
 #include "sys/namespaces.h"
 
 namespace osb::launcher {
@@ -33,7 +34,9 @@ Spares::Spares(const Settings& settings, StateDir& state, IdRanges ranges)
 
 Result<Spares> Spares::open(const Settings& settings, StateDir& state, IdRanges ranges) {
   Spares spares(settings, state, std::move(ranges));
-  spares.networks_ = TRY(Networks::open(settings.rootless ? Networks::Back::no : Networks::Back::yes));
+  spares.networks_ =
+      TRY(Networks::open(settings.rootless ? Networks::Back::no : Networks::Back::yes,
+                         settings.egress.empty() ? Networks::Outlets::no : Networks::Outlets::yes));
   if (!spares.roots_.available()) return spares;
   auto nothing = sys::create_empty_mount_namespace(state.path(state::kMount));
   if (!nothing) log::warn("creates will be slower", {{"reason", nothing.error().message}});
@@ -44,7 +47,9 @@ Result<Spares> Spares::open(const Settings& settings, StateDir& state, IdRanges 
 // One that was made ahead becomes the sandbox's; else a new one, to be opened.
 Result<Fd> Spares::make_directory(const Plan& plan, Place& place, Cleanup& undo) {
   undo.push([this, id = plan.id] { (void)state_->discard(id); });
-  if (!place.root) return state_->create_sandbox(plan.id, place.range, plan.image, overlay_names(plan));
+  if (!place.root)
+    return state_->create_sandbox(plan.id, place.range, plan.image, overlay_names(plan),
+                                  used_layers(plan, settings_->state_dir));
   std::string name = std::to_string(place.range);
   undo.push([this, name] { (void)state_->discard_spare(name); });
   TRY(state_->spare_to_sandbox(name, plan.id));
@@ -83,6 +88,10 @@ Result<Place> Spares::make_place(const Plan& plan, Cleanup& undo) {
 void Spares::lend(const Plan& plan, Place place, Network network) {
   // The new process has them now. What is attached stays as long as anybody has it open.
   network.tree.reset();
+  // Of a sandbox without a network they close: what tries to leave is refused at once.
+  if (plan.network.kind == PlanNetwork::Kind::policy && !network.outlet.empty())
+    outlets_[plan.id] = std::move(network.outlet);
+  network.outlet.clear();
   if (!place.root) return;
   place.root->devices.reset();
   if (model_.steps.empty() || root_key(model_) != place.root->key) {
@@ -91,6 +100,11 @@ void Spares::lend(const Plan& plan, Place place, Network network) {
   }
   lent_[plan.id] = {std::move(*place.root), std::move(network)};
   if (lent_.size() > kMostLent) lent_.erase(lent_.begin());
+}
+
+sys::Outlet Spares::take_outlet(const std::string& id) {
+  auto waiting = outlets_.extract(id);
+  return waiting.empty() ? sys::Outlet() : std::move(waiting.mapped());
 }
 
 void Spares::keep_network_from_others(const std::string& id) {
@@ -110,6 +124,7 @@ void Spares::let_go_if_used(const std::string& id, int64_t kernel_memory) {
 }
 
 Result<void> Spares::take_back(const std::string& id) {
+  outlets_.erase(id);
   auto lent = lent_.extract(id);
   if (!lent.empty() && is_untouched(id, lent.mapped())) {
     Lent& used = lent.mapped();
@@ -165,13 +180,20 @@ Result<void> Spares::make_spare(const Plan& plan) {
   undo.push([&] { ranges_.mark(range, false); });
   std::string name = std::to_string(range);
   undo.push([&] { (void)state_->discard_spare(name); });
-  Fd directory = TRY(state_->create_spare(name, range, plan.image, overlay_names(plan)));
+  Fd directory = TRY(state_->create_spare(name, range, plan.image, overlay_names(plan),
+                                          used_layers(plan, settings_->state_dir)));
   Layers layers = TRY(open_layers(plan, *settings_));
   Root root = TRY(Roots::make(plan, layers, directory.get(), TRY(user_namespace(range))));
   root.range = range;
   TRY(keep(std::move(root)));
   undo.release();
   return {};
+}
+
+void Spares::discard_root(Root root) {
+  if (auto discarded = state_->discard_spare(std::to_string(root.range)); !discarded)
+    return log::error("cannot drop a spare", {{"error", discarded.error().message}});
+  ranges_.mark(root.range, false);
 }
 
 Result<void> Spares::drop_oldest_root() {
@@ -184,11 +206,21 @@ Result<void> Spares::drop_oldest_root() {
 void Spares::drop() {
   model_ = {};
   networks_.drop_spares();
+  drop_roots();
+  ranges_.give_back(1);
+}
+
+void Spares::drop_roots_over_snapshots() {
+  if (!used_layers(model_, settings_->state_dir).empty()) model_ = {};
+  while (auto root = roots_.take_over(state_->path(state::kSnapshotLayers) + "/"))
+    discard_root(std::move(*root));
+}
+
+void Spares::drop_roots() {
   while (!roots_.empty()) {
     if (auto dropped = drop_oldest_root(); !dropped)
       log::error("cannot drop a spare", {{"error", dropped.error().message}});
   }
-  ranges_.give_back(1);
 }
 
 void Spares::leave() {

@@ -44,13 +44,18 @@ class Spares {
 
   // The sandbox runs in it now. Some are remembered, to be used again.
   void lend(const Plan& plan, Place place, Network network);
+  // The sockets of its outlet, once; empty when they are gone, or were never made.
+  sys::Outlet take_outlet(const std::string& id);
   // The server holds sockets of this network: it is for nobody else.
   void keep_network_from_others(const std::string& id);
   bool has_lent(const std::string& id) const { return lent_.contains(id); }
   // What is not to be used again is let go while the sandbox still holds it: then its end takes it apart, not
   // this process.
   void let_go_if_used(const std::string& id, int64_t kernel_memory);
-  void forget(const std::string& id) { lent_.erase(id); }
+  void forget(const std::string& id) {
+    lent_.erase(id);
+    outlets_.erase(id);
+  }
   // No process is left: what can be used again is, the rest goes to the trash.
   Result<void> take_back(const std::string& id);
 
@@ -59,6 +64,8 @@ class Spares {
   // Gives up what was made ahead or kept for the next sandbox, but for a few things that cost nothing to
   // keep.
   void drop();
+  // Those that have layers of snapshots in them; the next create decides anew what is made ahead.
+  void drop_roots_over_snapshots();
   // At the end. The directories of spares go with StateDir::leave().
   void leave();
 
@@ -76,6 +83,8 @@ class Spares {
   Result<void> keep(Root root);
   bool keep_as_spare(const std::string& id, Root root);
   Result<void> drop_oldest_root();
+  void drop_roots();
+  void discard_root(Root root);
   bool is_untouched(const std::string& id, const Lent& lent) const;
 
   const Settings* settings_;
@@ -87,6 +96,7 @@ class Spares {
   Fd nothing_;  // a mount namespace to start from; see ChildOrder
   Plan model_;  // the last plan whose root could be made ahead; without steps: none
   std::map<std::string, Lent> lent_;
+  std::map<std::string, sys::Outlet> outlets_;  // of sandboxes whose egress has not asked for it yet
 };
 
 }  // namespace osb::launcher

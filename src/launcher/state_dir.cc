@@ -20,6 +20,7 @@
 #include "base/ids.h"
 #include "launcher/database_files.h"
 #include "launcher/secret.h"
+#include "launcher/snapshot_store.h"
 #include "sys/caps.h"
 #include "sys/directory.h"
 #include "sys/file_lock.h"
@@ -99,12 +100,17 @@ Result<void> check_reachable(const std::string& path, uid_t uid, gid_t gid) {
 }
 
 Result<Fd> create_layers(int parent, const std::string& name, uint32_t first_id, const std::string& image,
-                         const std::vector<std::string>& layers) {
+                         const std::vector<std::string>& layers, const std::string& snapshots) {
   if (::mkdirat(parent, name.c_str(), 0700) < 0) return fail_errno("make the sandbox's directory");
   Fd dir = TRY(open_beneath(parent, name, O_RDONLY | O_DIRECTORY));
   // Before anybody opens a layer of it: who removes images looks here (image/store.h).
   if (!image.empty() && ::fsetxattr(dir.get(), kImageAttribute, image.data(), image.size(), 0) < 0)
     return fail_errno("note the sandbox's image");
+  // Likewise: who removes layers of snapshots reads it.
+  if (!snapshots.empty()) {
+    Fd note = TRY(open_beneath(dir.get(), kLayersNote, O_WRONLY | O_CREAT | O_EXCL, 0600));
+    TRY(in_context("note the sandbox's layers", write_all(note.get(), snapshots)));
+  }
   for (const std::string& layer : layers) {
     for (const char* part : {".upper", ".work"}) {
       std::string child = layer + part;
@@ -208,8 +214,9 @@ std::string StateDir::blank_disk(int64_t bytes) const {
 }
 
 Result<Fd> StateDir::create_sandbox(const std::string& id, uint32_t first_id, const std::string& image,
-                                    const std::vector<std::string>& layers) const {
-  return create_layers(sandboxes_.get(), id, first_id, image, layers);
+                                    const std::vector<std::string>& layers,
+                                    const std::string& snapshots) const {
+  return create_layers(sandboxes_.get(), id, first_id, image, layers, snapshots);
 }
 
 Result<Fd> StateDir::open_sandbox(const std::string& id) const {
@@ -217,8 +224,9 @@ Result<Fd> StateDir::open_sandbox(const std::string& id) const {
 }
 
 Result<Fd> StateDir::create_spare(const std::string& name, uint32_t first_id, const std::string& image,
-                                  const std::vector<std::string>& layers) const {
-  return create_layers(spares_.get(), name, first_id, image, layers);
+                                  const std::vector<std::string>& layers,
+                                  const std::string& snapshots) const {
+  return create_layers(spares_.get(), name, first_id, image, layers, snapshots);
 }
 
 Result<void> StateDir::spare_to_sandbox(const std::string& name, const std::string& id) const {
@@ -291,6 +299,10 @@ Result<Fd> StateDir::listen(const std::string& id, const char* suffix) const {
   if (::chmod(name.c_str(), 0660) < 0) return fail_errno("own " + name);
   if (::listen(socket.get(), kBacklog) < 0) return fail_errno("listen " + name);
   return socket;
+}
+
+void StateDir::remove_socket(const std::string& id, const char* suffix) const {
+  (void)::unlink((path(state::kRun) + "/" + id + suffix).c_str());
 }
 
 void StateDir::leave() const {

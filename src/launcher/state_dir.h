@@ -25,12 +25,13 @@ class StateDir {
 
   // Directories <layer>.upper and <layer>.work for each layer, owned by the sandbox's root, and a note of the
   // image that its lower layers belong to. Code::already_exists.
+  // `snapshots`: layers of snapshots that it uses (used_layers()), noted likewise.
   Result<Fd> create_sandbox(const std::string& id, uint32_t first_id, const std::string& image,
-                            const std::vector<std::string>& layers) const;
+                            const std::vector<std::string>& layers, const std::string& snapshots = "") const;
   Result<Fd> open_sandbox(const std::string& id) const;
   // The same directories without a sandbox. They do not outlive the launcher that made them.
   Result<Fd> create_spare(const std::string& name, uint32_t first_id, const std::string& image,
-                          const std::vector<std::string>& layers) const;
+                          const std::vector<std::string>& layers, const std::string& snapshots = "") const;
   Result<void> spare_to_sandbox(const std::string& name, const std::string& id) const;
   // Takes its sockets away, too.
   Result<void> sandbox_to_spare(const std::string& id, const std::string& name) const;
@@ -50,6 +51,9 @@ class StateDir {
 
   // A listening socket that only the service's group may connect to.
   Result<Fd> listen(const std::string& id, const char* suffix) const;
+
+  // Takes its name away; fine when there is none.
+  void remove_socket(const std::string& id, const char* suffix) const;
 
   // At the end: takes the directory of sockets away when no sandbox needs it.
   void leave() const;

@@ -10,9 +10,17 @@ constexpr size_t kMostOutput = 1 << 20;
 
 }  // namespace
 
-Task<Result<void>> Runtime::snapshot(std::string, std::string) {
+Task<Result<void>> Runtime::capture(std::string, std::string) {
   co_return fail(Code::unsupported, capabilities().snapshots.why);
 }
+Task<Result<KeptSnapshot>> Runtime::keep(std::string) {
+  co_return fail(Code::unsupported, capabilities().snapshots.why);
+}
+Task<Result<std::vector<sandbox::FileChange>>> Runtime::changes(std::string) {
+  co_return fail(Code::unsupported, capabilities().snapshots.why);
+}
+Task<Result<void>> Runtime::drop(std::string) { co_return Result<void>(); }
+Task<Result<std::vector<std::string>>> Runtime::list_snapshots() { co_return std::vector<std::string>(); }
 
 std::optional<std::string> Runtime::endpoint(const std::string&, uint16_t) const { return std::nullopt; }
 
@@ -35,5 +43,18 @@ Task<Result<Output>> execd_logs(Runtime& runtime, std::string handle, io::TaskGr
   if (answer.head.status != 200 || !issues.empty()) co_return fail(Code::corrupt, "an odd answer of execd");
   co_return output;
 }
+
+std::optional<ImageRequest::Pull> pull_from(std::string_view word) {
+  if (word == "always") return ImageRequest::Pull::always;
+  if (word == "if-not-present") return ImageRequest::Pull::if_missing;
+  if (word == "never") return ImageRequest::Pull::never;
+  return std::nullopt;
+}
+
+Task<Result<std::optional<NetworkPolicy>>> Runtime::network_of(std::string) {
+  co_return std::optional<NetworkPolicy>();
+}
+
+std::string Runtime::preparing(const std::string&) const { return {}; }
 
 }  // namespace osb::runtime

@@ -36,13 +36,16 @@ inline constexpr uint16_t kEgressPort = 18080;
 struct CreateFailure {
   enum class Kind {
     image_not_found,
-    bad_entrypoint,  // missing, not executable, wrong architecture
-    entry_ended,     // it was started, and has failed before anybody could be told
-    bad_limit,       // cannot be enforced here
-    unsupported,     // a part of the spec that this runtime does not have
-    overloaded,      // no capacity now; nothing was started
-    unavailable,     // the engine is away: whether something was started is not known
-    step_failed,     // the error says which step of the set-up, and why
+    image_unreachable,  // its registry is away
+    image_refused,      // its registry wants another name or password
+    image_invalid,      // what the registry gave is not what it promised, or nothing for this machine
+    bad_entrypoint,     // missing, not executable, wrong architecture
+    entry_ended,        // it was started, and has failed before anybody could be told
+    bad_limit,          // cannot be enforced here
+    unsupported,        // a part of the spec that this runtime does not have
+    overloaded,         // no capacity now; nothing was started
+    unavailable,        // the engine is away: whether something was started is not known
+    step_failed,        // the error says which step of the set-up, and why
   };
   Kind kind = Kind::step_failed;
   Error error;
@@ -59,6 +62,8 @@ using PreparedPtr = std::unique_ptr<Prepared>;
 
 template <class T>
 using Created = std::expected<T, CreateFailure>;
+
+class ImageLibrary;  // image_library.h
 
 // How a sandbox's entry process ended.
 struct End {
@@ -102,6 +107,13 @@ struct Output {
   bool truncated = false;
 };
 
+struct KeptSnapshot {
+  std::string image_id;  // see ImageRequest
+  std::vector<sandbox::SnapshotLayer> layers;
+  uint64_t bytes = 0, entries = 0;  // that it added
+  std::string record;               // of the sandbox; see Claim
+};
+
 class Runtime {
  public:
   virtual ~Runtime() = default;
@@ -118,6 +130,10 @@ class Runtime {
   // The first half of a creation. Comes before anything is stored: finds out whether it can be done, brings
   // the image here, and leaves nothing that somebody would have to remove. obstacle() was asked before.
   virtual Task<Created<PreparedPtr>> prepare(SandboxSpec spec) = 0;
+  // What a prepare() for this handle is waiting for, as part of a sentence; "" when nobody knows.
+  virtual std::string preparing(const std::string& handle) const;
+  // The images that it has; null when nobody can look after them through this server.
+  virtual ImageLibrary* images() { return nullptr; }
   // The second half. Returns the identity when the entry process runs and execd answers. On failure nothing
   // is left behind, unless the engine is away: the caller destroys it, until that succeeds.
   virtual Task<Created<std::string>> start(PreparedPtr prepared, Claim claim) = 0;
@@ -147,8 +163,18 @@ class Runtime {
   virtual Task<Result<io::Stream>> connect(std::string handle, uint16_t port) = 0;
   // What a running sandbox's entry process wrote.
   virtual Task<Result<Output>> logs(std::string handle) = 0;
-  // Keeps the sandbox's files under the name of an image.
-  virtual Task<Result<void>> snapshot(std::string handle, std::string image);
+  // Snapshots, by ids that the caller chooses. capture() copies what the sandbox has changed; it stands still
+  // meanwhile and goes on afterwards, unless it is paused. keep() makes that last, and tells what it is:
+  // again for one that is kept, Code::not_found for one that was not captured, Code::wrong_state while either
+  // is under way. Sandboxes that were made from a snapshot keep what they need of it when it is dropped.
+  virtual Task<Result<void>> capture(std::string handle, std::string snapshot);
+  virtual Task<Result<KeptSnapshot>> keep(std::string snapshot);
+  virtual Task<Result<void>> drop(std::string snapshot);
+  virtual Task<Result<std::vector<std::string>>> list_snapshots();
+  // What the sandbox has changed, as far as can be told while it goes on.
+  virtual Task<Result<std::vector<sandbox::FileChange>>> changes(std::string handle);
+  // What it may reach now; nothing when it was made without a policy and got none.
+  virtual Task<Result<std::optional<NetworkPolicy>>> network_of(std::string handle);
   // Where clients reach a port without this server; nothing: only through its proxy.
   virtual std::optional<std::string> endpoint(const std::string& handle, uint16_t port) const;
 };

@@ -29,6 +29,10 @@ class AbsentRuntime : public Runtime {
     co_return fail(Code::not_found, away().message);
   }
   Task<Result<Output>> logs(std::string) override { co_return std::unexpected(away()); }
+  Task<Result<void>> capture(std::string, std::string) override { co_return std::unexpected(away()); }
+  Task<Result<KeptSnapshot>> keep(std::string) override { co_return std::unexpected(away()); }
+  Task<Result<void>> drop(std::string) override { co_return std::unexpected(away()); }
+  Task<Result<std::vector<std::string>>> list_snapshots() override { co_return std::unexpected(away()); }
 
  private:
   Error away() const {

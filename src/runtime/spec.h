@@ -7,10 +7,12 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "sandbox/limits.h"
+#include "sandbox/snapshot.h"
 
 namespace osb::runtime {
 
@@ -25,9 +27,16 @@ struct ImageRequest {
   enum class Pull { if_missing, always, never };
   std::string reference;  // as the client wrote it
   std::optional<Credentials> auth = {};
-  std::string platform = {};  // "linux/arm64"; "": what the runtime runs
-  Pull pull = Pull::if_missing;
+  std::string platform = {};      // "linux/arm64"; "": what the runtime runs
+  std::optional<Pull> pull = {};  // absent: as the server is configured
+  // Of a snapshot: this very image, whatever the reference means by now ("": the reference says it), and what
+  // lies over it.
+  std::string id = {};
+  std::vector<sandbox::SnapshotLayer> layers = {};
 };
+
+// "always", "if-not-present" or "never".
+std::optional<ImageRequest::Pull> pull_from(std::string_view word);
 
 // Something from outside that the sandbox sees.
 struct Mount {

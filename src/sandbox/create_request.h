@@ -12,8 +12,12 @@
 
 #include "sandbox/limits.h"
 #include "sandbox/sandbox.h"
+#include "sandbox/snapshot.h"
 
 namespace osb::sandbox {
+
+// For how many seconds each use renews the sandbox: in its extensions, and not given back.
+inline constexpr char kRenewExtension[] = "access.renew.extend.seconds";
 
 // For the registry that the image is in: for the runtime that brings it here, nobody else.
 struct ImageAuth {
@@ -39,9 +43,17 @@ struct NetworkPolicy {
   std::vector<Rule> egress = {};
 };
 
+// In the extensions of a request: when to ask the registry of an image, "always", "if-not-present" or
+// "never".
+inline constexpr char kPullPolicyExtension[] = "opensandbox.extensions.image-pull-policy";
+
 struct CreateRequest {
+  std::string id = {};       // of the sandbox; "": a new one
   std::string runtime = {};  // "": the server's standard one
   std::string image = {};
+  std::string snapshot = {};              // made from it; `image` is its name as an image
+  std::optional<SnapshotBase> base = {};  // what it is, once it was found
+  bool restore_env = false;               // with the environment that its sandbox had
   std::optional<ImageAuth> image_auth = {};
   std::optional<NetworkPolicy> network_policy = {};
   std::vector<Volume> volumes = {};
@@ -54,6 +66,8 @@ struct CreateRequest {
   std::string platform = {};                           // "linux/amd64", or ""
   std::optional<std::chrono::seconds> timeout = {};    // absent: never expires
   bool read_only_root = false;
+  // What execd is to run before the entry process and beside it, as JSON (execd/hooks.h); "": nothing.
+  std::string hooks = {};
 };
 
 // One element with a blank in it.

@@ -49,6 +49,30 @@ Failure image_not_found(const Error& error) {
   return {.kind = Kind::invalid, .code = "IMAGE::NOT_FOUND", .message = error.message};
 }
 
+Failure image_unreachable(const Error& error) {
+  return {.kind = Kind::failed,
+          .code = "IMAGE::UNREACHABLE",
+          .message = fmt::format("The registry of the image cannot be reached: {}", error.message),
+          .cause = error.message,
+          .remedy = "try again, or bring the image here by file: osb images import"};
+}
+
+Failure image_refused(const Error& error) {
+  return {.kind = Kind::invalid,
+          .code = "IMAGE::UNAUTHORIZED",
+          .message = fmt::format("The registry refuses the image: {}", error.message),
+          .cause = error.message,
+          .remedy = "check the name, and the username and password in image.auth"};
+}
+
+Failure image_invalid(const Error& error) {
+  return {.kind = Kind::failed,
+          .code = "IMAGE::INVALID",
+          .message = fmt::format("The image from the registry cannot be used: {}", error.message),
+          .cause = error.message,
+          .remedy = "push it again, or ask for another tag or digest"};
+}
+
 Failure invalid_entrypoint(const Error& error) {
   return {.kind = Kind::invalid, .code = "SANDBOX::INVALID_ENTRYPOINT", .message = error.message};
 }
@@ -204,6 +228,88 @@ Failure internal_error(const Error& error) {
           .code = "SANDBOX::INTERNAL_ERROR",
           .message = "The server failed to do this; its log has the request id.",
           .cause = std::string(to_string(error.code))};
+}
+
+Failure snapshot_not_found(std::string_view id) {
+  return {.kind = Kind::not_found,
+          .code = "SNAPSHOT::NOT_FOUND",
+          .message = fmt::format("There is no snapshot {}; it was deleted, or never existed.", shown(id))};
+}
+
+Failure snapshot_not_found_on_create(std::string_view id) {
+  Failure failure = snapshot_not_found(id);
+  failure.kind = Kind::invalid;
+  return failure;
+}
+
+Failure snapshot_not_ready(std::string_view id, std::string_view state, std::string_view message) {
+  return {.kind = Kind::wrong_state,
+          .code = "SNAPSHOT::NOT_READY",
+          .message = fmt::format("Snapshot {} is {}, not Ready: {}", shown(id), state, message),
+          .remedy = "wait until GET /snapshots/{id} says Ready, or make another one"};
+}
+
+Failure snapshot_of_wrong_state(std::string_view id, std::string_view state) {
+  return {
+      .kind = Kind::wrong_state,
+      .code = "SNAPSHOT::INVALID_SOURCE_STATE",
+      .message = fmt::format("Sandbox {} is {}; snapshots are made of sandboxes that are Running or Paused.",
+                             shown(id), state)};
+}
+
+Failure snapshot_being_made(std::string_view id) {
+  return {
+      .kind = Kind::wrong_state,
+      .code = "SNAPSHOT::INVALID_STATE",
+      .message = fmt::format("Snapshot {} is being made; delete it when it is Ready or Failed.", shown(id))};
+}
+
+Failure snapshot_in_use(std::string_view id, std::string_view sandbox) {
+  return {.kind = Kind::wrong_state,
+          .code = "SNAPSHOT::DELETE_CONFLICT",
+          .message = fmt::format("Snapshot {} is in use by sandbox {}; delete that first.", shown(id),
+                                 shown(sandbox))};
+}
+
+Failure snapshots_unsupported(std::string_view why) {
+  return {.kind = Kind::unsupported,
+          .code = "SNAPSHOT::NOT_IMPLEMENTED",
+          .message = fmt::format("Snapshots are not offered by this server: {}.", why)};
+}
+
+Failure snapshot_failed(const Error& error) {
+  // An error of the launcher without a number of its own comes as EIO.
+  auto trouble = error.sys_errno == EIO ? std::nullopt : disk_trouble(error);
+  return {.kind = Kind::failed,
+          .code = "SNAPSHOT::RUNTIME_CREATE_FAILED",
+          .message = fmt::format("The snapshot could not be made: {}",
+                                 trouble ? trouble->cause : std::string_view(error.message)),
+          .cause = error.message,
+          .remedy = trouble ? std::string(trouble->remedy) : ""};
+}
+
+Failure snapshot_without_env(std::string_view id) {
+  return {
+      .kind = Kind::invalid,
+      .code = "SANDBOX::INVALID_PARAMETER",
+      .message = fmt::format("extensions.restore.env: of snapshot {} no environment was recorded; leave it "
+                             "out, and give the variables in env",
+                             shown(id))};
+}
+
+Failure snapshot_of_another_image(std::string_view id, std::string_view sandbox) {
+  return {
+      .kind = Kind::wrong_state,
+      .code = "SNAPSHOT::INVALID_RESTORE_CONFIG",
+      .message = fmt::format("Snapshot {} was made over another image than sandbox {}; create a sandbox from "
+                             "it instead.",
+                             shown(id), shown(sandbox))};
+}
+
+Failure cannot_be_copied(std::string_view id, std::string_view why) {
+  return {.kind = Kind::unsupported,
+          .code = "SANDBOX::UNSUPPORTED",
+          .message = fmt::format("Sandbox {} cannot be made again as it is: {}.", shown(id), why)};
 }
 
 }  // namespace osb::sandbox

@@ -16,6 +16,9 @@ Failure invalid_label(std::string_view key, std::string why);
 
 // Making one.
 Failure image_not_found(const Error& error);
+Failure image_unreachable(const Error& error);
+Failure image_refused(const Error& error);
+Failure image_invalid(const Error& error);
 Failure invalid_entrypoint(const Error& error);
 Failure entry_ended(const Error& error);
 Failure bad_limit(const Error& error);
@@ -36,6 +39,19 @@ Failure pause_unsupported(const Error& error);
 Failure pause_failed(const Error& error);
 Failure resume_failed(const Error& error);
 Failure delete_failed(const Error& error);
+
+// Snapshots.
+Failure snapshot_not_found(std::string_view id);
+Failure snapshot_not_found_on_create(std::string_view id);  // of a kind that clients know on create
+Failure snapshot_not_ready(std::string_view id, std::string_view state, std::string_view message);
+Failure snapshot_of_wrong_state(std::string_view id, std::string_view state);
+Failure snapshot_being_made(std::string_view id);
+Failure snapshot_in_use(std::string_view id, std::string_view sandbox);
+Failure snapshots_unsupported(std::string_view why);
+Failure snapshot_failed(const Error& error);
+Failure snapshot_without_env(std::string_view id);
+Failure snapshot_of_another_image(std::string_view id, std::string_view sandbox);
+Failure cannot_be_copied(std::string_view id, std::string_view why);  // a fork, a rollback
 
 // It may well run: what is missing is the way to it.
 Failure unreachable(std::string_view id, const Error& error);

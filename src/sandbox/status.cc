@@ -28,6 +28,7 @@ constexpr std::pair<Reason, std::string_view> kReasonWords[] = {
     {Reason::out_of_memory, "OUT_OF_MEMORY"},
     {Reason::host_restarted, "HOST_RESTARTED"},
     {Reason::lost, "LOST"},
+    {Reason::start_failed, "START_FAILED"},
     {Reason::damaged, "DAMAGED"},
 };
 

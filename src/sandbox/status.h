@@ -33,7 +33,8 @@ enum class Reason {
   out_of_memory,
   host_restarted,
   lost,
-  damaged,  // what was stored of its state could not be read
+  start_failed,  // after its creation had been announced
+  damaged,       // what was stored of its state could not be read
 };
 std::string_view to_string(Reason reason);                 // STARTING, ...; "" for none
 std::optional<Reason> reason_from(std::string_view word);  // exactly

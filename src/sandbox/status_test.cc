@@ -30,6 +30,7 @@ TEST(Reasons, HaveTheirWords) {
       {Reason::out_of_memory, "OUT_OF_MEMORY"},
       {Reason::host_restarted, "HOST_RESTARTED"},
       {Reason::lost, "LOST"},
+      {Reason::start_failed, "START_FAILED"},
       {Reason::damaged, "DAMAGED"},
   };
   for (auto [reason, word] : words) {

@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "sandbox/egress_target.h"
 #include "server/config_keys.h"
 #include "server/config_reader.h"
 
@@ -85,6 +86,71 @@ void read_native(Section in, NativeSection& out) {
   }
 }
 
+bool is_host_with_port(std::string_view text) {
+  size_t colon = text.find(':');
+  std::string_view host = text.substr(0, colon);
+  bool fine = !host.empty() && std::ranges::all_of(host, [](unsigned char c) {
+    return std::isalnum(c) || c == '.' || c == '-';
+  });
+  return fine && (colon == text.npos || parse_number<uint16_t>(text.substr(colon + 1)).value_or(0) > 0);
+}
+
+void read_registry(Section in, RegistrySection& out) {
+  constexpr std::array<std::string_view, 3> kPolicies = {"if-not-present", "always", "never"};
+  in.text("default", out.standard);
+  if (!is_host_with_port(out.standard))
+    in.wrong("default", "must be the name of a registry", "write default = \"docker.io\", or remove it");
+  in.text("pull_policy", out.pull_policy);
+  if (std::ranges::find(kPolicies, out.pull_policy) == kPolicies.end()) {
+    in.wrong("pull_policy", "must be if-not-present, always or never",
+             "write pull_policy = \"if-not-present\", or remove it");
+  }
+  in.texts("plain_hosts", out.plain_hosts);
+  for (const std::string& host : out.plain_hosts) {
+    if (!is_host_with_port(host))
+      in.wrong("plain_hosts", "must have names of hosts, with a port or without", "write \"host:5000\"");
+  }
+  in.texts("ca_files", out.ca_files);
+  for (const std::string& file : out.ca_files) require_absolute(in, "ca_files", file);
+  in.text("auth_file", out.auth_file);
+  if (!out.auth_file.empty()) require_absolute(in, "auth_file", out.auth_file);
+  in.number("disk_budget_gb", 0, 1'000'000, [&](int64_t v) { out.disk_budget_gb = v; });
+  in.text_map("mirrors", out.mirrors);
+  for (const auto& [registry, url] : out.mirrors) {
+    std::string_view rest = url;
+    for (std::string_view scheme : {"https://", "http://"}) {
+      if (rest.starts_with(scheme)) rest.remove_prefix(scheme.size());
+    }
+    if (rest.size() == url.size() || !is_host_with_port(rest)) {
+      in.wrong("mirrors." + shown_name(registry), "must be the address of a registry without a path",
+               "write \"https://mirror.example\" or \"http://mirror.example:5000\"");
+    }
+  }
+}
+
+void read_egress(Section in, EgressSection& out) {
+  in.boolean("enabled", out.enabled);
+  in.texts("name_servers", out.name_servers);
+  in.texts("deny_always", out.deny_always);
+  in.texts("allow_always", out.allow_always);
+  for (const std::string& server : out.name_servers) {
+    size_t end = server.starts_with('[') ? server.find(']') : server.npos;
+    std::string host = end != server.npos ? server.substr(1, end - 1) : server;
+    if (end == server.npos && std::ranges::count(host, ':') == 1) host.resize(host.find(':'));
+    if (!sandbox::parse_ip(host))
+      in.wrong("name_servers", "must be addresses, not names",
+               "write name_servers = [\"1.1.1.1\", \"[2001:db8::1]:53\"]");
+  }
+  for (const auto& [key, targets] :
+       {std::pair("deny_always", &out.deny_always), std::pair("allow_always", &out.allow_always)}) {
+    for (const std::string& target : *targets) {
+      if (auto parsed = sandbox::parse_target(target); !parsed)
+        in.wrong(key, "has something that is no target",
+                 "write host names, *.names, addresses or ranges like 10.0.0.0/8");
+    }
+  }
+}
+
 std::string expand_home(std::string path, const Environment& environment) {
   const char* home = environment("HOME");
   if (path.starts_with("~/") && home != nullptr) return std::string(home) + path.substr(1);
@@ -131,6 +197,11 @@ void refuse_missing_protection(ConfigFile& file, const Config& config) {
                "this build has one key and no tenants, and without their keys anybody could use the server",
                "remove [tenants] and write api_key = \"...\" below [server]");
   }
+}
+
+void read_renewal(Section in, RenewSection& out) {
+  in.boolean("enabled", out.enabled);
+  in.number("min_interval_seconds", 1, 86400, [&](int64_t v) { out.min_interval_seconds = v; });
 }
 
 void read_environment(Config& config, const Environment& environment) {
@@ -196,7 +267,11 @@ Result<Config> parse_config(std::string_view text, const std::string& source,
   read_log({file, "log"}, config.log_level);
   read_runtime({file, "runtime"}, config.runtime);
   read_native({file, "native"}, config.native);
+  read_registry({file, "registry"}, config.registry);
   Section(file, "proxy").boolean("open", config.proxy.open);
+  read_renewal({file, "renew_intent"}, config.renew);
+  Section(file, "sandbox").boolean("allow_network", config.sandbox.allow_network);
+  read_egress({file, "egress"}, config.egress);
   read_store({file, "store"}, config, environment);
   read_environment(config, environment);
   refuse_missing_protection(file, config);

@@ -49,16 +49,48 @@ struct NativeSection {
   std::map<std::string, std::string> image_aliases;  // a name, or a pattern with '*' -> a local name
 };
 
+// Where images come from that are not on this host.
+struct RegistrySection {
+  std::string standard = "docker.io";          // "default": of names without a host
+  std::string pull_policy = "if-not-present";  // or "always", "never"
+  std::vector<std::string> plain_hosts;        // may be spoken to without TLS; loopback always may
+  std::vector<std::string> ca_files;           // certificates believed besides the system's
+  std::string auth_file;                       // of `docker login`; "" for none
+  int64_t disk_budget_gb = 0;                  // what images may take; 0: any number
+  std::map<std::string, std::string> mirrors;  // registry -> URL that is asked first
+};
+
+// What sandboxes may reach, beside what their own policies say.
+struct SandboxSection {
+  bool allow_network = true;  // without a policy: the public internet, and nothing private
+};
+
+struct EgressSection {
+  bool enabled = false;                   // without it sandboxes have no network
+  std::vector<std::string> name_servers;  // none: the host's
+  std::vector<std::string> deny_always, allow_always;
+};
+
 // Which requests to sandboxes' ports need more than the id of the sandbox; see server/endpoint_token.h.
 struct ProxySection {
   bool open = false;  // none, on a server with a key too
+};
+
+// Whether a use of a sandbox's ports may renew it; see server/access_renewal.h.
+struct RenewSection {
+  bool enabled = false;
+  int64_t min_interval_seconds = 60;
 };
 
 struct Config {
   ServerSection server;
   RuntimeSection runtime;
   NativeSection native;
+  RegistrySection registry;
   ProxySection proxy;
+  RenewSection renew;
+  SandboxSection sandbox;
+  EgressSection egress;
   std::string log_level = "INFO";
   std::string store_path;                 // "": below the state directory
   std::string others_store_path;          // the file names the usual place of other servers: not used

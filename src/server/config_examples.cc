@@ -250,10 +250,51 @@ constexpr std::string_view kSkeleton =
 # What clients ask for, '*' allowed, and the local image that serves it.
 # "python:*" = "python"
 
+[registry]
+# Where an image comes from whose name begins with no host: "python:3.12".
+# default = "docker.io"
+# When a registry is asked: "if-not-present", "always" (also for what is here and came from one), or "never", which no
+# request can change. Names of this host's own images always come first.
+# pull_policy = "if-not-present"
+# Registries that may be spoken to without TLS, with their ports. Those on loopback always may.
+# plain_hosts = []
+# Files with certificates (PEM) that are believed besides those of the system.
+# ca_files = []
+# The file in which `docker login` keeps passwords. Whoever may create sandboxes may then use its images.
+# auth_file = ""
+# What images may take on the disk. Above it, pulled images that no sandbox uses go, the oldest first. 0: any number.
+# disk_budget_gb = 0
+
+[registry.mirrors]
+# Who is asked before a registry:
+# "docker.io" = "https://mirror.example"
+
 [proxy]
 # true: the id of a sandbox opens its ports and runs commands in it, on a server with a key too. Otherwise such a server
 # demands the token of the endpoint that it handed out, or the key.
 # open = false
+
+[renew_intent]
+# true: a sandbox that was made with the extension access.renew.extend.seconds is renewed when its ports are used.
+# enabled = false
+# Seconds between two such renewals of one sandbox.
+# min_interval_seconds = 60
+
+[sandbox]
+# false: a sandbox whose request has no networkPolicy reaches nothing. Otherwise it reaches the public internet, and
+# nothing private.
+# allow_network = true
+
+[egress]
+# true: sandboxes have a network, through a process that looks at their policies (docs/network.md). false: they have none, and
+# a request with a networkPolicy is refused.
+# enabled = false
+# Who answers the lookups of sandboxes, by address; a port may follow. Not set: the host's name servers.
+# name_servers = []
+# What no sandbox reaches and what every sandbox reaches, whatever its own policy says: host names, "*.example.com",
+# addresses, ranges like "10.0.0.0/8". A denial counts before a permission.
+# deny_always = []
+# allow_always = []
 
 [store]
 # type = "sqlite"

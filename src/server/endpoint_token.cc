@@ -53,6 +53,10 @@ std::string EndpointTokens::token(std::string_view id, uint16_t port) const {
   return url_safe(hmac_sha256(secret_, what.append(id)));
 }
 
+std::string EndpointTokens::egress_token(std::string_view id) const {
+  return url_safe(hmac_sha256(secret_, "egress " + std::string(id)));
+}
+
 bool EndpointTokens::opens(std::string_view given, std::string_view id, uint16_t port) const {
   bool all = constant_time_equals(given, token(id, runtime::kExecdPort));
   if (port == runtime::kExecdPort) return all;

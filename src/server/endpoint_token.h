@@ -29,6 +29,9 @@ class EndpointTokens {
 
   // 24 characters that need no escape in a URL: 144 bits.
   std::string token(std::string_view id, uint16_t port) const;
+  // For the endpoint of port 18080, beside that: it opens the sandbox's network policy, and goes into a
+  // header.
+  std::string egress_token(std::string_view id) const;
   // In constant time, whichever token it is.
   bool opens(std::string_view token, std::string_view id, uint16_t port) const;
 

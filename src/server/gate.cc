@@ -1,6 +1,7 @@
 #include "server/gate.h"
 
 #include <algorithm>
+#include <array>
 
 #include "api/error_catalogue.h"
 #include "api/failure_status.h"
@@ -25,7 +26,10 @@ std::string request_id_of(const Request& request) {
   return given.empty() || given.size() > kMaxRequestId ? new_hex_id() : std::string(given);
 }
 
-bool is_open_path(std::string_view path) { return path == "/health" || path == "/version"; }
+bool is_open_path(std::string_view path) {
+  constexpr std::array<std::string_view, 4> kOpen = {"/health", "/version", "/openapi.json", "/docs"};
+  return std::ranges::find(kOpen, path) != kOpen.end();
+}
 
 std::string allowed_methods(std::vector<std::string> methods) {
   std::string out;

@@ -67,7 +67,10 @@ Task<Outcome<SandboxPtr>> Lifecycle::reach(Principal who, std::string id) {
 Task<> Lifecycle::write_record(std::string id) {
   auto row = co_await store_.find(Scope::everybody(), id);
   if (!row || !*row) co_return;
-  auto kept = co_await runtime_of(**row).keep_record((*row)->handle, to_record(**row));
+  runtime::Runtime& runtime = runtime_of(**row);
+  std::optional<Environment> env;
+  if (auto recalled = co_await runtime.recall((*row)->handle)) env = environment_of(recalled->record);
+  auto kept = co_await runtime.keep_record((*row)->handle, to_record(**row, env));
   if (!kept && kept.error().code != Code::not_found)
     log::warn("cannot keep the record of a sandbox", {{"id", id}, {"error", kept.error().message}});
 }

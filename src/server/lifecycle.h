@@ -52,7 +52,12 @@ class Lifecycle {
   // recovery picks that up.
   Task<> close();
 
+  // One whose image has to come first may be Pending when this returns: nobody waits longer than this.
+  static constexpr io::Duration kHeld = std::chrono::seconds(25);
   Task<Outcome<sandbox::Sandbox>> create(Principal who, sandbox::CreateRequest request);
+  void hold_creates_for(io::Duration limit) { held_ = limit; }
+  // Until a sandbox whose creation was announced is Pending no more, or the time is up.
+  Task<> wait_started(std::string id, io::Duration limit);
   Task<Outcome<sandbox::SandboxPtr>> get(Principal who, std::string id);
   // Success also for a caller who came while another one's removal was under way.
   Task<Outcome<>> remove(Principal who, std::string id);
@@ -61,13 +66,22 @@ class Lifecycle {
   Task<Outcome<>> resume(Principal who, std::string id);
   Task<Outcome<sandbox::Sandbox>> patch_metadata(Principal who, std::string id, sandbox::MetadataPatch patch);
   Task<Outcome<WallTime>> renew(Principal who, std::string id, WallTime expires);
+  // Because it was used: it lives for so long from now on, or as long as it would have, whichever is more.
+  Task<Outcome<>> extend(std::string id, std::chrono::seconds by);
   // One that can be talked to now.
   Task<Outcome<sandbox::SandboxPtr>> reach(Principal who, std::string id);
   // Why nobody can say now what the sandbox does; nothing when that is known.
   const Error* unreachable(const std::string& id) const;
+  // Keeps others from changing the sandbox: pausing, resuming, removing it.
+  Task<KeyedLock::Guard> hold(std::string id) { return locks_.lock(std::move(id)); }
+  // A fresh sandbox in the place of this one, with its id, that begins over `base`: its files are as they
+  // were then, its processes are new.
+  Task<Outcome<sandbox::Sandbox>> roll_back(Principal who, std::string id, sandbox::CreateRequest request);
   // How long the sandbox has been paused since this server knows it.
   io::Duration stopped_time(const std::string& id) const { return stops_.of(id); }
 
+  // The wall clock was set: what is due now is looked at now.
+  void clock_was_set() { expiry_timer_.cancel(); }
   // One round of the expiry timer: starts the removal of what is due.
   Task<Result<void>> expire_due();
   // Removals by expiry under way, those waiting for their next attempt included.
@@ -76,13 +90,27 @@ class Lifecycle {
  private:
   struct Job;
   struct Recovery;
+  struct Preparing;
 
   // Reading: nothing outside the scope exists, and nothing that is being removed can be changed.
   Task<Outcome<sandbox::SandboxPtr>> find(Scope scope, std::string id);
   Task<Outcome<sandbox::SandboxPtr>> find_living(Scope scope, std::string id);
 
+  Task<> roll_back_job(std::shared_ptr<Job> job, Scope scope, std::string id, sandbox::CreateRequest request);
+  Task<Outcome<sandbox::Sandbox>> roll_back_locked(sandbox::Sandbox row, sandbox::CreateRequest request);
   Task<> create_job(std::shared_ptr<Job> job, Principal who, sandbox::CreateRequest request);
-  Task<Outcome<sandbox::Sandbox>> create_locked(sandbox::Sandbox row, sandbox::CreateRequest request);
+  Task<> prepare_job(std::shared_ptr<Preparing> preparing, runtime::Runtime& runtime,
+                     runtime::SandboxSpec spec);
+  Task<Outcome<>> insert(sandbox::Sandbox row);
+  Task<Outcome<sandbox::Sandbox>> start_locked(sandbox::Sandbox row, runtime::Runtime& runtime,
+                                               runtime::PreparedPtr prepared, runtime::Claim claim);
+  // Those of a create that was announced before it was done; see lifecycle_pending.cc.
+  Task<> finish_later(sandbox::Sandbox row, sandbox::CreateRequest request,
+                      std::shared_ptr<Preparing> preparing, std::shared_ptr<Job> job);
+  Task<> tell_progress(std::string id, std::string handle, runtime::Runtime& runtime,
+                       std::shared_ptr<Preparing> preparing);
+  Task<> store_not_started(sandbox::Sandbox row, sandbox::Failure why);
+  Task<bool> is_still_pending(std::string id);
   Task<Result<void>> store_running(sandbox::Sandbox row);
   Task<> abandon(sandbox::Sandbox row);
 
@@ -106,7 +134,7 @@ class Lifecycle {
   // Nobody knows what it does; asked again until somebody does.
   void lose_sight(const std::string& id, Error why);
   runtime::Runtime& runtime_of(const sandbox::Sandbox& row) { return runtimes_.of(row.runtime); }
-  Task<Result<void>> store_end_locked(std::string id, runtime::End end);
+  Task<Result<void>> store_end_locked(std::string id, std::string handle, runtime::End end);
   Task<Result<void>> store_end(std::string id, runtime::End end);
   Task<> drain();
   Task<> write_record(std::string id);
@@ -144,6 +172,8 @@ class Lifecycle {
   size_t ending_ = 0;                         // ends that are known and not stored yet
   io::Event ends_stored_;
   StoppedTimes stops_;
+  io::Duration held_ = kHeld;
+  std::map<std::string, std::shared_ptr<io::Event>> starting_;  // announced and not started, by id
   io::asio::steady_timer expiry_timer_;
   WallTime next_round_ = WallTime::max();
   WallTime next_prune_ = WallTime::min();

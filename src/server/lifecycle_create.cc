@@ -5,7 +5,6 @@
 #include "sandbox/failures.h"
 #include "server/lifecycle.h"
 #include "server/lifecycle_job.h"
-#include "server/record.h"
 #include "server/runtime_calls.h"
 
 namespace osb::server {
@@ -22,49 +21,65 @@ Task<Outcome<Sandbox>> Lifecycle::create(Principal who, sandbox::CreateRequest r
   co_return std::move(job->result);
 }
 
+Task<> Lifecycle::prepare_job(std::shared_ptr<Preparing> preparing, runtime::Runtime& runtime,
+                              runtime::SandboxSpec spec) {
+  preparing->result = co_await prepare_in_time(runtime, std::move(spec));
+  preparing->done.set();
+}
+
 Task<> Lifecycle::create_job(std::shared_ptr<Job> job, Principal who, sandbox::CreateRequest request) {
-  Sandbox row = sandbox::new_sandbox(new_uuid7(), who, request, clock_.now());
+  Sandbox row =
+      sandbox::new_sandbox(request.id.empty() ? new_uuid7() : request.id, who, request, clock_.now());
   row.handle = new_uuid4();
+  runtime::Runtime* runtime = runtimes_.find(request.runtime);
+  if (!runtime) co_return job->finish(refuse(sandbox::unknown_runtime(request.runtime, runtimes_.names())));
+  row.runtime = runtime->name();
+  auto preparing = std::make_shared<Preparing>(executor_);
+  tasks_.spawn(prepare_job(preparing, *runtime, spec_of(row, request)));
+  if (!preparing->done.is_set()) co_await io::race(preparing->done.wait(), io::sleep_for(held_));
+  if (!preparing->done.is_set())
+    co_return co_await finish_later(std::move(row), std::move(request), std::move(preparing), std::move(job));
+  if (!preparing->result) co_return job->finish(refuse(to_failure(preparing->result.error())));
   auto guard = co_await locks_.lock(row.id);
-  job->result = co_await create_locked(std::move(row), std::move(request));
+  if (auto stored = co_await insert(row); !stored) co_return job->finish(refuse(std::move(stored.error())));
+  runtime::Claim claim = claim_of(row, std::move(request));
+  auto started = co_await start_locked(row, *runtime, std::move(*preparing->result), std::move(claim));
+  // What was never announced need not be explained to anybody later.
+  if (!started) co_await abandon(std::move(row));
+  job->result = std::move(started);
   job->done.set();
 }
 
-Task<Outcome<Sandbox>> Lifecycle::create_locked(Sandbox row, sandbox::CreateRequest request) {
-  runtime::Runtime* runtime = runtimes_.find(request.runtime);
-  if (!runtime) co_return refuse(sandbox::unknown_runtime(request.runtime, runtimes_.names()));
-  row.runtime = runtime->name();
-  auto prepared = co_await prepare_in_time(*runtime, spec_of(row, request));
-  if (!prepared) co_return refuse(to_failure(prepared.error()));
-  runtime::Claim claim = claim_of(row, std::move(request));
-  claim.record = to_record(row);
+Task<Outcome<>> Lifecycle::insert(Sandbox row) {
   // What little a full disk has left is for ends and deletes.
   auto stored = co_await store_.check_room();
   if (stored) stored = co_await store_.insert(row, {});
-  if (!stored) {
-    log::error("cannot store a new sandbox", {{"owner", row.owner}, {"error", stored.error().message}});
-    co_return refuse(sandbox::start_failed_on_disk(stored.error()));
-  }
-  auto identity = co_await start_in_time(*runtime, std::move(*prepared), std::move(claim));
+  if (stored) co_return Outcome<>();
+  log::error("cannot store a new sandbox", {{"owner", row.owner}, {"error", stored.error().message}});
+  co_return refuse(sandbox::start_failed_on_disk(stored.error()));
+}
+
+// Its row is there, Pending. After a failure the caller says what becomes of it.
+Task<Outcome<Sandbox>> Lifecycle::start_locked(Sandbox row, runtime::Runtime& runtime,
+                                               runtime::PreparedPtr prepared, runtime::Claim claim) {
+  auto identity = co_await start_in_time(runtime, std::move(prepared), std::move(claim));
   if (!identity) {
     log::warn("sandbox not created",
               {{"id", row.id}, {"owner", row.owner}, {"error", identity.error().error.message}});
     // Many things of a kernel can be out of space; whether it is the disk, the disk says.
     bool is_step = identity.error().kind == runtime::CreateFailure::Kind::step_failed;
     auto room = is_step ? co_await store_.check_room() : Result<void>();
-    co_await abandon(row);
     if (!room) co_return refuse(sandbox::start_failed_on_disk(room.error()));
     co_return refuse(to_failure(identity.error()));
   }
   row.identity = std::move(*identity);
   row.status = status_while(State::running, clock_.now());
-  if (stored = co_await store_running(row); !stored) {
+  if (auto stored = co_await store_running(row); !stored) {
     log::error("cannot store a running sandbox, removing it",
                {{"id", row.id}, {"owner", row.owner}, {"error", stored.error().message}});
-    co_await abandon(row);
     co_return refuse(sandbox::start_failed_on_disk(stored.error()));
   }
-  tasks_.spawn(watch(row.id, row.handle, *runtime));
+  tasks_.spawn(watch(row.id, row.handle, runtime));
   log::info("sandbox running", {{"id", row.id}, {"owner", row.owner}, {"image", row.image}});
   co_return row;
 }

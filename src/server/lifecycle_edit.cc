@@ -45,4 +45,15 @@ Task<Outcome<WallTime>> Lifecycle::renew(Principal who, std::string id, WallTime
   co_return expires;
 }
 
+Task<Outcome<>> Lifecycle::extend(std::string id, std::chrono::seconds by) {
+  auto guard = co_await edits_.lock(id);
+  sandbox::SandboxPtr row = CO_TRY(co_await find_living(Scope::everybody(), id));
+  WallTime expires = clock_.now() + by;
+  if (!row->expires) co_return refuse(sandbox::no_expiration(id));
+  if (expires <= *row->expires) co_return Outcome<>();
+  CO_TRY(stored_or_gone(co_await store_.set_expiry(id, expires), id));
+  tasks_.spawn(write_record(id));
+  co_return Outcome<>();
+}
+
 }  // namespace osb::server

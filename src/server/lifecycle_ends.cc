@@ -31,7 +31,7 @@ Task<> Lifecycle::watch(std::string id, std::string handle, runtime::Runtime& ru
   {
     ++ending_;
     Ending ending{*this};
-    auto stored = co_await store_end_locked(id, std::move(*end));
+    auto stored = co_await store_end_locked(id, handle, std::move(*end));
     // It counts already, for every reader; whoever acknowledges it has to know that it is on the disk.
     for (io::Duration again = kStoreAgainFirst; !stored; again = std::min(again * 2, kStoreAgainMost)) {
       keep_trying(id, stored);
@@ -48,8 +48,11 @@ Task<> Lifecycle::watch(std::string id, std::string handle, runtime::Runtime& ru
   }
 }
 
-Task<Result<void>> Lifecycle::store_end_locked(std::string id, runtime::End end) {
+Task<Result<void>> Lifecycle::store_end_locked(std::string id, std::string handle, runtime::End end) {
   auto guard = co_await locks_.lock(id);
+  sandbox::SandboxPtr row = CO_TRY(co_await store_.find(Scope::everybody(), id));
+  // Another one is in its place: it was rolled back.
+  if (row && row->handle != handle) co_return Result<void>();
   co_return co_await store_end(std::move(id), std::move(end));
 }
 

@@ -15,8 +15,9 @@ using sandbox::Reason;
 
 namespace {
 
-// The longest sleep: a wall clock that was set forward is noticed after this time. New sandboxes live longer
-// than this, so only renewals have to wake the timer.
+// The longest sleep: a wall clock that was set forward is noticed after this time at the latest, where nobody
+// tells of it (clock_was_set()). New sandboxes live longer than this, so only renewals have to wake the
+// timer.
 constexpr auto kLongestSleep = std::chrono::seconds(30);
 // The shortest, while removals are under way and their rows still count as due.
 constexpr auto kShortestSleep = std::chrono::milliseconds(100);

@@ -22,4 +22,11 @@ struct Lifecycle::Job {
   }
 };
 
+// The first half of a creation, under way.
+struct Lifecycle::Preparing {
+  explicit Preparing(const io::Executor& executor) : done(executor) {}
+  io::Event done;
+  runtime::Created<runtime::PreparedPtr> result = std::unexpected(runtime::CreateFailure{});
+};
+
 }  // namespace osb::server

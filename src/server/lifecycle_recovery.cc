@@ -11,6 +11,7 @@
 
 #include "base/ids.h"
 #include "base/log.h"
+#include "sandbox/failures.h"
 #include "server/lifecycle.h"
 #include "server/record.h"
 #include "server/runtime_calls.h"
@@ -40,6 +41,9 @@ bool has_ended(const Sandbox& row) {
   return (row.status.state == State::terminated || row.status.state == State::failed) &&
          row.status.reason != Reason::damaged;
 }
+
+// A client was told of a sandbox that waits for its image; see lifecycle_pending.cc.
+bool was_announced(const Sandbox& row) { return row.status.changed != row.created; }
 
 // Whether there should be processes of it.
 bool is_alive(const Sandbox& row) {
@@ -173,6 +177,12 @@ Task<> Lifecycle::recover_row(Sandbox row) {
     if (!*current) co_return (void) unreachable_.erase(row.id);
     row = **current;
   }
+  if (row.status.state == State::pending && was_announced(row)) {
+    co_return co_await store_not_started(
+        row, sandbox::start_failed({Code::unavailable, 0,
+                                    "the server was restarted while the image came; what came of it is kept: "
+                                    "create the sandbox again"}));
+  }
   if (row.status.state == State::pending) {
     // Never announced to a client: its creation did not get to its end.
     log::warn("removing a half-made sandbox", {{"id", row.id}, {"owner", row.owner}});
@@ -254,6 +264,14 @@ Task<Result<void>> Lifecycle::settle_stranger(runtime::Runtime& runtime, std::st
   }
   auto read = from_record(recalled.record);
   bool is_its_own = read && read->handle == handle;
+  if (is_its_own) {
+    auto other = CO_TRY(co_await store_.find(Scope::everybody(), read->id));
+    if (other && other->handle != handle) {
+      log::info("removing the half of a rollback that does not count",
+                {{"id", read->id}, {"handle", handle}});
+      co_return co_await destroy_in_time(runtime, handle);
+    }
+  }
   Sandbox row = is_its_own ? std::move(*read) : stranger(handle, clock_.now());
   row.runtime = runtime.name();
   row.identity = std::move(recalled.identity);

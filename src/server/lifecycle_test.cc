@@ -35,6 +35,9 @@ TEST_F(LifecycleTest, AFailedCreationLeavesNothingAndIsExplained) {
     const char* code;
   };
   for (Case c : {Case{Kind::image_not_found, Failure::Kind::invalid, "IMAGE::NOT_FOUND"},
+                 {Kind::image_unreachable, Failure::Kind::failed, "IMAGE::UNREACHABLE"},
+                 {Kind::image_refused, Failure::Kind::invalid, "IMAGE::UNAUTHORIZED"},
+                 {Kind::image_invalid, Failure::Kind::failed, "IMAGE::INVALID"},
                  {Kind::bad_entrypoint, Failure::Kind::invalid, "SANDBOX::INVALID_ENTRYPOINT"},
                  {Kind::entry_ended, Failure::Kind::invalid, "SANDBOX::ENTRYPOINT_EXITED"},
                  {Kind::bad_limit, Failure::Kind::invalid, "SANDBOX::INVALID_PARAMETER"},

@@ -56,6 +56,39 @@ TEST(Proxy, EditsAnswers) {
             2);
 }
 
+// The egress process decides what a sandbox reaches: its interface needs a token of its own, which only the
+// endpoint answer of that port has, or the key at the lifecycle route.
+TEST(Proxy, TheEgressPortNeedsItsToken) {
+  TestServer server;
+  std::string id = server.create();
+  std::string base = "/sandboxes/" + id + "/proxy/18080";
+  Reply endpoint = server.call("GET", "/sandboxes/" + id + "/endpoints/18080");
+  std::string token = endpoint.json().at("headers").at("OPENSANDBOX-EGRESS-AUTH").as_string().c_str();
+  EXPECT_EQ(server.call("GET", "/sandboxes/" + id + "/endpoints/8000").body.find("headers"),
+            std::string::npos);
+  Reply without = server.call("GET", base + "/policy");
+  EXPECT_EQ(without.status, 401);
+  EXPECT_EQ(without.body, "unauthorized\n");
+  EXPECT_EQ(without.headers.get("Content-Type"), "text/plain; charset=utf-8");
+  EndpointTokens tokens(std::string(kSecretBytes, 's'));  // as those of the server
+  std::string others = tokens.egress_token(server.create());
+  for (const std::string& wrong :
+       {std::string("x"), token + "x", token.substr(1), others, tokens.token(id, 18080)})
+    EXPECT_EQ(server.call("GET", base + "/policy", "", {{"OPENSANDBOX-EGRESS-AUTH", wrong}}).status, 401);
+  EXPECT_EQ(server.runtime.connects, 0);
+  // Nothing of the request but its body reaches it, the token least of all.
+  Reply right =
+      server.call("GET", base + "/policy?x=1", "", {{"OPENSANDBOX-EGRESS-AUTH", token}, {"Cookie", "c"}});
+  EXPECT_EQ(right.status, 200);
+  EXPECT_THAT(right.body, StartsWith("GET /policy?x=1\n"));
+  EXPECT_EQ(right.body.find(token), std::string::npos) << right.body;
+  EXPECT_THAT(server.call("PATCH", "/v1/sandboxes/" + id + "/networkpolicy", "[]").body,
+              StartsWith("PATCH /policy\n"));
+  EXPECT_THAT(server.call("GET", "/sandboxes/" + id + "/egress/log?follow=true").body,
+              StartsWith("GET /log?follow=true\n"));
+  EXPECT_EQ(server.call("GET", "/sandboxes/nope/networkpolicy").code(), "SANDBOX::NOT_FOUND");
+}
+
 TEST(Proxy, Refusals) {
   TestServer server;
   std::string id = server.create();
@@ -63,8 +96,7 @@ TEST(Proxy, Refusals) {
   EXPECT_EQ(server.call("GET", "/sandboxes/" + id + "/proxy/0/").code(), "SANDBOX::INVALID_PORT");
   EXPECT_EQ(server.call("GET", "/sandboxes/" + id + "/proxy/70000/").code(), "SANDBOX::INVALID_PORT");
   EXPECT_EQ(server.call("GET", "/sandboxes/" + id + "/proxy/abc/").status, 422);
-  Reply egress = server.call("POST", "/sandboxes/" + id + "/proxy/18080/credentials", "secret");
-  EXPECT_EQ(egress.code(), "BACKEND_CONNECTION_FAILED") << "nothing inside may pose as the egress process";
+  EXPECT_EQ(server.call("POST", "/sandboxes/" + id + "/proxy/18080/credentials", "secret").status, 401);
   for (const char* way : {"/proxy/18080", "/proxy/18080/x", "//proxy/018080/x", "/proxy/44772/proxy/18080/x",
                           "/proxy/44772//proxy/44772/proxy/18080?x", "/%70roxy/18080", "/proxy%2F18080/x",
                           "/proxy/18080/%zz", "/./proxy//18080"}) {

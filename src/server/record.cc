@@ -41,7 +41,7 @@ void read_map(const json::Field& field, json::StringMap& into) {
 
 }  // namespace
 
-std::string to_record(const sandbox::Sandbox& row) {
+std::string to_record(const sandbox::Sandbox& row, const std::optional<Environment>& env) {
   bj::object record{{"version", 1},
                     {"id", row.id},
                     {"owner", row.owner},
@@ -52,7 +52,9 @@ std::string to_record(const sandbox::Sandbox& row) {
   if (row.expires) record["expires"] = micros(*row.expires);
   const std::vector<Part> parts = parts_of(row);
   for (const Part& part : parts) record[part.name] = part.text;
+  if (env) record["env"] = json::map_text({env->begin(), env->end()});
   std::string text = json::print(record);
+  if (text.size() > runtime::kMaxRecord && record.erase("env") > 0) text = json::print(record);
   for (const Part& part : parts) {
     if (text.size() <= runtime::kMaxRecord) break;
     record[part.name] = part.empty;
@@ -88,6 +90,16 @@ Result<sandbox::Sandbox> from_record(std::string_view record) {
     return fail(Code::corrupt, "a sandbox's " + json::to_string(issue.path) + ": " + issue.message);
   }
   return row;
+}
+
+std::optional<Environment> environment_of(std::string_view record) {
+  auto value = json::parse(record);
+  if (!value) return std::nullopt;
+  json::Issues issues;
+  auto text = json::Field::root(*value, issues, "record")["env"].string();
+  auto map = text ? json::parse_map(*text) : std::nullopt;
+  if (!map) return std::nullopt;
+  return Environment(map->begin(), map->end());
 }
 
 }  // namespace osb::server

@@ -3,18 +3,26 @@
 // A sandbox's row as the runtime keeps it beside the sandbox: should the database be lost, cut or rolled
 // back, the row is made again from this, and what runs goes on.
 
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "sandbox/sandbox.h"
 
 namespace osb::server {
 
+using Environment = std::vector<std::pair<std::string, std::string>>;
+
 // Everything but state and identity, which the runtime knows. Long parts are left out when it would be too
-// long.
-std::string to_record(const sandbox::Sandbox& row);
+// long. The environment is in no row: only here are its values kept, with the sandbox's own files, for
+// whoever makes another sandbox from it.
+std::string to_record(const sandbox::Sandbox& row, const std::optional<Environment>& env = {});
 // Code::corrupt for anything else.
 Result<sandbox::Sandbox> from_record(std::string_view record);
+// Nothing when it was not kept.
+std::optional<Environment> environment_of(std::string_view record);
 
 }  // namespace osb::server

@@ -7,7 +7,8 @@ namespace osb::server {
 
 Load load_of(std::string_view method, std::string_view path) {
   constexpr std::array<std::string_view, 4> kLightMethods = {"GET", "HEAD", "DELETE", "OPTIONS"};
-  constexpr std::array<std::string_view, 3> kLightActions = {"/renew-expiration", "/pause", "/resume"};
+  constexpr std::array<std::string_view, 4> kLightActions = {"/renew-expiration", "/pause", "/resume",
+                                                             "/stop"};
   if (std::ranges::find(kLightMethods, method) != kLightMethods.end()) return Load::light;
   if (path.starts_with("/v1/")) path.remove_prefix(3);
   if (method == "POST" && path == "/sandboxes") return Load::create;

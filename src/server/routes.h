@@ -28,9 +28,14 @@ void mount_once(http::Router& router, Service& service, std::string_view method,
                 Action action);
 
 void add_sandbox_routes(http::Router& router, Service& service);
+void add_snapshot_routes(http::Router& router, Service& service);
 void add_endpoint_routes(http::Router& router, Service& service);
 void add_diagnostics_routes(http::Router& router, Service& service);
 void add_service_routes(http::Router& router, Service& service);
+void add_follow_routes(http::Router& router, Service& service);
+void add_alias_routes(http::Router& router, Service& service);
+void add_image_routes(http::Router& router, Service& service);
+void add_egress_routes(http::Router& router, Service& service);
 void add_proxy_routes(http::Router& router, Service& service);
 
 // "/v1" or "": the mount under which a request came.

@@ -6,6 +6,7 @@
 #include "base/strings.h"
 #include "json/escape.h"
 #include "server/caller.h"
+#include "server/egress_access.h"
 #include "server/routes.h"
 
 namespace osb::server {
@@ -39,6 +40,11 @@ Task<ApiResult<Answer>> get_endpoint(Service& service, Request& request) {
   }
   const std::string& id = request.params.find("id")->second;
   sandbox::SandboxPtr row = CO_TRY(api::on_wire(co_await service.lifecycle.get(caller_of(request), id)));
+  // Clients ask for this first, and after it they wait for 30 seconds at most.
+  if (row->status.state == sandbox::State::pending) {
+    co_await service.lifecycle.wait_started(id, Lifecycle::kHeld);
+    row = CO_TRY(api::on_wire(co_await service.lifecycle.get(caller_of(request), id)));
+  }
   Answer answer;
   answer.body = "{\"endpoint\":";
   auto own = proxied ? std::nullopt : service.runtimes.of(row->runtime).endpoint(row->handle, port);
@@ -48,6 +54,10 @@ Task<ApiResult<Answer>> get_endpoint(Service& service, Request& request) {
     endpoint += "/sandboxes/" + row->id + "/proxy/" + std::to_string(port);
   }
   json::append_string(answer.body, endpoint);
+  if (port == runtime::kEgressPort) {
+    answer.body += ",\"headers\":{\"" + std::string(kEgressAuthHeader) + "\":\"" +
+                   service.tokens.egress_token(row->id) + "\"}";
+  }
   answer.body.push_back('}');
   co_return answer;
 }

@@ -6,6 +6,7 @@
 #include "http/websocket.h"
 #include "sandbox/failures.h"
 #include "server/caller.h"
+#include "server/egress_access.h"
 #include "server/proxy_headers.h"
 #include "server/routes.h"
 
@@ -77,10 +78,18 @@ bool may_repeat(const Request& request, const http::RelayResult& result) {
           method == "OPTIONS");
 }
 
-// execd is a proxy too: /proxy/44772/proxy/18080/x is another way to port 18080. Read more broadly than any
-// execd reads it (escapes, repeated slashes), so that no spelling is a way round.
-bool leads_to_egress(uint16_t port, std::string_view rest) {
-  if (port != runtime::kExecdPort) return port == runtime::kEgressPort;
+// One line of text: that is what clients of the egress process show.
+Task<> refuse_egress(ResponseWriter& response) {
+  http::Headers headers;
+  headers.add("Content-Type", "text/plain; charset=utf-8");
+  headers.add("X-Content-Type-Options", "nosniff");
+  (void)co_await response.send(401, std::move(headers), "unauthorized\n");
+}
+
+// execd is a proxy too: /proxy/44772/proxy/18080/x would be another way to port 18080. Read more broadly than
+// any execd reads it (escapes, repeated slashes), so that no spelling is a way round.
+bool leads_round_egress(uint16_t port, std::string_view rest) {
+  if (port != runtime::kExecdPort) return false;
   // An execd does not decode: a broken escape behind the ports does not keep it from reading them.
   std::string path = percent_decode(rest, Plus::literal).value_or(std::string(rest));
   std::vector<std::string_view> words;
@@ -100,11 +109,17 @@ Task<> proxy(Service& service, Request& request, ResponseWriter& response) {
   std::string id = request.params.find("id")->second;
   sandbox::SandboxPtr row;
   std::optional<ApiError> refusal;
+  if (port && *port == runtime::kEgressPort) {
+    // It belongs to the egress process, which is outside. Whatever listens on it inside must not be taken for
+    // that and be sent secrets.
+    bool asks_health = request.rest == "/healthz";
+    if (!asks_health && !may_use_egress(service, request, id)) co_return co_await refuse_egress(response);
+    co_return co_await forward_to_egress(service, request, response,
+                                         request.rest.empty() ? "/" : request.rest);
+  }
   if (!port) {
     refusal = std::move(port.error());
-  } else if (leads_to_egress(*port, request.rest)) {
-    // It belongs to the egress process. Whatever listens on it inside must not be taken for that and be sent
-    // secrets.
+  } else if (leads_round_egress(*port, request.rest)) {
     refusal = api::no_egress();
   } else if (auto reachable = on_wire(co_await service.lifecycle.reach(who, id)); !reachable) {
     bool asks_health = *port == runtime::kExecdPort && request.rest == "/ping";
@@ -114,6 +129,8 @@ Task<> proxy(Service& service, Request& request, ResponseWriter& response) {
     refusal = api::upgrade_refused();
   }
   if (refusal) co_return co_await answer_error(request, response, std::move(*refusal));
+  if (service.renewal != nullptr && request.head.headers.get("OpenSandbox-Access-Renew") != "skip")
+    service.renewal->accessed(*row);
 
   std::string_view path = request.head.path();
   ProxyTarget target{std::string(path.substr(0, path.size() - request.rest.size())), *port};

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "api/changes.h"
 #include "api/create_rules.h"
 #include "api/error_catalogue.h"
@@ -5,6 +7,7 @@
 #include "api/list_query.h"
 #include "api/sandbox_json.h"
 #include "base/log.h"
+#include "base/sha256.h"
 #include "sandbox/failures.h"
 #include "server/caller.h"
 #include "server/routes.h"
@@ -23,6 +26,19 @@ std::string arch_of(const runtime::Capabilities& can) {
   return own.substr(own.find('/') + 1);
 }
 
+std::string fingerprint_of(std::string_view body) {
+  std::string out;
+  for (uint8_t byte : sha256_digest(body)) fmt::format_to(std::back_inserter(out), "{:02x}", byte);
+  return out;
+}
+
+// Of an earlier request with the same key: the sandbox as it is now.
+Answer replayed(const sandbox::Sandbox& made) {
+  return {.status = 202,
+          .body = api::created_json(made, !made.metadata.empty()),
+          .headers = {{"Location", "/v1/sandboxes/" + made.id}, {"Idempotency-Replayed", "true"}}};
+}
+
 Task<ApiResult<Answer>> create_sandbox(Service& service, Request& request) {
   std::string body = CO_TRY(co_await read_body(request));
   auto decoded = CO_TRY(api::decode_create(request.head.headers.get("Content-Type"), body));
@@ -36,12 +52,24 @@ Task<ApiResult<Answer>> create_sandbox(Service& service, Request& request) {
                          .arch = arch_of(can),
                          .now = service.clock.now(),
                          .no_network_policy = can.network_policy ? "" : can.network_policy.why,
-                         .no_volumes = can.volumes ? "" : can.volumes.why};
+                         .no_volumes = can.volumes ? "" : can.volumes.why,
+                         .renews_on_access = service.config.renew.enabled};
   sandbox::CreateRequest wanted = CO_TRY(api::check_create(std::move(decoded), rules));
   bool with_metadata = wanted.metadata.has_value();
+  std::optional<CreateOnce::Guard> alone;
+  if (const std::string* key = request.head.headers.find("Idempotency-Key")) {
+    CO_TRY(CreateOnce::check_key(*key));
+    alone.emplace(co_await service.once.lock(caller_of(request), *key));
+    auto earlier = CO_TRY(co_await service.once.find(caller_of(request), *key, fingerprint_of(body)));
+    if (earlier.sandbox) co_return replayed(*earlier.sandbox);
+    wanted.id = std::move(earlier.id);
+  }
   auto turn = CO_TRY(co_await service.creates.enter());
   // It may have waited, here or in the listener: nobody would delete what nobody is told of.
   if (request.sender != nullptr && co_await request.sender->gone()) co_return api::refuse(api::caller_gone());
+  Snapshots::Use use;
+  if (!wanted.snapshot.empty())
+    use = CO_TRY(on_wire(co_await service.snapshots.find_base(caller_of(request), wanted)));
   sandbox::Sandbox made =
       CO_TRY(on_wire(co_await service.lifecycle.create(caller_of(request), std::move(wanted))));
   co_return Answer{.status = 202,
@@ -127,24 +155,11 @@ Task<ApiResult<Answer>> resume_sandbox(Service& service, Request& request) {
   co_return Answer{.status = 202, .body = ""};
 }
 
-// Not 501, as for what is not built elsewhere: clients read code and message only of a status that they know
-// for the call, and for snapshots these are 400 and, of a single one, 404.
-ApiResult<Answer> no_snapshots(int status) {
-  api::ApiError error = api::not_implemented("SNAPSHOT::NOT_IMPLEMENTED", "Snapshots");
-  error.status = status;
-  return api::refuse(std::move(error));
-}
-ApiResult<Answer> snapshots(Service&, Request&) { return no_snapshots(400); }
-ApiResult<Answer> snapshot(Service&, Request&) { return no_snapshots(404); }
 ApiResult<Answer> pools(Service&, Request&) {
   return api::refuse(api::not_implemented("SANDBOX::UNSUPPORTED", "Pools"));
 }
 ApiResult<Answer> templates(Service&, Request&) {
   return api::refuse(api::not_implemented("SANDBOX::UNSUPPORTED", "Templates"));
-}
-Task<ApiResult<Answer>> network_policy(Service& service, Request& request) {
-  CO_TRY(on_wire(co_await service.lifecycle.get(caller_of(request), id_of(request))));
-  co_return api::refuse(api::not_implemented("SANDBOX::UNSUPPORTED", "Network policies"));
 }
 
 }  // namespace
@@ -159,13 +174,6 @@ void add_sandbox_routes(http::Router& router, Service& service) {
   mount(router, service, "POST", "/sandboxes/{id}/pause", pause_sandbox);
   mount(router, service, "POST", "/sandboxes/{id}/resume", resume_sandbox);
 
-  mount(router, service, "POST", "/sandboxes/{id}/snapshots", snapshots);
-  mount(router, service, "GET", "/snapshots", snapshots);
-  mount(router, service, "GET", "/snapshots/{snapshot}", snapshot);
-  mount(router, service, "DELETE", "/snapshots/{snapshot}", snapshot);
-  for (std::string_view method : {"GET", "PUT", "PATCH", "DELETE"}) {
-    mount(router, service, method, "/sandboxes/{id}/networkpolicy", network_policy);
-  }
   for (std::string_view method : {"GET", "POST"}) {
     mount(router, service, method, "/pools", pools);
     mount(router, service, method, "/templates", templates);

@@ -1,7 +1,10 @@
 #include <algorithm>
 
 #include "api/changes.h"
+#include "api/failure_status.h"
 #include "json/escape.h"
+#include "sandbox/failures.h"
+#include "server/api_page.h"
 #include "server/routes.h"
 
 namespace osb::server {
@@ -49,6 +52,18 @@ Task<ApiResult<Answer>> version(Service&, Request&) {
   co_return Answer{.body = "{\"version\":\"" OSB_VERSION "\"}"};
 }
 
+Task<ApiResult<Answer>> openapi(Service&, Request&) { co_return Answer{.body = std::string(openapi_text())}; }
+
+Task<ApiResult<Answer>> docs(Service&, Request&) {
+  auto page = api_page(openapi_text());
+  if (!page) co_return api::refuse(api::to_api_error(sandbox::internal_error(page.error())));
+  Answer answer{.body = std::move(*page), .content_type = "text/html; charset=utf-8"};
+  // As every answer of the API, but with a style of its own.
+  answer.headers.add("Content-Security-Policy",
+                     "sandbox; default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'");
+  co_return answer;
+}
+
 // Clients post this in the background after every create and ignore the outcome.
 Task<ApiResult<Answer>> metrics_event(Service&, Request& request) {
   std::string body = CO_TRY(co_await read_body(request));
@@ -61,6 +76,8 @@ Task<ApiResult<Answer>> metrics_event(Service&, Request& request) {
 void add_service_routes(http::Router& router, Service& service) {
   mount_once(router, service, "GET", "/health", health);
   mount_once(router, service, "GET", "/version", version);
+  mount_once(router, service, "GET", "/openapi.json", openapi);
+  mount_once(router, service, "GET", "/docs", docs);
   mount_once(router, service, "POST", "/v1/metrics/events", metrics_event);
 }
 

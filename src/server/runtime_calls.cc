@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "sandbox/failures.h"
+#include "server/record.h"
 
 namespace osb::server {
 namespace {
@@ -15,6 +16,8 @@ using sandbox::State;
 
 // Far above what either takes; beyond it the runtime is stuck and the caller long gone.
 constexpr auto kCreateLimit = std::chrono::seconds(120);
+// An image may have to come first. Who brings it gives up by itself when nothing comes any more.
+constexpr auto kPrepareLimit = std::chrono::hours(6);
 constexpr auto kDestroyLimit = std::chrono::seconds(60);
 
 template <class T>
@@ -23,8 +26,8 @@ io::Task<Result<Created<T>>> as_result(io::Task<Created<T>> task) {
 }
 
 template <class T>
-io::Task<Created<T>> in_time(io::Task<Created<T>> task) {
-  auto result = co_await io::with_deadline(kCreateLimit, "create sandbox", as_result(std::move(task)));
+io::Task<Created<T>> in_time(io::Duration limit, io::Task<Created<T>> task) {
+  auto result = co_await io::with_deadline(limit, "create sandbox", as_result(std::move(task)));
   // What it has done meanwhile is not known.
   if (!result)
     co_return std::unexpected(CreateFailure{CreateFailure::Kind::unavailable, std::move(result.error())});
@@ -50,7 +53,15 @@ runtime::SandboxSpec spec_of(const sandbox::Sandbox& row, const sandbox::CreateR
   runtime::SandboxSpec spec;
   spec.handle = row.handle;
   spec.image.reference = request.image;
+  if (request.base) {
+    spec.image.reference = request.base->image;
+    spec.image.id = request.base->image_id;
+    spec.image.layers = request.base->layers;
+  }
   spec.image.platform = request.platform;
+  if (auto policy = request.extensions.find(sandbox::kPullPolicyExtension);
+      policy != request.extensions.end())
+    spec.image.pull = runtime::pull_from(policy->second);
   if (request.image_auth) spec.image.auth = {request.image_auth->username, request.image_auth->password};
   spec.limits = request.limits;
   spec.read_only_root = request.read_only_root;
@@ -67,10 +78,12 @@ runtime::SandboxSpec spec_of(const sandbox::Sandbox& row, const sandbox::CreateR
 runtime::Claim claim_of(const sandbox::Sandbox& row, sandbox::CreateRequest request) {
   runtime::Claim claim;
   claim.id = row.id;
+  claim.record = to_record(row, request.env);
   claim.entrypoint = sandbox::words_of(std::move(request.entrypoint));
   claim.env = std::move(request.env);
   std::erase_if(claim.env, [](const auto& pair) { return pair.first == "OPENSANDBOX_ID"; });
   claim.env.emplace_back("OPENSANDBOX_ID", row.id);
+  if (!request.hooks.empty()) claim.env.emplace_back("OPENSANDBOX_LIFECYCLE", std::move(request.hooks));
   return claim;
 }
 
@@ -78,6 +91,12 @@ sandbox::Failure to_failure(const CreateFailure& failure) {
   switch (failure.kind) {
     case CreateFailure::Kind::image_not_found:
       return sandbox::image_not_found(failure.error);
+    case CreateFailure::Kind::image_unreachable:
+      return sandbox::image_unreachable(failure.error);
+    case CreateFailure::Kind::image_refused:
+      return sandbox::image_refused(failure.error);
+    case CreateFailure::Kind::image_invalid:
+      return sandbox::image_invalid(failure.error);
     case CreateFailure::Kind::bad_entrypoint:
       return sandbox::invalid_entrypoint(failure.error);
     case CreateFailure::Kind::entry_ended:
@@ -130,12 +149,12 @@ io::Task<Created<runtime::PreparedPtr>> prepare_in_time(runtime::Runtime& runtim
     co_return std::unexpected(CreateFailure{found->is_limit ? Kind::bad_limit : Kind::unsupported,
                                             {Code::unsupported, 0, found->field + ": " + found->why}});
   }
-  co_return co_await in_time(runtime.prepare(std::move(spec)));
+  co_return co_await in_time(kPrepareLimit, runtime.prepare(std::move(spec)));
 }
 
 io::Task<Created<std::string>> start_in_time(runtime::Runtime& runtime, runtime::PreparedPtr prepared,
                                              runtime::Claim claim) {
-  return in_time(runtime.start(std::move(prepared), std::move(claim)));
+  return in_time(kCreateLimit, runtime.start(std::move(prepared), std::move(claim)));
 }
 
 io::Task<Result<void>> destroy_in_time(runtime::Runtime& runtime, std::string handle) {

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "http/server.h"
+#include "server/clock_changes.h"
 #include "server/gate.h"
 #include "server/routes.h"
 #include "store/open_repository.h"
@@ -30,6 +31,17 @@ Task<> tend_store(store::Repository& store, io::Event& stop, bool& reopen) {
   }
 }
 
+// Expiries are times of the wall clock, and timers are not.
+Task<> tell_of_clock(Lifecycle& lifecycle) {
+  auto changes = ClockChanges::open(co_await io::asio::this_coro::executor);
+  Result<void> set = changes ? Result<void>() : std::unexpected(changes.error());
+  while (set && (set = co_await changes->next())) {
+    log::info("the wall clock was set");
+    lifecycle.clock_was_set();
+  }
+  log::warn("a clock that is set is noticed late", {{"error", set.error().message}});
+}
+
 // The key of the configuration is the default owner's.
 Keys keys_of(const Config& config, std::vector<Key> further) {
   further.push_back({.owner = std::string(sandbox::kDefaultOwner), .key = config.server.api_key});
@@ -51,9 +63,14 @@ HealthCheck check_of(runtime::Runtime& runtime, runtime::Runtimes& runtimes) {
 http::Router make_router(Service& service) {
   http::Router router;
   add_sandbox_routes(router, service);
+  add_snapshot_routes(router, service);
   add_endpoint_routes(router, service);
   add_diagnostics_routes(router, service);
+  add_image_routes(router, service);
   add_service_routes(router, service);
+  add_follow_routes(router, service);
+  add_alias_routes(router, service);
+  add_egress_routes(router, service);
   add_proxy_routes(router, service);
   return router;
 }
@@ -64,7 +81,8 @@ http::ServerLimits limits_of(const Config& config) {
   return limits;
 }
 
-Task<> serve_until_stopped(const Config& config, Gate& gate, Fd listener, io::Event& stop) {
+Task<> serve_until_stopped(const Config& config, Gate& gate, ChangeFeed& changes, Fd listener,
+                           io::Event& stop) {
   auto executor = co_await io::asio::this_coro::executor;
   http::Server server(
       executor,
@@ -74,6 +92,7 @@ Task<> serve_until_stopped(const Config& config, Gate& gate, Fd listener, io::Ev
   accepting.spawn(server.serve(std::move(listener)));
   co_await stop.wait();
   log::info("stopping");
+  changes.close();
   co_await server.close(std::chrono::seconds(config.server.timeout_graceful_shutdown));
   co_await accepting.close();
 }
@@ -93,11 +112,17 @@ io::Task<Result<void>> run(Serve options) {
   auto store = CO_TRY(store::open_repository(config.database_path(), owner));
   ConnectionPool connections;
   CreateQueue creates(executor);
+  CreateOnce once(executor, *store, Clock::system());
+  ChangeFeed changes(executor);
+  store->on_change([&changes](const std::string& id) { changes.changed(id); });
   runtime::Runtimes& runtimes = *options.runtimes;
   Lifecycle lifecycle(executor, *store, runtimes);
   lifecycle.on_end([&connections](const std::string& id) { connections.drop(id); });
   co_await lifecycle.recover();
   lifecycle.start();
+  AccessRenewal renewal(executor, lifecycle, std::chrono::seconds(config.renew.min_interval_seconds));
+  Snapshots snapshots(executor, *store, runtimes, lifecycle);
+  co_await snapshots.recover();
   const Keys keys = keys_of(config, std::move(options.further_keys));
   io::TaskGroup pumps(executor);
   Service service{.config = config,
@@ -106,8 +131,12 @@ io::Task<Result<void>> run(Serve options) {
                   .store = *store,
                   .runtimes = runtimes,
                   .lifecycle = lifecycle,
+                  .snapshots = snapshots,
                   .connections = connections,
                   .creates = creates,
+                  .once = once,
+                  .changes = changes,
+                  .renewal = config.renew.enabled ? &renewal : nullptr,
                   .pumps = pumps,
                   .clock = Clock::system(),
                   .isolation = options.isolation};
@@ -130,14 +159,17 @@ io::Task<Result<void>> run(Serve options) {
   }
   io::TaskGroup sweeping(executor);
   sweeping.spawn(sweep_connections(connections));
+  sweeping.spawn(tell_of_clock(lifecycle));
   bool reopen = false;
   sweeping.spawn(tend_store(*store, *options.stop, reopen));
   log::info("serving",
             {{"host", config.server.host}, {"port", config.server.port}, {"runtime", runtimes.names()}});
   if (options.on_ready) options.on_ready();
-  co_await serve_until_stopped(config, gate, std::move(options.listener), *options.stop);
+  co_await serve_until_stopped(config, gate, changes, std::move(options.listener), *options.stop);
   co_await sweeping.close();
   co_await pumps.close();
+  co_await renewal.close();
+  co_await snapshots.close();
   co_await lifecycle.close();
   log::info("stopped, sandboxes keep running");
   if (reopen) co_return fail(Code::unavailable, "started again to write the state database");

@@ -4,14 +4,18 @@
 
 #include "http/router.h"
 #include "runtime/runtimes.h"
+#include "server/access_renewal.h"
+#include "server/change_feed.h"
 #include "server/config.h"
 #include "server/connection_pool.h"
+#include "server/create_once.h"
 #include "server/create_queue.h"
 #include "server/endpoint_token.h"
 #include "server/health.h"
 #include "server/keys.h"
 #include "server/lifecycle.h"
 #include "server/list_cache.h"
+#include "server/snapshots.h"
 #include "store/repository.h"
 
 namespace osb::server {
@@ -23,9 +27,13 @@ struct Service {
   store::Repository& store;
   runtime::Runtimes& runtimes;
   Lifecycle& lifecycle;
+  Snapshots& snapshots;
   ConnectionPool& connections;
   CreateQueue& creates;
-  io::TaskGroup& pumps;  // of connections that are no sockets
+  CreateOnce& once;
+  ChangeFeed& changes;
+  AccessRenewal* renewal;  // null where uses renew nothing
+  io::TaskGroup& pumps;    // of connections that are no sockets
   const Clock& clock;
   ListCache lists = {};
   Health health = {};

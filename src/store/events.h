@@ -9,6 +9,7 @@
 
 #include "sandbox/sandbox.h"
 #include "store/database.h"
+#include "store/events_behind.h"
 
 namespace osb::store {
 
@@ -25,12 +26,15 @@ class Events {
   Result<void> add(std::string_view sandbox_id, const Event& event);
   // The newest `limit` that the scope covers, oldest first.
   Result<std::vector<Event>> of(const sandbox::Scope& scope, std::string_view sandbox_id, int64_t limit);
-  // Forgets those of sandboxes that are gone, when they are older than kKept or more than `most`. At most
-  // kPruneStep at a time; true when there may be more.
+  // At most `limit` of those behind `number` that the scope covers.
+  Result<EventsBehind> behind(const sandbox::Scope& scope, int64_t number, int64_t limit, WallTime now);
+  Result<int64_t> newest();  // 0 before the first
+  // Forgets those of sandboxes that are gone, when they are older than kKept or more than `most`; never the
+  // newest, whose number the next one follows. At most kPruneStep at a time; true when there may be more.
   Result<bool> prune(WallTime now, int64_t most = kMaxKept);
 
  private:
-  std::optional<Statement> add_, of_, prune_, changes_;
+  std::optional<Statement> add_, of_, behind_, newest_, bound_, prune_, changes_;
 };
 
 }  // namespace osb::store

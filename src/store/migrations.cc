@@ -9,7 +9,7 @@ namespace {
 // lists and maps of strings; state and reason are the words of sandbox/status.cc. Values of environment
 // variables are never stored: they are where callers put their secrets. Events outlive their sandbox, so
 // there is no foreign key.
-constexpr std::array<const char*, 5> kMigrations = {
+constexpr std::array<const char*, 7> kMigrations = {
     R"sql(
 CREATE TABLE sandboxes (
   id          TEXT PRIMARY KEY NOT NULL,
@@ -64,6 +64,39 @@ ALTER TABLE events    ADD COLUMN owner TEXT NOT NULL DEFAULT 'default';
 ALTER TABLE outputs   ADD COLUMN owner TEXT NOT NULL DEFAULT 'default';
 DROP INDEX sandboxes_by_creation;
 CREATE INDEX sandboxes_by_owner ON sandboxes (owner, created_us DESC, id DESC);
+)sql",
+    // See create_keys.h.
+    R"sql(
+CREATE TABLE create_keys (
+  owner        TEXT NOT NULL,
+  key          TEXT NOT NULL,
+  fingerprint  TEXT NOT NULL,
+  sandbox_id   TEXT NOT NULL,
+  at_us        INTEGER NOT NULL,
+  PRIMARY KEY (owner, key)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX create_keys_by_time ON create_keys (at_us);
+)sql",
+    // Snapshots outlive their sandbox. layers is a JSON list of "overlay digest".
+    R"sql(
+CREATE TABLE snapshots (
+  id          TEXT PRIMARY KEY NOT NULL,
+  owner       TEXT NOT NULL,
+  sandbox_id  TEXT NOT NULL,
+  name        TEXT,
+  state       TEXT NOT NULL,
+  reason      TEXT NOT NULL,
+  message     TEXT NOT NULL,
+  changed_us  INTEGER NOT NULL,
+  image       TEXT NOT NULL,
+  image_id    TEXT NOT NULL,
+  layers      TEXT NOT NULL,
+  runtime     TEXT NOT NULL,
+  bytes       INTEGER NOT NULL,
+  created_us  INTEGER NOT NULL
+) STRICT;
+CREATE INDEX snapshots_by_owner ON snapshots (owner, created_us DESC, id DESC);
+CREATE INDEX snapshots_by_sandbox ON snapshots (sandbox_id);
 )sql",
 };
 

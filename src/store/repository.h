@@ -12,13 +12,17 @@
 // sandbox, another expiry) is refused instead.
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "io/task.h"
 #include "sandbox/sandbox.h"
+#include "sandbox/snapshot.h"
 #include "store/change.h"
+#include "store/create_keys.h"
+#include "store/events_behind.h"
 
 namespace osb::store {
 
@@ -32,6 +36,11 @@ struct Range {
 // Some of the sandboxes that match, newest first, and how many match.
 struct Page {
   std::vector<sandbox::SandboxPtr> sandboxes = {};
+  int64_t total = 0;
+};
+
+struct SnapshotPage {
+  std::vector<sandbox::Snapshot> snapshots = {};
   int64_t total = 0;
 };
 
@@ -50,6 +59,13 @@ class Repository {
   virtual Task<Result<Page>> page(Scope scope, sandbox::Filter filter, Range range) = 0;
   // The newest `limit`, oldest first; also of a sandbox that is gone.
   virtual Task<Result<std::vector<sandbox::Event>>> events(Scope scope, std::string id, int64_t limit) = 0;
+  // Of all sandboxes in the scope: what is stored behind a number, at most `limit` of it.
+  virtual Task<Result<EventsBehind>> events_behind(Scope scope, int64_t number, int64_t limit,
+                                                   WallTime now) = 0;
+  virtual Task<Result<int64_t>> newest_event() = 0;
+  // Called with the id of a sandbox whose state or events readers see changed from now on; with "" when it
+  // may be any. Never before what it announces is stored, as far as the disk takes it.
+  virtual void on_change(std::function<void(const std::string& id)> call) = 0;
   virtual Task<Result<std::optional<sandbox::Output>>> output(Scope scope, std::string id) = 0;
   // Moves with every change: what was made from pages is valid as long as this stays the same. Nothing where
   // nobody can tell; then nothing may be kept.
@@ -58,6 +74,11 @@ class Repository {
   // Making one. Is there room for something new?
   virtual Task<Result<void>> check_room() = 0;
   virtual Task<Result<void>> insert(sandbox::Sandbox sandbox, std::vector<sandbox::Event> events) = 0;
+
+  // Keys by which a create that is sent again is known.
+  virtual Task<Result<std::optional<CreateKey>>> find_create_key(std::string owner, std::string key,
+                                                                 WallTime now) = 0;
+  virtual Task<Result<void>> put_create_key(CreateKey key) = 0;
 
   // Changing one, with its events or not at all. False: it is gone.
   virtual Task<Result<bool>> set_running(std::string id, std::string identity, sandbox::Status status,
@@ -72,12 +93,26 @@ class Repository {
   virtual Task<Result<void>> note(std::string id, Change change) = 0;
   virtual Task<Result<void>> settle(std::string id) = 0;
 
+  // Another sandbox on the host in the place of the one it was (a rollback). False: it is gone.
+  virtual Task<Result<bool>> replace(std::string id, std::string handle, std::string identity,
+                                     sandbox::Status status, std::vector<sandbox::Event> events) = 0;
+  // One that was made from this image, if there is any.
+  virtual Task<Result<std::optional<std::string>>> made_from(std::string image) = 0;
+
+  // Snapshots; changes as above.
+  virtual Task<Result<void>> insert_snapshot(sandbox::Snapshot snapshot) = 0;
+  virtual Task<Result<std::optional<sandbox::Snapshot>>> find_snapshot(Scope scope, std::string id) = 0;
+  virtual Task<Result<SnapshotPage>> snapshots(Scope scope, sandbox::SnapshotFilter filter, Range range) = 0;
+  virtual Task<Result<bool>> set_snapshot_status(std::string id, sandbox::SnapshotStatus status) = 0;
+  virtual Task<Result<bool>> set_snapshot_kept(sandbox::Snapshot snapshot) = 0;
+  virtual Task<Result<bool>> remove_snapshot(std::string id) = 0;
+
   // The service's own work, across all owners.
   virtual Task<Everything> everything() = 0;
   virtual Task<Result<std::vector<std::string>>> due(WallTime now,
                                                      int64_t limit) = 0;  // longest overdue first
   virtual Task<Result<std::optional<WallTime>>> next_expiry() = 0;
-  // Forgets events of sandboxes that are long gone; true when there may be more.
+  // Forgets events of sandboxes that are long gone, and old keys; true when there may be more.
   virtual Task<Result<bool>> prune_events(WallTime now) = 0;
   // From time to time: writes what waits. Says how long it can wait until the next time.
   virtual Task<std::chrono::milliseconds> tend() = 0;

@@ -125,6 +125,12 @@ Result<Sandboxes> Sandboxes::open(Database& db) {
   table.count_ = TRY(db.prepare("SELECT count(*) FROM sandboxes WHERE owner = ?"));
   table.due_ = TRY(db.prepare("SELECT id FROM sandboxes WHERE expires_us <= ? ORDER BY expires_us LIMIT ?"));
   table.next_ = TRY(db.prepare("SELECT min(expires_us) FROM sandboxes WHERE expires_us IS NOT NULL"));
+  table.replace_ = TRY(db.prepare(
+      "UPDATE sandboxes SET handle=?, identity=?, state=?, reason=?, message=?, changed_us=? WHERE "
+      "id = ? RETURNING 1"));
+  table.made_from_ =
+      TRY(db.prepare("SELECT id FROM sandboxes WHERE image = ? AND state NOT IN ('Terminated', 'Failed',"
+                     " 'Stopping') LIMIT 1"));
   return table;
 }
 
@@ -243,6 +249,19 @@ Result<bool> Sandboxes::set_identity(std::string_view id, std::string_view ident
   TRY(settle_first(id));
   return change(id, identity_->run(identity, to_string(status.state), to_string(status.reason),
                                    std::string_view(status.message), micros(status.changed), id));
+}
+
+Result<bool> Sandboxes::replace(std::string_view id, std::string_view handle, std::string_view identity,
+                                const Status& status) {
+  TRY(settle_first(id));
+  return change(id, replace_->run(handle, identity, to_string(status.state), to_string(status.reason),
+                                  std::string_view(status.message), micros(status.changed), id));
+}
+
+Result<std::optional<std::string>> Sandboxes::made_from(std::string_view image) {
+  auto query = made_from_->run(image);
+  if (!TRY(query.next())) return std::nullopt;
+  return std::string(query.text(0));
 }
 
 Result<bool> Sandboxes::set_status(std::string_view id, const Status& status) {

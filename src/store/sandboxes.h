@@ -50,6 +50,8 @@ class Sandboxes {
   Result<SandboxPtr> find(const Scope& scope, std::string_view id);  // null: there is none in this scope
   // False: there is no such row (any more).
   Result<bool> set_identity(std::string_view id, std::string_view identity, const Status& status);
+  Result<bool> replace(std::string_view id, std::string_view handle, std::string_view identity,
+                       const Status& status);
   Result<bool> set_status(std::string_view id, const Status& status);
   Result<bool> set_expiry(std::string_view id, WallTime expires);
   Result<bool> set_metadata(std::string_view id, const sandbox::Metadata& metadata);
@@ -62,6 +64,8 @@ class Sandboxes {
 
   Result<std::vector<std::string>> due(WallTime now, int64_t limit);  // ids, the longest overdue first
   Result<std::optional<WallTime>> next_expiry();
+  // The id of one that has not ended and was made from this image.
+  Result<std::optional<std::string>> made_from(std::string_view image);
 
   // How changes that wait for the disk are written, before anything else is written to their row.
   void on_earlier_changes(std::function<Result<void>(std::string_view)> settle) {
@@ -98,7 +102,7 @@ class Sandboxes {
 
   Database* db_;
   std::optional<Statement> insert_, find_, identity_, status_, expiry_, metadata_, remove_, list_, count_,
-      due_, next_;
+      due_, next_, replace_, made_from_;
   std::unordered_map<std::string, SandboxPtr, Hash, std::equal_to<>> kept_;
   std::map<std::string, Held, std::less<>> held_;  // empty on a healthy disk
   std::function<Result<void>(std::string_view)> settle_ = [](std::string_view) { return Result<void>(); };

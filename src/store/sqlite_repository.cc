@@ -24,6 +24,13 @@ Task<Result<std::vector<Event>>> SqliteRepository::events(Scope scope, std::stri
   co_return store_.events().of(scope, id, limit);
 }
 
+Task<Result<EventsBehind>> SqliteRepository::events_behind(Scope scope, int64_t number, int64_t limit,
+                                                           WallTime now) {
+  co_return store_.events().behind(scope, number, limit, now);
+}
+
+Task<Result<int64_t>> SqliteRepository::newest_event() { co_return store_.events().newest(); }
+
 Task<Result<std::optional<Output>>> SqliteRepository::output(Scope scope, std::string id) {
   co_return store_.outputs().find(scope, id);
 }
@@ -39,12 +46,18 @@ Result<void> SqliteRepository::add_events(const std::string& id, const std::vect
 template <class Write>
 Result<bool> SqliteRepository::write_with_events(const std::string& id, const std::vector<Event>& events,
                                                  Write write) {
-  if (events.empty()) return write();
-  auto transaction = TRY(store_.begin());
-  if (!TRY(write())) return false;
-  TRY(add_events(id, events));
-  TRY(transaction.commit());
-  return true;
+  bool written = false;
+  if (events.empty()) {
+    written = TRY(write());
+  } else {
+    auto transaction = TRY(store_.begin());
+    if (!TRY(write())) return false;
+    TRY(add_events(id, events));
+    TRY(transaction.commit());
+    written = true;
+  }
+  if (written) changed_(id);
+  return written;
 }
 
 Task<Result<void>> SqliteRepository::insert(Sandbox sandbox, std::vector<Event> events) {
@@ -54,6 +67,15 @@ Task<Result<void>> SqliteRepository::insert(Sandbox sandbox, std::vector<Event> 
   };
   CO_TRY(write_with_events(sandbox.id, events, write));
   co_return Result<void>();
+}
+
+Task<Result<std::optional<CreateKey>>> SqliteRepository::find_create_key(std::string owner, std::string key,
+                                                                         WallTime now) {
+  co_return store_.create_keys().find(owner, key, now);
+}
+
+Task<Result<void>> SqliteRepository::put_create_key(CreateKey key) {
+  co_return store_.create_keys().put(key);
 }
 
 Task<Result<bool>> SqliteRepository::set_running(std::string id, std::string identity, Status status,
@@ -75,11 +97,55 @@ Task<Result<bool>> SqliteRepository::set_metadata(std::string id, sandbox::Metad
   co_return store_.sandboxes().set_metadata(id, metadata);
 }
 
-Task<Result<void>> SqliteRepository::note(std::string id, Change change) {
-  co_return store_.note(id, std::move(change));
+Task<Result<bool>> SqliteRepository::replace(std::string id, std::string handle, std::string identity,
+                                             Status status, std::vector<Event> events) {
+  auto write = [&] { return store_.sandboxes().replace(id, handle, identity, status); };
+  co_return write_with_events(id, events, write);
 }
 
-Task<Result<void>> SqliteRepository::settle(std::string id) { co_return store_.settle(id); }
+Task<Result<std::optional<std::string>>> SqliteRepository::made_from(std::string image) {
+  co_return store_.sandboxes().made_from(image);
+}
+
+Task<Result<void>> SqliteRepository::insert_snapshot(Snapshot snapshot) {
+  co_return store_.snapshots().insert(snapshot);
+}
+
+Task<Result<std::optional<Snapshot>>> SqliteRepository::find_snapshot(Scope scope, std::string id) {
+  co_return store_.snapshots().find(scope, id);
+}
+
+Task<Result<SnapshotPage>> SqliteRepository::snapshots(Scope scope, sandbox::SnapshotFilter filter,
+                                                       Range range) {
+  SnapshotPage page;
+  page.snapshots = CO_TRY(store_.snapshots().list(scope, filter, range.limit, range.offset));
+  page.total = CO_TRY(store_.snapshots().count(scope, filter));
+  co_return page;
+}
+
+Task<Result<bool>> SqliteRepository::set_snapshot_status(std::string id, sandbox::SnapshotStatus status) {
+  co_return store_.snapshots().set_status(id, status);
+}
+
+Task<Result<bool>> SqliteRepository::set_snapshot_kept(Snapshot snapshot) {
+  co_return store_.snapshots().set_kept(snapshot);
+}
+
+Task<Result<bool>> SqliteRepository::remove_snapshot(std::string id) {
+  co_return store_.snapshots().remove(id);
+}
+
+Task<Result<void>> SqliteRepository::note(std::string id, Change change) {
+  auto stored = store_.note(id, std::move(change));
+  changed_(id);
+  co_return stored;
+}
+
+Task<Result<void>> SqliteRepository::settle(std::string id) {
+  auto settled = store_.settle(id);
+  if (settled) changed_(id);
+  co_return settled;
+}
 
 Task<Everything> SqliteRepository::everything() {
   Everything all;
@@ -97,9 +163,17 @@ Task<Result<std::optional<WallTime>>> SqliteRepository::next_expiry() {
   co_return store_.sandboxes().next_expiry();
 }
 
-Task<Result<bool>> SqliteRepository::prune_events(WallTime now) { co_return store_.events().prune(now); }
+Task<Result<bool>> SqliteRepository::prune_events(WallTime now) {
+  bool more_keys = CO_TRY(store_.create_keys().prune(now));
+  co_return CO_TRY(store_.events().prune(now)) || more_keys;
+}
 
-Task<std::chrono::milliseconds> SqliteRepository::tend() { co_return store_.tend(); }
+Task<std::chrono::milliseconds> SqliteRepository::tend() {
+  size_t waited = store_.waiting();
+  auto again = store_.tend();
+  if (store_.waiting() < waited) changed_("");
+  co_return again;
+}
 
 Task<Result<void>> SqliteRepository::check_writing() {
   CO_TRY(store_.check_writing());

@@ -16,16 +16,33 @@ class SqliteRepository final : public Repository {
   Task<Result<SandboxPtr>> find(Scope scope, std::string id) override;
   Task<Result<Page>> page(Scope scope, Filter filter, Range range) override;
   Task<Result<std::vector<Event>>> events(Scope scope, std::string id, int64_t limit) override;
+  Task<Result<EventsBehind>> events_behind(Scope scope, int64_t number, int64_t limit, WallTime now) override;
+  Task<Result<int64_t>> newest_event() override;
+  void on_change(std::function<void(const std::string&)> call) override { changed_ = std::move(call); }
   Task<Result<std::optional<Output>>> output(Scope scope, std::string id) override;
   std::optional<uint64_t> generation() const override { return store_.sandboxes().generation(); }
 
   Task<Result<void>> check_room() override;
   Task<Result<void>> insert(Sandbox sandbox, std::vector<Event> events) override;
+  Task<Result<std::optional<CreateKey>>> find_create_key(std::string owner, std::string key,
+                                                         WallTime now) override;
+  Task<Result<void>> put_create_key(CreateKey key) override;
   Task<Result<bool>> set_running(std::string id, std::string identity, Status status,
                                  std::vector<Event> events) override;
   Task<Result<bool>> set_status(std::string id, Status status, std::vector<Event> events) override;
   Task<Result<bool>> set_expiry(std::string id, WallTime expires) override;
   Task<Result<bool>> set_metadata(std::string id, sandbox::Metadata metadata) override;
+
+  Task<Result<bool>> replace(std::string id, std::string handle, std::string identity, Status status,
+                             std::vector<Event> events) override;
+  Task<Result<std::optional<std::string>>> made_from(std::string image) override;
+
+  Task<Result<void>> insert_snapshot(Snapshot snapshot) override;
+  Task<Result<std::optional<Snapshot>>> find_snapshot(Scope scope, std::string id) override;
+  Task<Result<SnapshotPage>> snapshots(Scope scope, sandbox::SnapshotFilter filter, Range range) override;
+  Task<Result<bool>> set_snapshot_status(std::string id, sandbox::SnapshotStatus status) override;
+  Task<Result<bool>> set_snapshot_kept(Snapshot snapshot) override;
+  Task<Result<bool>> remove_snapshot(std::string id) override;
 
   Task<Result<void>> note(std::string id, Change change) override;
   Task<Result<void>> settle(std::string id) override;
@@ -43,6 +60,7 @@ class SqliteRepository final : public Repository {
   template <class Write>
   Result<bool> write_with_events(const std::string& id, const std::vector<Event>& events, Write write);
 
+  std::function<void(const std::string&)> changed_ = [](const std::string&) {};
   std::unique_ptr<Store> owned_;
   Store& store_;
 };

@@ -12,11 +12,13 @@
 
 #include "store/backlog.h"
 #include "store/checkpointer.h"
+#include "store/create_keys.h"
 #include "store/events.h"
 #include "store/files.h"
 #include "store/outputs.h"
 #include "store/owner.h"
 #include "store/sandboxes.h"
+#include "store/snapshots.h"
 
 namespace osb::store {
 
@@ -31,6 +33,8 @@ class Store {
   Sandboxes& sandboxes() { return *sandboxes_; }
   Events& events() { return *events_; }
   Outputs& outputs() { return *outputs_; }
+  CreateKeys& create_keys() { return *create_keys_; }
+  Snapshots& snapshots() { return *snapshots_; }
   // Changes that belong together: nothing of them is stored unless the transaction commits.
   Result<Transaction> begin();
 
@@ -62,6 +66,8 @@ class Store {
   std::optional<Sandboxes> sandboxes_;
   std::optional<Events> events_;
   std::optional<Outputs> outputs_;
+  std::optional<CreateKeys> create_keys_;
+  std::optional<Snapshots> snapshots_;
   std::optional<Backlog> backlog_;
   bool backlog_reported_ = false;
   std::unique_ptr<Checkpointer> checkpointer_;

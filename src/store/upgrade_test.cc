@@ -26,6 +26,9 @@ const Fixture kFixtures[] = {
     {"schema_3.sql", "01a1e226-a1fe-7901-af5d-403e919be4a1", "01a1e226-a31b-7920-91a0-c914b516ee83",
      "01a1e226-a3b9-784e-ba01-95d63a57b991", "01a1e226-a40a-7df7-814c-98b2bec4b149",
      "01a1e226-a655-7930-8122-1fcd33405ed8", "bb953f8e-8a73-417a-ab76-4fae849b6686"},
+    {"schema_5.sql", "01a1e3a2-17ec-7b3b-8242-7a24166c0862", "01a1e3a2-1876-7f82-b37b-d6afbefd3a9a",
+     "01a1e3a2-18d1-7ab2-af30-d1bad59346a3", "01a1e3a2-1955-7e68-a0af-fa49e87e50f7",
+     "01a1e3a2-1b6c-7ecc-8d3c-9b67a1b1c058", "040a62ed-6099-4307-9890-cc59c8a84e16"},
 };
 
 class UpgradeTest : public testing::TestWithParam<Fixture> {
@@ -52,6 +55,14 @@ class UpgradeTest : public testing::TestWithParam<Fixture> {
   const Scope owner_ = Scope::of(sandbox::Principal::owner_named(sandbox::kDefaultOwner));
   std::string directory_, path_;
 };
+
+TEST_P(UpgradeTest, ThereAreNoSnapshotsYetAndSomeCanBe) {
+  auto store = open();
+  ASSERT_NE(store, nullptr);
+  EXPECT_EQ(store->snapshots().count(Scope::everybody(), {}).value(), 0);
+  ASSERT_TRUE(store->snapshots().insert({.id = "s", .owner = std::string(sandbox::kDefaultOwner)}));
+  EXPECT_EQ(store->snapshots().count(owner_, {}).value(), 1);
+}
 
 TEST_P(UpgradeTest, EverySandboxIsTheDefaultOwnersAndAsItWas) {
   const Fixture& f = GetParam();
@@ -107,6 +118,10 @@ TEST_P(UpgradeTest, ItIsUsedAndOpenedAgain) {
   EXPECT_EQ(*store->sandboxes().count(owner_, {}), 3);
   EXPECT_EQ(*store->sandboxes().count(Scope::everybody(), {}), 4);
   EXPECT_EQ(store->events().of(owner_, f.rich, 9)->back().kind, "Deleted");
+  // Tables that came later are there.
+  WallTime now(std::chrono::seconds(1));
+  ASSERT_TRUE(store->create_keys().put({"me", "k", "f", f.plain, now}));
+  EXPECT_EQ((*store->create_keys().find("me", "k", now))->sandbox_id, f.plain);
 }
 
 INSTANTIATE_TEST_SUITE_P(Store, UpgradeTest, testing::ValuesIn(kFixtures),

@@ -192,13 +192,15 @@ Result<void> made_by_child(const char* what, Fd* made, int count, Make make) {
   return {};
 }
 
-Result<Fd> create_network_namespace(int home) {
+Result<Fd> create_network_namespace(int home, LoopbackRoute route) {
   if (home < 0) {
     Fd made;
-    TRY(made_by_child("make a network namespace", &made, 1, [](Fd* into) -> int32_t {
+    TRY(made_by_child("make a network namespace", &made, 1, [route](Fd* into) -> int32_t {
       if (::unshare(CLONE_NEWNET) < 0) return errno;
       if (auto up = bring_up_loopback(); !up) return up.error().sys_errno;
       if (auto open = configure_network(mapped_ids() - 1); !open) return open.error().sys_errno;
+      auto routed = route == LoopbackRoute::everything ? route_through_loopback() : Result<void>();
+      if (!routed) return routed.error().sys_errno;
       auto own = own_network_namespace();
       if (!own) return own.error().sys_errno;
       *into = std::move(*own);
@@ -211,6 +213,7 @@ Result<Fd> create_network_namespace(int home) {
   back.push([&] { return_home(home); });
   TRY(bring_up_loopback());
   TRY(configure_network(kLastGroup));
+  if (route == LoopbackRoute::everything) TRY(route_through_loopback());
   return own_network_namespace();
 }
 
@@ -258,6 +261,45 @@ Result<std::string> network_counters(int network, int home) {
     counters += TRY(std::move(text));
   }
   return counters;
+}
+
+Result<Outlet> open_outlet(int network, int home, OutletFor what) {
+  if (home >= 0) {
+    if (::setns(network, CLONE_NEWNET) < 0) return fail_errno("enter the sandbox's network namespace");
+    Cleanup back;
+    back.push([&] { return_home(home); });
+    return open_outlet_here(what);
+  }
+  // How many come is not known before.
+  int pair[2];
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) return fail_errno("socketpair");
+  Fd ours(pair[0]), theirs(pair[1]);
+  struct clone_args args{};
+  long pid = ::syscall(SYS_clone3, &args, sizeof args);
+  if (pid < 0) return fail_errno("clone");
+  if (pid == 0) {
+    ours.reset();
+    Outlet made;
+    int32_t error = ::setns(network, CLONE_NEWNET) < 0 ? errno : 0;
+    if (error == 0) {
+      auto opened = open_outlet_here(what);
+      if (opened)
+        made = std::move(*opened);
+      else
+        error = opened.error().sys_errno ? opened.error().sys_errno : EIO;
+    }
+    send_made(theirs.get(), error, made.data(), static_cast<int>(made.size()));
+    ::_exit(0);
+  }
+  theirs.reset();
+  int32_t error = EIO;
+  Outlet outlet;
+  auto size = receive_with_descriptors(ours.get(), {reinterpret_cast<char*>(&error), sizeof error}, outlet);
+  ::waitpid(static_cast<pid_t>(pid), nullptr, __WALL);
+  if (!size) return std::unexpected(std::move(size.error()));
+  if (*size != sizeof error || (error == 0 && outlet.empty())) error = EIO;
+  if (error != 0) return fail_errno("open an outlet in a network namespace", error);
+  return outlet;
 }
 
 Result<void> sockets_in_network(int pidfd, int home, Fd* sockets, int count) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/fd.h"
+#include "sys/outlet.h"
 
 namespace osb::sys {
 
@@ -16,15 +17,20 @@ Result<Fd> create_user_namespace(uint32_t base, uint32_t count);
 // The same with a map of several lines, as the kernel takes them; it belongs to the caller.
 Result<Fd> create_user_namespace(const std::string& map);
 
-// A network namespace whose only interface, lo, is up, and in which every user may bind low ports. The caller
-// must be single-threaded: it enters the new namespace for a moment and comes back to `home`. Without a
-// `home`
+// A network namespace whose only interface, lo, is up, is the way to everywhere (outlet.h), and in which
+// every user may bind low ports. The caller must be single-threaded: it enters the new namespace for a moment
+// and comes back to `home`. Without a `home`
 // (-1), for callers who may not come back to it, a child does that.
-Result<Fd> create_network_namespace(int home);
+enum class LoopbackRoute { none, everything };  // see outlet.h: what has no outlet must not be led to one
+Result<Fd> create_network_namespace(int home, LoopbackRoute route = LoopbackRoute::none);
 
 // Unconnected TCP sockets inside the network namespace of a process (or of a namespace descriptor).
 // Single-threaded too, and `home` means the same.
 Result<void> sockets_in_network(int pidfd, int home, Fd* sockets, int count);
+
+// A fresh outlet in a network namespace, by a process in it or by its descriptor. Single-threaded too, and
+// `home` means the same.
+Result<Outlet> open_outlet(int network, int home, OutletFor what);
 
 // What has happened in a network namespace, as text: equal texts of two namespaces mean that as much (or as
 // little) was sent in them. Single-threaded too.

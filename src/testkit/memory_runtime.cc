@@ -18,7 +18,7 @@ struct MemoryPrepared : runtime::Prepared {
 runtime::Capabilities everything() {
   runtime::Capabilities can;
   for (Ability* ability : {&can.cpu, &can.memory, &can.pids, &can.disk, &can.io_read, &can.io_write,
-                           &can.open_files, &can.pause})
+                           &can.open_files, &can.pause, &can.snapshots})
     *ability = Ability::can();
   can.platforms = {"linux/amd64"};
   return can;
@@ -58,11 +58,14 @@ MemoryRuntime::MemoryRuntime(std::shared_ptr<MemoryEngine> engine, std::string n
       faults(engine_->faults),
       abilities(everything()),
       hold(engine_->executor()),
+      prepare_hold(engine_->executor()),
       destroy_hold(engine_->executor()),
       pause_hold(engine_->executor()),
       list_hold(engine_->executor()),
+      capture_hold(engine_->executor()),
       inside_(engine_->executor(), std::move(inside)) {
-  for (io::Event* event : {&hold, &destroy_hold, &pause_hold, &list_hold}) event->set();
+  for (io::Event* event : {&hold, &prepare_hold, &destroy_hold, &pause_hold, &list_hold, &capture_hold})
+    event->set();
 }
 
 MemoryRuntime::~MemoryRuntime() = default;
@@ -96,6 +99,8 @@ Task<Created<runtime::PreparedPtr>> MemoryRuntime::prepare(runtime::SandboxSpec 
     co_return std::unexpected(
         Failure{Failure::Kind::image_not_found, {Code::not_found, 0, "no image 'missing'"}});
   }
+  co_await prepare_hold.wait();
+  if (next_prepare_failure) co_return std::unexpected(*std::exchange(next_prepare_failure, std::nullopt));
   auto prepared = std::make_unique<MemoryPrepared>();
   prepared->spec = std::move(spec);
   co_return prepared;
@@ -235,6 +240,42 @@ Task<Result<runtime::Output>> MemoryRuntime::logs(std::string handle) {
   CO_TRY(co_await answer());
   if (!find(handle)) co_return fail(Code::not_found, "unknown");
   co_return runtime::Output{"2026-01-02T03:04:05Z it says so\n", false};
+}
+
+Task<Result<void>> MemoryRuntime::capture(std::string handle, std::string snapshot) {
+  co_await capture_hold.wait();
+  CO_TRY(co_await answer());
+  if (next_capture_failure) co_return std::unexpected(*std::exchange(next_capture_failure, std::nullopt));
+  auto sandbox = find(handle);
+  if (!sandbox) co_return fail(Code::not_found, "unknown");
+  runtime::KeptSnapshot what{.image_id = sandbox->spec.image.id, .layers = {{"root", "of-" + snapshot}}};
+  const auto& below = sandbox->spec.image.layers;
+  what.layers.insert(what.layers.end(), below.begin(), below.end());
+  what.bytes = 7;
+  what.record = sandbox->claim.record;
+  snapshots[snapshot] = {std::move(what), false};
+  co_return Result<void>();
+}
+
+Task<Result<runtime::KeptSnapshot>> MemoryRuntime::keep(std::string snapshot) {
+  CO_TRY(co_await answer());
+  auto found = snapshots.find(snapshot);
+  if (found == snapshots.end()) co_return fail(Code::not_found, "no such snapshot");
+  found->second.is_kept = true;
+  co_return found->second.what;
+}
+
+Task<Result<void>> MemoryRuntime::drop(std::string snapshot) {
+  CO_TRY(co_await answer());
+  snapshots.erase(snapshot);
+  co_return Result<void>();
+}
+
+Task<Result<std::vector<std::string>>> MemoryRuntime::list_snapshots() {
+  CO_TRY(co_await answer());
+  std::vector<std::string> ids;
+  for (const auto& [id, captured] : snapshots) ids.push_back(id);
+  co_return ids;
 }
 
 void MemoryRuntime::end_of(const std::string& id, End end) {

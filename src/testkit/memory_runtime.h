@@ -37,6 +37,7 @@ class MemoryRuntime : public runtime::Runtime {
   const runtime::Capabilities& capabilities() const override { return abilities; }
   Task<Result<void>> health() override;
   Task<Created<runtime::PreparedPtr>> prepare(runtime::SandboxSpec spec) override;
+  std::string preparing(const std::string&) const override { return preparing_what; }
   Task<Created<std::string>> start(runtime::PreparedPtr prepared, runtime::Claim claim) override;
   Task<Result<void>> destroy(std::string handle) override;
   Task<Result<std::vector<std::string>>> list() override;
@@ -49,6 +50,10 @@ class MemoryRuntime : public runtime::Runtime {
   Task<Result<void>> keep_record(std::string handle, std::string record) override;
   Task<Result<io::Stream>> connect(std::string handle, uint16_t port) override;
   Task<Result<runtime::Output>> logs(std::string handle) override;
+  Task<Result<void>> capture(std::string handle, std::string snapshot) override;
+  Task<Result<runtime::KeptSnapshot>> keep(std::string snapshot) override;
+  Task<Result<void>> drop(std::string snapshot) override;
+  Task<Result<std::vector<std::string>>> list_snapshots() override;
   std::optional<std::string> endpoint(const std::string&, uint16_t) const override { return own_endpoint; }
 
   // The entry process ends.
@@ -64,13 +69,23 @@ class MemoryRuntime : public runtime::Runtime {
   std::map<std::string, std::shared_ptr<Sandbox>>& sandboxes;
   Faults& faults;
   runtime::Capabilities abilities;
+  // What was captured, by id: kept ones with what they are. Of this object only.
+  struct Captured {
+    runtime::KeptSnapshot what;
+    bool is_kept = false;
+  };
+  std::map<std::string, Captured> snapshots;
 
   // What single calls do.
-  std::optional<Failure> next_failure;
+  std::optional<Failure> next_failure, next_prepare_failure;
   io::Event hold;                                 // creations wait for it
+  io::Event prepare_hold;                         // their first halves
+  std::string preparing_what = {};                // what those say meanwhile
   io::Event destroy_hold, pause_hold, list_hold;  // the same; pause_hold for resume, too
-  std::set<std::string> adopted, settled;         // ids
-  std::optional<Error> unknown;                   // what adopt() answers, and recall()
+  io::Event capture_hold;
+  std::optional<Error> next_capture_failure;
+  std::set<std::string> adopted, settled;  // ids
+  std::optional<Error> unknown;            // what adopt() answers, and recall()
   bool fail_settle = false;
   bool fail_destroy = false;
   bool fail_pause = false;

@@ -182,15 +182,6 @@ class TestErrors:
         assert caught.value.error.code == "IMAGE::NOT_FOUND"
         assert "registry.example/none:1" in str(caught.value)
 
-    def test_snapshots_are_refused_in_words(self, sdk):
-        sandbox = sdk.create()
-        if not hasattr(sandbox, "create_snapshot"):
-            pytest.skip("this client's sandboxes have no snapshots")
-        with pytest.raises(SandboxApiException) as caught:
-            sdk.go(sandbox.create_snapshot())
-        assert caught.value.error.code == "SNAPSHOT::NOT_IMPLEMENTED"
-        assert "not offered by this server" in str(caught.value)
-
     def test_entrypoint_that_cannot_be_executed(self, sdk):
         with pytest.raises(SandboxApiException) as caught:
             sdk.create(entrypoint=["/nope"])

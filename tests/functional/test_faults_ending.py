@@ -6,7 +6,7 @@ from lib import rawhttp
 from lib.api import Api
 from lib.disks import no_disks
 from lib.faults import Fault, LeakChecks, assert_explained, checks, fail_each, recover  # noqa: F401
-from lib.waiting import wait_for
+from lib.waiting import process_gone, wait_for
 from test_pause import frozen, pause, resume
 
 LIMITS = {"cpu": "500m", "memory": "128Mi", "pids": "100"}
@@ -37,7 +37,9 @@ def fail_deletes(request, checks, sample, limits):
         pids = service.scope.sandbox_pids(name)
         fault, reply = ask_with_fault(service, number, error, lambda: api.delete(name))
         if reply is not None and reply.status == 204:
-            assert service.scope.sandbox_pids(name) == [], f"{fault}: answered, but {pids} live"
+            # Its first process may wait to be reaped: with some faults nobody knows it, and the end is told by its group.
+            left = [pid for pid in service.scope.sandbox_pids(name) if not process_gone(pid)]
+            assert left == [], f"{fault}: answered, but of {pids} these live"
         # The next try works; it may find that the server has tried again by itself.
         again = api.delete(name)
         assert again.status in (204, 404), f"{fault}, then {again}"

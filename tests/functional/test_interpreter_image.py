@@ -118,6 +118,8 @@ def test_added_versions_count(interpreter_api, make):
     # Written down, the choice holds for the next command.
     output(interpreter_api, sandbox, f"{select} 3")
     assert output(interpreter_api, sandbox, "python3") == "added"
+    output(interpreter_api, sandbox, f"{select} 3.11")
+    assert output(interpreter_api, sandbox, "python3 --version") == f"Python {installed_versions()['python']}", "an older one after it"
 
 
 def test_first_uses_are_prepared(interpreter_api, make):

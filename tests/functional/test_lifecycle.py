@@ -121,7 +121,7 @@ class TestDelete:
         assert api.delete(made["id"]).status == 204
         assert_envelope(api.delete(made["id"]), 404, "SANDBOX::NOT_FOUND")
 
-    @pytest.mark.parametrize("method, path", [("GET", ""), ("DELETE", ""), ("PATCH", "/metadata"), ("POST", "/renew-expiration"), ("POST", "/pause"), ("POST", "/resume"), ("GET", "/endpoints/8080"), ("GET", "/proxy/8080/")])
+    @pytest.mark.parametrize("method, path", [("GET", ""), ("DELETE", ""), ("PATCH", "/metadata"), ("POST", "/renew-expiration"), ("POST", "/pause"), ("POST", "/resume"), ("POST", "/stop"), ("GET", "/wait?state=Running"), ("POST", "/snapshots"), ("POST", "/fork"), ("GET", "/endpoints/8080"), ("GET", "/proxy/8080/")])
     @pytest.mark.parametrize("name", ["00000000-0000-4000-8000-000000000000", "not-a-uuid", "..%2F..%2Fetc", "a%00b"])
     def test_unknown_sandbox(self, api, method, path, name):
         body = {"expiresAt": "2099-01-01T00:00:00Z"} if path == "/renew-expiration" else ({} if method == "PATCH" else None)

@@ -189,6 +189,11 @@ class TestLimits:
         for name in (bomb, other):
             assert api.delete(name).status == 204
 
+    def test_snapshots_are_refused_with_the_remedy(self, user_api, user_sandbox):
+        reply = user_api.call("POST", f"/sandboxes/{user_sandbox}/snapshots", json={})
+        assert_envelope(reply, 400, "SNAPSHOT::NOT_IMPLEMENTED")
+        assert "start the service as root" in reply.json["message"]
+
     def test_pause_is_refused_with_the_remedy(self, user_api, user_sandbox):
         reply = user_api.call("POST", f"/sandboxes/{user_sandbox}/pause")
         assert_envelope(reply, 400, "SANDBOX::UNSUPPORTED")

@@ -163,11 +163,8 @@ def test_environment_that_no_process_can_have(api, env):
 
 
 UNSUPPORTED_PARTS = [
-    ("networkPolicy", {"networkPolicy": {"defaultAction": "deny", "egress": []}}),
-    ("networkPolicy", {"networkPolicy": {}}),
     ("volumes", {"volumes": [{"name": "v", "mountPath": "/v", "host": {"path": "/srv"}}]}),
     ("secureAccess", {"secureAccess": True}),
-    ("lifecycle", {"lifecycle": {"preStart": {"command": ["true"]}}}),
     ("image.auth", {"image": {"uri": "host", "auth": {"username": "u", "password": "p"}}}),
 ]
 

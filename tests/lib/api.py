@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
-from . import rawhttp
+from . import errors, rawhttp
 
 EXECD_PORT = 44772
 SLEEPER = ["tail", "-f", "/dev/null"]
@@ -23,7 +23,9 @@ class Api:
         key = self.key if key is ... else key
         if key:
             items.append(("OPEN-SANDBOX-API-KEY", key))
-        return rawhttp.request(self.address, method, self.prefix + path, headers=items, timeout=timeout, **more)
+        reply = rawhttp.request(self.address, method, self.prefix + path, headers=items, timeout=timeout, **more)
+        errors.check(reply, path)
+        return reply
 
     # Lifecycle
 

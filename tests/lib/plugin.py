@@ -7,6 +7,7 @@ import subprocess
 import sys
 from contextlib import contextmanager
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
@@ -25,6 +26,7 @@ KEY = "a-key-for-tests-0123456789"
 def pytest_addoption(parser):
     parser.addoption("--bin", default=None, help="directory of the executables under test")
     parser.addoption("--long", action="store_true", help="also run the long variants")
+    parser.addoption("--part", default="1/1", help="1/2 and 2/2 are halves of the files, for runs side by side")
     parser.addoption("--rootless", action="store_true", help="let an ordinary user start every service; tests of what that lacks fail")
 
 
@@ -51,6 +53,10 @@ def pytest_runtest_protocol(item):
 
 
 def pytest_collection_modifyitems(config, items):
+    part, parts = map(int, config.getoption("--part").split("/"))
+    elsewhere = {item for item in items if crc32(item.path.name.encode()) % parts != part - 1}
+    config.hook.pytest_deselected(items=list(elsewhere))
+    items[:] = [item for item in items if item not in elsewhere]
     reason = None
     if os.geteuid() != 0:
         reason = "the service under test has to be started as root"

@@ -149,7 +149,7 @@ def kill_exactly(pid, start_time):
 
 def is_role(pid):
     """Server, egress: the launcher's long-lived children, as opposed to a worker or a half-made sandbox."""
-    return any(word in (b"server", b"egress") for word in command_line(pid)[1:3])
+    return any(word in (b"server", b"egress-process") for word in command_line(pid)[1:3])
 
 
 def command_line(pid):

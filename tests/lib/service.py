@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+from functools import lru_cache
 from pathlib import Path
 
 from . import rawhttp
@@ -28,7 +29,7 @@ ALIVE = []
 
 
 class Service:
-    def __init__(self, bin_dir, *, api_key="", server=None, native=None, images=None, aliases=None, proxy=None, env=None, directory=None):
+    def __init__(self, bin_dir, *, api_key="", server=None, native=None, images=None, aliases=None, proxy=None, renew=None, registry=None, mirrors=None, env=None, directory=None, sections=None):
         self.bin_dir = Path(bin_dir).resolve()
         # One that exists already has the state of an earlier service, perhaps from before the host was booted.
         self.directory = Path(directory or tempfile.mkdtemp(prefix="osb-test-", dir=STATE_PARENT))
@@ -48,7 +49,13 @@ class Service:
             "native.images": images or {},
             "native.image_aliases": aliases or {},
             "proxy": proxy or {},
+            **({"renew_intent": renew} if renew else {}),
+            **(sections or {}),
         }
+        # No test asks a registry of the internet by accident.
+        if knows_registries(self.bin_dir):
+            sections["egress"] = {"enabled": True, **sections.get("egress", {})}
+            sections |= {"registry": {"pull_policy": "never"} if registry is None else registry, "registry.mirrors": mirrors or {}}
         self.config_path.write_text(to_toml(sections), encoding="utf-8")
         ALIVE.append(self)
 
@@ -189,6 +196,12 @@ class Service:
         self.scope.reap()
         remove_claims(self.state_dir)
         shutil.rmtree(self.directory, ignore_errors=True)
+
+
+@lru_cache
+def knows_registries(bin_dir):
+    """Executables of an earlier version refuse what they do not know in a configuration."""
+    return b"registry.mirrors" in (bin_dir / "opensandbox-server").read_bytes()
 
 
 def remove_claims(state_dir):

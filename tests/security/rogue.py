@@ -23,7 +23,8 @@ SERVICE_ID = 60_700
 MAX_MESSAGE = 128 * 1024
 
 VERSION = 3
-START, STOP, DESTROY, LIST, ADOPT, SOCKETS, OOMS, FREEZE, THAW, RECALL, RECORD, HEALTH = range(1, 13)
+START, STOP, DESTROY, LIST, ADOPT, SOCKETS, OOMS, FREEZE, THAW, RECALL, RECORD, HEALTH, IMAGES, LISTENERS = range(1, 15)
+CAPTURE, KEEP, DROP, SNAPSHOTS, DIFF = range(15, 20)
 KINDS = ["overlay", "bind", "proc", "sysfs", "devices", "mask", "read_only", "hostname", "scratch", "seal", "show_limits"]
 WRITABLE = 1  # access of a bind
 READ_ONLY = ["/proc/sys", "/proc/sysrq-trigger"]
@@ -292,7 +293,7 @@ def nonsense():
         "cut": good[:-1],
         "too long": good + b"x",
         "verb 0": request(1, 0, b""),
-        "verb 13": request(1, 13, b""),
+        "verb 64": request(1, 64, b""),
         "verb 255": request(1, 255, b""),
         "a length beyond the end": struct.pack("<BQBI", VERSION, 1, LIST, 2**32 - 1) + b"x",
         "another version": b"\x01" + good[1:],
@@ -321,6 +322,10 @@ def write_corpus(directory):
     seeds["network"] = request(6, START, plan(GOOD_ID, ordinary_steps(lower), network=1, policy="web"))
     seeds["adopt"] = request(7, ADOPT, text(GOOD_ID) + struct.pack("<qQ", 1, 1))
     seeds["sockets"] = request(8, SOCKETS, text(GOOD_ID) + struct.pack("<I", 2**32 - 1))
+    seeds["listeners"] = request(12, LISTENERS, GOOD_ID)
+    seeds["capture"] = request(9, CAPTURE, text(GOOD_ID) + text(GOOD_ID))
+    seeds["keep"] = request(10, KEEP, GOOD_ID)
+    seeds["snapshots"] = request(11, SNAPSHOTS, GOOD_ID)
     seeds.update(nonsense())
     for name, data in seeds.items():
         if len(data) <= 4096:

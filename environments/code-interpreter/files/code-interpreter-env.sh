@@ -48,7 +48,7 @@ _interpreter_export() {
 
 # Sets _interpreter_found, or _interpreter_complaint when it fails.
 _interpreter_select() {
-  local language=$1 wanted=${2:-} version bin found='' found_bin='' there=''
+  local language=$1 wanted=${2:-} version bin found='' found_bin='' there='' path=":$PATH:"
   case "$language" in
     python | java | node | go) ;;
     *)
@@ -73,10 +73,13 @@ _interpreter_select() {
   fi
 
   _interpreter_found=$found
-  case ":$PATH:" in
-    *":$found_bin:"*) ;;
-    *) _interpreter_export PATH "$found_bin:$PATH" ;;
-  esac
+  # Another version that was selected before stands in front. The directories of the system stay where they are.
+  while read -r version bin; do
+    if [ "$bin" != "$found_bin" ] && [[ "$bin" != /usr/* ]]; then path=${path//:"$bin":/:}; fi
+  done < <(_interpreter_versions "$language")
+  if [[ "$path" != *":$found_bin:"* ]]; then path=:$found_bin$path; fi
+  path=${path#:} path=${path%:}
+  if [ "$path" != "$PATH" ]; then _interpreter_export PATH "$path"; fi
   case "$language" in
     java) _interpreter_export JAVA_HOME "${found_bin%/bin}" ;;
     go) _interpreter_export GOROOT "${found_bin%/bin}" ;;

@@ -6,6 +6,7 @@
 #include "launcher/messages/finding.h"
 #include "launcher/messages/looking.h"
 #include "launcher/messages/pausing.h"
+#include "launcher/messages/snapshots.h"
 #include "launcher/messages/start.h"
 
 namespace osb::launcher {
@@ -38,6 +39,20 @@ auto with_request_of(Verb verb, Use use) {
       return use(RecordRequest{});
     case Verb::health:
       return use(HealthRequest{});
+    case Verb::images:
+      return use(ImagesRequest{});
+    case Verb::capture:
+      return use(CaptureRequest{});
+    case Verb::keep:
+      return use(KeepRequest{});
+    case Verb::drop:
+      return use(DropRequest{});
+    case Verb::snapshots:
+      return use(SnapshotsRequest{});
+    case Verb::listeners:
+      return use(ListenersRequest{});
+    case Verb::diff:
+      return use(DiffRequest{});
   }
   __builtin_unreachable();  // decode_request lets no other verb through
 }

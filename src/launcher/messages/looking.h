@@ -30,6 +30,20 @@ struct SocketsRequest {
   }
 };
 
+// Descriptors: a pidfd of the first process, then the sockets of its outlet (sys/outlet.h).
+struct ListenersAnswer : Done {
+  static constexpr std::string_view kName = "the answer to listeners";
+  static constexpr size_t kDescriptors = 3;
+};
+
+// Where arrives what the sandbox sends out. Who asked before hears nothing any more: the sockets are new
+// then.
+struct ListenersRequest : IdBody {
+  static constexpr std::string_view kName = "listeners";
+  static constexpr Verb kVerb = Verb::listeners;
+  using Answer = ListenersAnswer;
+};
+
 struct OomsAnswer {
   static constexpr std::string_view kName = "the answer to ooms";
   static constexpr size_t kDescriptors = 0;
@@ -44,6 +58,20 @@ struct OomsRequest : IdBody {
   static constexpr std::string_view kName = "ooms";
   static constexpr Verb kVerb = Verb::ooms;
   using Answer = OomsAnswer;
+};
+
+// Descriptors: one end of a pair of sockets (SOCK_SEQPACKET), the other is the process's.
+struct ImagesAnswer : Done {
+  static constexpr std::string_view kName = "the answer to images";
+  static constexpr size_t kDescriptors = 1;
+};
+
+// A process that may write the store of images, for one order (registry/keeper_messages.h). A few at once;
+// none without root.
+struct ImagesRequest : Done {
+  static constexpr std::string_view kName = "images";
+  static constexpr Verb kVerb = Verb::images;
+  using Answer = ImagesAnswer;
 };
 
 // An error when no sandbox could be made now.

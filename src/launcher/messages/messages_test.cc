@@ -32,6 +32,9 @@ TEST(Messages, BodiesWithFieldsAreReadExactly) {
   expect_exact(OomsAnswer{3});
   expect_exact(Done{});
   expect_exact(HealthRequest{});
+  expect_exact(ImagesRequest{});
+  expect_exact(CaptureRequest{kId, kId});
+  expect_exact(KeepAnswer{"image", 1, 2, {{"root", "digest"}, {"usr", "other"}}, "record"});
   Plan plan;
   plan.id = kId;
   plan.record = "{}";
@@ -92,6 +95,7 @@ TEST(VerbSet, HasWhatItWasGiven) {
     EXPECT_FALSE(none.contains(verb));
     EXPECT_EQ(some.contains(verb), verb == Verb::health || verb == Verb::start);
     EXPECT_TRUE(all.contains(verb));
+    EXPECT_EQ(all.without(Verb::listeners).contains(verb), verb != Verb::listeners);
   }
 }
 

@@ -21,12 +21,20 @@ enum class Verb : uint8_t {
   recall,  // finding.h
   record,
   health,  // looking.h
+  images,
+  listeners,
+  capture,  // snapshots.h
+  keep,
+  drop,
+  snapshots,
+  diff,
 };
-inline constexpr Verb kLastVerb = Verb::health;
+inline constexpr Verb kLastVerb = Verb::diff;
 
 constexpr std::string_view to_string(Verb verb) {
-  constexpr std::string_view kNames[] = {"start", "stop",   "destroy", "list",   "adopt",  "sockets",
-                                         "ooms",  "freeze", "thaw",    "recall", "record", "health"};
+  constexpr std::string_view kNames[] = {
+      "start",  "stop",   "destroy", "list",      "adopt",   "sockets", "ooms", "freeze",    "thaw", "recall",
+      "record", "health", "images",  "listeners", "capture", "keep",    "drop", "snapshots", "diff"};
   return kNames[static_cast<uint8_t>(verb) - 1];
 }
 
@@ -39,6 +47,11 @@ class VerbSet {
   static constexpr VerbSet all() {
     VerbSet set({});
     for (int i = 1; i <= static_cast<int>(kLastVerb); ++i) set.bits_ |= bit(static_cast<Verb>(i));
+    return set;
+  }
+  constexpr VerbSet without(Verb verb) const {
+    VerbSet set = *this;
+    set.bits_ &= ~bit(verb);
     return set;
   }
   constexpr bool contains(Verb verb) const { return (bits_ & bit(verb)) != 0; }

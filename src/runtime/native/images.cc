@@ -38,19 +38,36 @@ std::optional<ImageRoot> Images::find_local(const std::string& name, const image
     return root;
   }
   const image::Image* found = imported.find(name);
-  if (!found) return std::nullopt;
-  for (auto layer = found->layers.rbegin(); layer != found->layers.rend(); ++layer) {
+  return found ? std::optional(imported_root(*found)) : std::nullopt;
+}
+
+ImageRoot Images::imported_root(const image::Image& found) const {
+  ImageRoot root;
+  root.lowers.push_back(settings_.state_dir + "/images/" + settings_.host_version + "/common");
+  for (auto layer = found.layers.rbegin(); layer != found.layers.rend(); ++layer) {
     root.lowers.push_back(settings_.state_dir + "/images/store/layers/" + *layer);
   }
-  root.id = found->id;
-  root.config = found->config;
+  root.id = found.id;
+  root.config = found.config;
+  root.pulled = !found.manifest.empty();
   return root;
 }
 
-Result<ImageRoot> Images::find(const std::string& asked) {
+Result<ImageRoot> Images::find(const std::string& asked, const std::string& id) {
   auto imported = TRY(imported_.current());
+  if (!id.empty()) {
+    auto found = imported->images.find(id);
+    if (found != imported->images.end()) return imported_root(found->second);
+    return fail(Code::not_found, "the image " + asked.substr(0, 300) +
+                                     " that the snapshot was made over is not on this host any more; import "
+                                     "it again: osb images import");
+  }
   for (const std::string& name : image::candidates(asked, settings_.aliases)) {
     if (auto root = find_local(name, *imported)) return std::move(*root);
+  }
+  // What was pulled has its full name.
+  if (auto reference = image::parse_pull_reference(asked, settings_.default_registry)) {
+    if (auto root = find_local(reference->name(), *imported)) return std::move(*root);
   }
   std::string known = image::kHostImage;
   for (const auto& [other, path] : settings_.directories) known += ", " + other;

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "image/index.h"
+#include "image/pull_reference.h"
 
 namespace osb::runtime {
 
@@ -24,27 +25,31 @@ struct ImageRoot {
   // Read-only views: mount point -> path of the host.
   std::map<std::string, std::string> views;
   std::string id;             // digest of an imported image; "" for others
+  bool pulled = false;        // it came from a registry, which may have a newer one
   image::ImageConfig config;  // what the image says about its processes
 };
 
 struct ImageSettings {
   std::string state_dir;
-  std::string host_version;                        // what write_host_image() returned
-  std::map<std::string, std::string> directories;  // name -> root directory
-  std::vector<std::string> host_paths;             // shown read-only in `host`
-  std::map<std::string, std::string> aliases;      // name or pattern -> local name
+  std::string host_version;                          // what write_host_image() returned
+  std::map<std::string, std::string> directories;    // name -> root directory
+  std::vector<std::string> host_paths;               // shown read-only in `host`
+  std::map<std::string, std::string> aliases;        // name or pattern -> local name
+  std::string default_registry = image::kDockerHub;  // of names without a host
 };
 
 class Images {
  public:
   explicit Images(ImageSettings settings) : settings_(std::move(settings)), imported_(settings_.state_dir) {}
 
-  // Code::not_found, with the names that exist and the remedy.
-  Result<ImageRoot> find(const std::string& asked);
+  // Code::not_found, with the names that exist and the remedy. `id`: the imported image of that digest,
+  // whatever it is called by now.
+  Result<ImageRoot> find(const std::string& asked, const std::string& id = "");
   // Every directory of the host that a plan may name, for the launcher's settings.
   std::vector<std::string> sources() const;
 
  private:
+  ImageRoot imported_root(const image::Image& found) const;
   std::optional<ImageRoot> find_local(const std::string& name, const image::Index& imported) const;
 
   ImageSettings settings_;

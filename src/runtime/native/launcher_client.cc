@@ -68,7 +68,8 @@ Task<Result<void>> LauncherClient::send(std::string bytes) {
   }
 }
 
-Task<Result<launcher::Answer>> LauncherClient::call(launcher::Verb verb, std::string body) {
+Task<Result<launcher::Answer>> LauncherClient::call(launcher::Verb verb, std::string body,
+                                                    io::Duration deadline) {
   if (lost_) co_return fail(Code::unavailable, "the launcher is gone");
   uint64_t tag = next_tag_++;
   auto waiting = std::make_shared<Pending>(executor_);
@@ -78,7 +79,7 @@ Task<Result<launcher::Answer>> LauncherClient::call(launcher::Verb verb, std::st
     pending_.erase(tag);
     co_return std::unexpected(std::move(sent).error());
   }
-  auto done = co_await io::with_deadline(deadline_, "launcher", wait_for(waiting->done));
+  auto done = co_await io::with_deadline(deadline, "launcher", wait_for(waiting->done));
   if (!done) {
     pending_.erase(tag);
     co_return std::unexpected(std::move(done).error());

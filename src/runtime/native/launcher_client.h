@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "io/socket.h"
 #include "launcher/messages/all.h"
@@ -31,10 +32,13 @@ class LauncherClient {
   // Reads answers until the launcher is gone. Spawned once by the owner.
   Task<> run();
   // The answer to a request of launcher/messages, or the launcher's error.
+  // `deadline`: for what may take longer than everything else.
   template <class Request>
-  Task<Result<Answered<typename Request::Answer>>> ask(Request request) {
+  Task<Result<Answered<typename Request::Answer>>> ask(Request request,
+                                                       std::optional<io::Duration> deadline = {}) {
     using Body = typename Request::Answer;
-    auto answer = CO_TRY(co_await call(Request::kVerb, launcher::encode_body(request)));
+    auto answer =
+        CO_TRY(co_await call(Request::kVerb, launcher::encode_body(request), deadline.value_or(deadline_)));
     Answered<Body> answered{CO_TRY(launcher::decode_body<Body>(answer.body)), std::move(answer.descriptors)};
     if (answered.descriptors.size() < Body::kDescriptors)
       co_return fail(Code::internal,
@@ -48,7 +52,7 @@ class LauncherClient {
     io::Event done;
     Result<launcher::Answer> answer = fail(Code::unavailable, "the launcher is gone");
   };
-  Task<Result<launcher::Answer>> call(launcher::Verb verb, std::string body);
+  Task<Result<launcher::Answer>> call(launcher::Verb verb, std::string body, io::Duration deadline);
   Task<Result<void>> send(std::string bytes);
 
   io::Executor executor_;

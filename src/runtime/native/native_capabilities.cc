@@ -24,7 +24,7 @@ Capabilities common() {
     out.open_files =
         Ability::at_most(static_cast<int64_t>(files.rlim_max), "the hard limit of the service on this host");
   }
-  out.pull = Ability::cannot("this runtime uses images that are on this host: osb images import");
+  out.network_policy = Ability::can();
   return out;
 }
 
@@ -49,6 +49,8 @@ Capabilities native_capabilities(const sys::CgroupLayout& cgroups) {
   const char* why = launcher::disk_obstacle();
   out.disk = why ? Ability::cannot(why) : Ability::can();
   out.pause = Ability::can();
+  out.pull = Ability::can();
+  out.snapshots = Ability::can();
   return out;
 }
 
@@ -60,6 +62,8 @@ Capabilities rootless_capabilities(const RootlessFacts& facts) {
   out.memory = facts.limits_memory ? Ability::can() : Ability::without_effect(kNotDelegated);
   out.pids = Ability::can();  // by RLIMIT_NPROC, where there is nothing better
   for (Ability* ability : {&out.io_read, &out.io_write, &out.disk}) *ability = Ability::cannot(kRootless);
+  out.pull = Ability::cannot("a service without root keeps no images of its own: their files have owners");
+  out.snapshots = Ability::cannot("a service without root makes no snapshots; start the service as root");
   out.pause =
       facts.freezes ? Ability::can() : Ability::cannot("no cgroup is delegated to the service's user");
   return out;

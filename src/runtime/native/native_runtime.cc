@@ -3,9 +3,12 @@
 #include <fcntl.h>
 #include <signal.h>
 
+#include "base/cleanup.h"
 #include "base/last_words.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "launcher/egress_process.h"
+#include "runtime/native/egress_client.h"
 #include "runtime/native/entry_process.h"
 #include "runtime/native/exit_status.h"
 #include "runtime/native/isolation.h"
@@ -41,8 +44,10 @@ std::string shorten(std::string text) {
 }
 
 struct NativePrepared : Prepared {
-  launcher::Plan plan;  // all but the record
-  Limits limits;        // as asked for; the entry process is shown these
+  launcher::Plan plan;                   // all but the record
+  Limits limits;                         // as asked for; the entry process is shown these
+  std::optional<NetworkPolicy> network;  // none: no way out
+  bool network_asked = false;            // by the request, not by default
   image::ImageConfig config;
 };
 
@@ -62,7 +67,17 @@ NativeRuntime::NativeRuntime(io::Executor executor, NativeSettings settings, Fd 
                         : native_capabilities(settings_.cgroups)),
       images_(settings_.images),
       launcher_(executor, std::move(channel), std::move(on_launcher_lost)),
-      tasks_(executor) {
+      tasks_(executor),
+      pulls_(executor,
+             {.state_dir = settings_.images.state_dir,
+              .default_registry = settings_.images.default_registry,
+              .policy = settings_.pull_policy,
+              .obstacle = capabilities_.pull ? "" : capabilities_.pull.why},
+             launcher_, tasks_) {
+  if (!settings_.egress)
+    capabilities_.network_policy = Ability::cannot(
+        "sandboxes of this server have no network: its configuration does not say "
+        "enabled = true below [egress]");
   tasks_.spawn(launcher_.run());
 }
 
@@ -96,13 +111,49 @@ Task<Result<void>> NativeRuntime::health() {
   co_return Result<void>();
 }
 
-Task<Created<PreparedPtr>> NativeRuntime::prepare(SandboxSpec spec) {
-  auto image = images_.find(spec.image.reference);
+Task<Created<ImageRoot>> NativeRuntime::find_image(std::string handle, ImageRequest request) {
+  using Here = ImagePulls::Here;
+  auto image = images_.find(request.reference, request.id);
+  // A snapshot lies over this very image; what a registry has under its name by now is another one.
+  if (!request.id.empty() && image) co_return std::move(*image);
+  if (!request.id.empty()) co_return no_image(std::move(image).error());
+  if (!image && image.error().code != Code::not_found) co_return no_image(std::move(image).error());
+  Here here = !image ? Here::no : image->pulled ? Here::from_registry : Here::local;
+  if (!pulls_.wants_pull(request, here)) {
+    if (!image) co_return no_image(std::move(image).error());
+    co_return std::move(*image);
+  }
+  auto pull = pulls_.pull(request);
+  // No name that a registry could know: it is not here, and that is all.
+  if (!pull) co_return no_image(image ? std::move(pull).error() : std::move(image).error());
+  pulling_[handle] = *pull;
+  Cleanup forget;
+  forget.push([this, handle] { pulling_.erase(handle); });
+  co_await (*pull)->done.wait();
+  if (!(*pull)->outcome) co_return std::unexpected(pull_failure((*pull)->outcome.error()));
+  // By its full name: a local image may have a shorter one.
+  image = images_.find((*pull)->name);
   if (!image) co_return no_image(std::move(image).error());
+  co_return std::move(*image);
+}
+
+std::string NativeRuntime::preparing(const std::string& handle) const {
+  auto found = pulling_.find(handle);
+  if (found == pulling_.end()) return {};
+  return "pulling " + found->second->name + ": " + to_text(found->second->progress);
+}
+
+Task<Created<PreparedPtr>> NativeRuntime::prepare(SandboxSpec spec) {
+  auto image = co_await find_image(spec.handle, spec.image);
+  if (!image) co_return std::unexpected(std::move(image).error());
   auto prepared = std::make_unique<NativePrepared>();
   Limits limits = spec.limits;
   if (!limits.pids && capabilities_.pids) limits.pids = settings_.pids_limit;
-  prepared->plan = make_plan(spec, *image, limits);
+  prepared->network_asked = spec.network.has_value();
+  if (!spec.network && settings_.network && settings_.egress)
+    spec.network = NetworkPolicy{.allow_the_rest = true};
+  prepared->network = spec.network;
+  prepared->plan = make_plan(spec, *image, limits, settings_.images.state_dir);
   prepared->limits = spec.limits;
   prepared->config = std::move(image->config);
   co_return prepared;
@@ -115,6 +166,43 @@ Task<Result<std::pair<NativeRuntime::SandboxPtr, std::string>>> NativeRuntime::s
   auto sandbox = std::make_shared<Sandbox>(plan.id, executor_, std::move(answer.descriptors[0]));
   sandbox->control = CO_TRY(co_await ControlConnection::open(socket_path(plan.id, ".control")));
   co_return std::pair(sandbox, identity_of(answer.body.first_process, boot));
+}
+
+struct NativeRuntime::Attaching {
+  Attaching(const io::Executor& executor, NetworkPolicy policy_, bool asked_)
+      : policy(std::move(policy_)), asked(asked_), done(executor) {}
+  NetworkPolicy policy;
+  bool asked;
+  io::Event done;
+  Result<void> result = fail(Code::cancelled, "the server ends");
+};
+
+Task<> NativeRuntime::attach(std::shared_ptr<Attaching> attaching, std::string handle, std::string id) {
+  attaching->result = co_await attach_egress(
+      socket_path(launcher::kEgressSocketName, launcher::kEgressSocketSuffix), handle, id, attaching->policy);
+  attaching->done.set();
+}
+
+Task<Result<std::optional<NetworkPolicy>>> NativeRuntime::network_of(std::string handle) {
+  if (!settings_.egress) co_return std::optional<NetworkPolicy>();
+  co_return co_await egress_policy(socket_path(launcher::kEgressSocketName, launcher::kEgressSocketSuffix),
+                                   std::move(handle));
+}
+
+// A sandbox that nobody asked to have a network does without on a host that cannot give it one.
+Created<void> NativeRuntime::judge(const Attaching& attaching) {
+  if (attaching.result) return {};
+  const Error& error = attaching.result.error();
+  bool cannot = error.code == Code::unsupported;
+  if (cannot && !attaching.asked) {
+    if (!said_no_network_) log::warn("sandboxes have no network", {{"error", error.message}});
+    said_no_network_ = true;
+    return {};
+  }
+  using Kind = CreateFailure::Kind;
+  Error told = error;
+  return failed(cannot ? Kind::unsupported : Kind::step_failed,
+                std::move(told).in("open the sandbox's network"));
 }
 
 Task<Created<void>> NativeRuntime::start_entry(SandboxPtr sandbox, EntryProcess entry) {
@@ -162,7 +250,16 @@ Task<Created<std::string>> NativeRuntime::start(PreparedPtr given, Claim claim) 
     co_return failed(kind, std::move(started).error());
   }
   auto [sandbox, identity] = std::move(*started);
+  std::shared_ptr<Attaching> attaching;
+  if (prepared.network) {
+    attaching = std::make_shared<Attaching>(executor_, std::move(*prepared.network), prepared.network_asked);
+    tasks_.spawn(attach(attaching, handle, claim.id));
+  }
   auto entry = co_await start_entry(sandbox, std::move(process));
+  if (entry && attaching) {
+    co_await attaching->done.wait();
+    entry = judge(*attaching);
+  }
   if (!entry) {
     (void)co_await destroy(handle);
     co_return std::unexpected(std::move(entry).error());
@@ -259,6 +356,11 @@ Task<Result<io::Stream>> NativeRuntime::connect(std::string handle, uint16_t por
   if (port == kExecdPort) {
     co_return CO_TRY(
         co_await io::with_deadline(kConnectDeadline, "execd", io::connect_unix(socket_path(handle, ".api"))));
+  }
+  if (port == kEgressPort) {
+    co_return CO_TRY(co_await io::with_deadline(
+        kConnectDeadline, "the egress process",
+        connect_egress(socket_path(launcher::kEgressSocketName, launcher::kEgressSocketSuffix), handle)));
   }
   Fd socket = CO_TRY(co_await take_socket(sandbox));
   co_return CO_TRY(co_await io::with_deadline(kConnectDeadline, "port " + std::to_string(port),

@@ -9,6 +9,7 @@
 
 #include "launcher/plan.h"
 #include "runtime/native/control.h"
+#include "runtime/native/image_pulls.h"
 #include "runtime/native/images.h"
 #include "runtime/native/launcher_client.h"
 #include "runtime/runtime.h"
@@ -18,10 +19,13 @@ namespace osb::runtime {
 
 struct NativeSettings {
   ImageSettings images;
+  ImageRequest::Pull pull_policy = ImageRequest::Pull::if_missing;
   int64_t pids_limit = 4096;            // for sandboxes that do not ask
   sys::CgroupLayout cgroups;            // what this host can limit
   bool rootless = false;                // see rootless.h: what is not limited is named, not refused
   std::string rootless_abilities = {};  // of its cgroups; see launcher/rootless.h
+  bool egress = true;                   // there is an egress process
+  bool network = true;                  // sandboxes without a policy reach the public internet
 };
 
 class NativeRuntime : public Runtime {
@@ -37,6 +41,8 @@ class NativeRuntime : public Runtime {
   Task<Result<void>> health() override;
   // The image is looked up and the plan made; the launcher hears of it when it is started.
   Task<Created<PreparedPtr>> prepare(SandboxSpec spec) override;
+  std::string preparing(const std::string& handle) const override;
+  ImageLibrary* images() override { return &pulls_; }
   Task<Created<std::string>> start(PreparedPtr prepared, Claim claim) override;
   Task<Result<void>> destroy(std::string handle) override;
   Task<Result<std::vector<std::string>>> list() override;
@@ -49,6 +55,12 @@ class NativeRuntime : public Runtime {
   Task<Result<void>> keep_record(std::string handle, std::string record) override;
   Task<Result<io::Stream>> connect(std::string handle, uint16_t port) override;
   Task<Result<Output>> logs(std::string handle) override;
+  Task<Result<void>> capture(std::string handle, std::string snapshot) override;
+  Task<Result<KeptSnapshot>> keep(std::string snapshot) override;
+  Task<Result<void>> drop(std::string snapshot) override;
+  Task<Result<std::vector<std::string>>> list_snapshots() override;
+  Task<Result<std::vector<sandbox::FileChange>>> changes(std::string handle) override;
+  Task<Result<std::optional<NetworkPolicy>>> network_of(std::string handle) override;
 
  private:
   struct Sandbox;
@@ -56,9 +68,15 @@ class NativeRuntime : public Runtime {
 
   std::string socket_path(const std::string& handle, const char* suffix) const;
   Result<std::string> boot_id();
+  // The image of a request, from its registry when it is not here or has to be looked for.
+  Task<Created<ImageRoot>> find_image(std::string handle, ImageRequest request);
   // The parts of start(): processes, then the entry process.
   Task<Result<std::pair<SandboxPtr, std::string>>> start_processes(const launcher::Plan& plan);
   Task<Created<void>> start_entry(SandboxPtr sandbox, EntryProcess entry);
+  // Its way out, while the entry process is started.
+  struct Attaching;
+  Task<> attach(std::shared_ptr<Attaching> attaching, std::string handle, std::string id);
+  Created<void> judge(const Attaching& attaching);
   // Until the entry process has ended, and how; see native_ends.cc.
   Task<> watch(SandboxPtr sandbox);
   Task<Result<ControlState>> hear_end(SandboxPtr sandbox);
@@ -74,9 +92,12 @@ class NativeRuntime : public Runtime {
   Images images_;
   LauncherClient launcher_;
   io::TaskGroup tasks_;
+  ImagePulls pulls_;
+  std::map<std::string, PullPtr> pulling_;  // what creates wait for, by handle
   std::map<std::string, SandboxPtr> sandboxes_;
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   std::string boot_id_;  // once it was read
+  bool said_no_network_ = false;
 };
 
 }  // namespace osb::runtime

@@ -1,5 +1,6 @@
 #include "runtime/native/plan.h"
 
+#include "launcher/settings.h"
 #include "launcher/system_steps.h"
 
 namespace osb::runtime {
@@ -14,9 +15,21 @@ Step step(Step::Kind kind, std::string target) {
   return s;
 }
 
+// What a snapshot puts over an overlay's own layers.
+std::vector<std::string> layers_of(const SandboxSpec& spec, const std::string& state_dir,
+                                   const std::string& overlay) {
+  std::vector<std::string> paths;
+  for (const sandbox::SnapshotLayer& layer : spec.image.layers) {
+    if (layer.overlay == overlay)
+      paths.push_back(state_dir + "/" + launcher::state::kSnapshotLayers + "/" + layer.digest);
+  }
+  return paths;
+}
+
 }  // namespace
 
-launcher::Plan make_plan(const SandboxSpec& spec, const ImageRoot& image, const Limits& limits) {
+launcher::Plan make_plan(const SandboxSpec& spec, const ImageRoot& image, const Limits& limits,
+                         const std::string& state_dir) {
   launcher::Plan plan;
   plan.id = spec.handle;
   plan.image = image.id;
@@ -27,15 +40,18 @@ launcher::Plan make_plan(const SandboxSpec& spec, const ImageRoot& image, const 
                  .io_write_bytes = limits.io_write_bytes};
   plan.disk_bytes = limits.disk_bytes;
   plan.open_files = limits.open_files;
+  if (spec.network) plan.network.kind = launcher::PlanNetwork::Kind::policy;
 
   Step root = step(Step::Kind::overlay, "/");
   root.name = "root";
-  root.lowers = image.lowers;
+  root.lowers = layers_of(spec, state_dir, root.name);
+  root.lowers.insert(root.lowers.end(), image.lowers.begin(), image.lowers.end());
   plan.steps.push_back(std::move(root));
   for (const auto& [target, lower] : image.trees) {
     Step tree = step(Step::Kind::overlay, target);
     tree.name = target.substr(1);
-    tree.lowers = {lower};
+    tree.lowers = layers_of(spec, state_dir, tree.name);
+    tree.lowers.push_back(lower);
     plan.steps.push_back(std::move(tree));
   }
   for (const auto& [target, source] : image.views) {

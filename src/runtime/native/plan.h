@@ -9,6 +9,8 @@
 
 namespace osb::runtime {
 
-launcher::Plan make_plan(const SandboxSpec& spec, const ImageRoot& image, const Limits& limits);
+// `state_dir`: where layers of snapshots are.
+launcher::Plan make_plan(const SandboxSpec& spec, const ImageRoot& image, const Limits& limits,
+                         const std::string& state_dir = "");
 
 }  // namespace osb::runtime

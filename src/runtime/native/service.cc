@@ -50,6 +50,9 @@ Result<void> exec_launcher(ServiceOptions options) {
     ServiceAccount account = service_account(options.user, settings.state_dir);
     settings.service_uid = account.uid;
     settings.service_gid = account.gid;
+    ServiceAccount egress = egress_account(account, settings.state_dir);
+    settings.egress_uid = egress.uid;
+    settings.egress_gid = egress.gid;
   } else {
     settings.rootless = true;
     if (const char* runtime = ::getenv("XDG_RUNTIME_DIR"); runtime && *runtime == '/')
@@ -61,6 +64,7 @@ Result<void> exec_launcher(ServiceOptions options) {
   TRY(drop_lost_images(settings));
   settings.sources = Images(options.images).sources();
   settings.server = std::move(options.server);
+  settings.egress = std::move(options.egress);
   settings.server.push_back("--host-image=" + options.images.host_version);
 
   Fd self = TRY(open_at(AT_FDCWD, "/proc/self/exe", O_RDONLY));
@@ -98,6 +102,22 @@ ServiceAccount service_account(const std::string& user, const std::string& state
     if (!::getpwuid(uid)) return {uid, uid};
   }
   return {kEarlierUnnamed, kEarlierUnnamed};
+}
+
+ServiceAccount egress_account(const ServiceAccount& server, const std::string& state_dir) {
+  struct stat directory{};
+  std::string path = state_dir + "/" + launcher::state::kEgress;
+  if (::stat(path.c_str(), &directory) == 0 && directory.st_uid >= kFirstUnnamed &&
+      directory.st_uid <= kLastUnnamed && directory.st_uid != server.uid)
+    return {directory.st_uid, directory.st_uid};
+  auto identity = launcher::read_identity(state_dir);
+  uid_t count = kLastUnnamed - kFirstUnnamed + 1, hash = 7;
+  for (char digit : identity ? identity->id : "") hash = hash * 37 + static_cast<unsigned char>(digit);
+  for (uid_t i = 0; i < count; ++i) {
+    uid_t uid = kFirstUnnamed + (hash % count + i) % count;
+    if (uid != server.uid && uid != kEarlierUnnamed && !::getpwuid(uid)) return {uid, uid};
+  }
+  return server;
 }
 
 Error become_service(ServiceOptions options) {

@@ -22,12 +22,17 @@ struct ServiceAccount {
 };
 ServiceAccount service_account(const std::string& user, const std::string& state_dir);
 
+// Who the egress process runs as: a number of its own, because it reads what strangers send and must not
+// reach the server's files through a mistake in that.
+ServiceAccount egress_account(const ServiceAccount& server, const std::string& state_dir);
+
 struct ServiceOptions {
   std::string given_state_dir;      // as it was written; images.state_dir is the same, resolved
   ImageSettings images;             // host_version is filled in here
   std::string user;                 // service user; when it does not exist, an unprivileged number is used
   Fd listener;                      // where clients connect
   std::vector<std::string> server;  // command line of the server role; "--host-image=VERSION" is appended
+  std::vector<std::string> egress;  // command line of the egress process
   std::string_view launcher_bytes;
   std::string_view execd_bytes;
 };

@@ -1,6 +1,6 @@
 // Drives commands, sessions, files and metrics with the published JavaScript client and prints what it saw as one JSON object.
 // Usage: node driver.mjs HOST:PORT KEY direct|proxied   (the module is found through the node_modules beside this file's copy)
-import { ConnectionConfig, Sandbox } from "@alibaba-group/opensandbox";
+import { ConnectionConfig, Sandbox, SandboxManager } from "@alibaba-group/opensandbox";
 
 const [domain, apiKey, way] = process.argv.slice(2);
 const connectionConfig = new ConnectionConfig({ domain, apiKey, useServerProxy: way === "proxied", protocol: "http", requestTimeoutSeconds: 20 });
@@ -113,6 +113,21 @@ try {
   await files.deleteFiles(["/tmp/js/new/b.txt"]);
   await files.deleteDirectories(["/tmp/js"]);
   seen.missing = await files.getFileInfo(["/tmp/js/a.txt"]).then(() => "found", (error) => error.error?.code ?? String(error));
+
+  // Snapshots
+  const manager = SandboxManager.create({ connectionConfig });
+  await run("echo kept > /root/kept");
+  let snapshot = await manager.createSnapshot(sandbox.id, { name: "js" });
+  seen.snapshot = [snapshot.status.state, snapshot.sandboxId === sandbox.id, snapshot.name];
+  for (let i = 0; i < 200 && snapshot.status.state === "Creating"; ++i, await pause(20)) snapshot = await manager.getSnapshot(snapshot.id);
+  const restored = await Sandbox.create({ connectionConfig, snapshotId: snapshot.id, timeoutSeconds: 300 });
+  seen.restored = shape(await restored.commands.run("cat /root/kept"));
+  seen.snapshots = (await manager.listSnapshots({ sandboxId: sandbox.id })).items.map((item) => [item.id === snapshot.id, item.status.state]);
+  await restored.kill();
+  await restored.close();
+  await manager.deleteSnapshot(snapshot.id);
+  seen.no_snapshot = await manager.getSnapshot(snapshot.id).then(() => "found", (error) => error.error?.code ?? String(error));
+  await manager.close();
 
   // Metrics
   const metrics = await sandbox.getMetrics();

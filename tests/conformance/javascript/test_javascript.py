@@ -77,6 +77,13 @@ def test_files(seen):
     assert seen["streamed_up"] == foreign_sdk.ran(["6553600"])
 
 
+def test_snapshots(seen):
+    assert seen["snapshot"] == ["Creating", True, "js"]
+    assert seen["restored"]["stdout"] == ["kept"] and seen["restored"]["exit"] == 0
+    assert seen["snapshots"] == [[True, "Ready"]]
+    assert seen["no_snapshot"] == "SNAPSHOT::NOT_FOUND"
+
+
 def test_metrics_and_health(seen):
     foreign_sdk.check_metrics(seen)
     assert seen["metrics_service"] is True

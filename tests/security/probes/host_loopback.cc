@@ -29,8 +29,20 @@ Answer connect_to(int socket, const sockaddr* address, socklen_t size) {
   return Answer(error == 0 ? 0 : -1, error, 0);
 }
 
-// A transparent proxy may accept what the policy then denies: with a token, only the service's own greeting
-// counts.
+// The egress process accepts what the policy then denies, and says so in HTTP; what else answers is the
+// service.
+Answer ask(int socket) {
+  constexpr std::string_view kRequest = "GET /health HTTP/1.0\r\n\r\n";
+  (void)::send(socket, kRequest.data(), kRequest.size(), MSG_NOSIGNAL);
+  if (const Answer waited = wait_for(socket, POLLIN); !waited.worked()) return waited;
+  char answer[1024];
+  const ssize_t n = ::recv(socket, answer, sizeof answer, 0);
+  const std::string_view said(answer, n > 0 ? static_cast<size_t>(n) : 0);
+  const bool refused = said.empty() || said.find("X-OpenSandbox-Egress: denied") != std::string_view::npos;
+  return Answer(refused ? -1 : 0, ECONNREFUSED, 0);
+}
+
+// With a token, only the service's own greeting counts.
 Answer reach(int family, const std::string& host, uint16_t port, const std::string& token) {
   sockaddr_in v4 = {};
   sockaddr_in6 v6 = {};
@@ -43,6 +55,8 @@ Answer reach(int family, const std::string& host, uint16_t port, const std::stri
   const Answer connected = family == AF_INET
                                ? connect_to(socket.fd(), reinterpret_cast<const sockaddr*>(&v4), sizeof v4)
                                : connect_to(socket.fd(), reinterpret_cast<const sockaddr*>(&v6), sizeof v6);
+  const bool own_loopback = host == "127.0.0.1" || host == "::1";
+  if (connected.worked() && token.empty() && !own_loopback) return ask(socket.fd());
   if (!connected.worked() || token.empty()) return connected;
   if (const Answer waited = wait_for(socket.fd(), POLLIN); !waited.worked()) return waited;
   char greeting[256];

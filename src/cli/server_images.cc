@@ -1,0 +1,154 @@
+#include "cli/server_images.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/json.hpp>
+#include <iostream>
+
+#include "base/clock.h"
+#include "cli/api.h"
+#include "cli/api_error.h"
+#include "cli/table.h"
+
+namespace osb::cli {
+namespace {
+
+namespace bj = json::bj;
+
+uint64_t number(const json::Field& field) {
+  return static_cast<uint64_t>(std::max<int64_t>(0, field.integer().value_or(0)));
+}
+
+// One line that is written over, on a terminal only.
+class PullLine {
+ public:
+  explicit PullLine(bool wanted) : shown_(wanted && ::isatty(STDERR_FILENO) == 1) {}
+  ~PullLine() {
+    if (dirty_) fmt::print(stderr, "\r\x1b[K");
+  }
+  void show(const json::Field& state) {
+    if (!shown_) return;
+    constexpr size_t kWidth = 30;
+    uint64_t total = number(state["total"]), done = number(state["downloaded"]);
+    size_t filled = total == 0 ? 0 : static_cast<size_t>(kWidth * std::min(done, total) / total);
+    fmt::print(stderr, "\r\x1b[K[{}{}] {}", std::string(filled, '#'), std::string(kWidth - filled, ' '),
+               state["message"].string().value_or(""));
+    std::fflush(stderr);
+    dirty_ = true;
+  }
+
+ private:
+  bool shown_, dirty_ = false;
+};
+
+bool is_called(const bj::value& image, const std::string& name) {
+  json::Issues ignored;
+  auto field = json::Field::root(image, ignored, "image");
+  constexpr size_t kLeastOfAnId = 8;
+  if (name.size() >= kLeastOfAnId && field["id"].string().value_or("").starts_with(name)) return true;
+  auto names = field["names"].string_list().value_or(std::vector<std::string>());
+  return std::ranges::any_of(names, [&](const std::string& one) {
+    return one == name || one == name + ":latest" || one == "docker.io/" + name ||
+           one == "docker.io/library/" + name || one == "docker.io/library/" + name + ":latest";
+  });
+}
+
+int failed(const Error& error) {
+  print_error("osb", error);
+  return 1;
+}
+
+}  // namespace
+
+io::Task<int> pull_image(PullImageOptions options) {
+  if (!options.username.empty() && !std::getline(std::cin, options.password)) {
+    print_error("osb", Error{Code::invalid_argument, 0, "no password on standard input"});
+    co_return 2;
+  }
+  Api api(options.connection);
+  PullLine line(!options.quiet);
+  while (true) {
+    auto answer = co_await api.pull(options.name, options.username, options.password);
+    if (!answer) co_return failed(answer.error());
+    bj::value value = std::move(*answer);
+    json::Issues ignored;
+    auto state = json::Field::root(value, ignored, "pull");
+    if (!state["done"].boolean().value_or(false)) {
+      line.show(state);
+      continue;
+    }
+    std::string id = state["id"].string().value_or("");
+    fmt::print("{}\n",
+               options.quiet ? id : "pulled " + state["name"].string().value_or("") + " " + id.substr(0, 12));
+    co_return 0;
+  }
+}
+
+io::Task<int> list_server_images(LsImagesOptions options) {
+  Api api(*options.connection);
+  auto images = co_await api.images();
+  if (!images) co_return failed(images.error());
+  if (options.json) {
+    fmt::print("{}\n", json::print(bj::array(images->begin(), images->end())));
+    co_return 0;
+  }
+  std::vector<std::vector<std::string>> rows{{"NAME", "ID", "LAYERS", "SIZE", "AGE"}};
+  for (const bj::value& image : *images) {
+    json::Issues ignored;
+    auto field = json::Field::root(image, ignored, "image");
+    auto since = parse_time(field["createdAt"].string().value_or(""));
+    auto age = since ? std::chrono::duration_cast<std::chrono::seconds>(wall_now() - *since)
+                     : std::chrono::seconds(0);
+    auto names = field["names"].string_list().value_or(std::vector<std::string>());
+    if (names.empty()) names.emplace_back("(none, in use)");
+    for (const std::string& name : names) {
+      rows.push_back({name, field["id"].string().value_or("").substr(0, 12),
+                      std::to_string(number(field["layers"])), print_bytes(number(field["bytes"])),
+                      age.count() <= 0 ? "0s" : print_duration(age)});
+    }
+  }
+  fmt::print("{}", print_table(rows));
+  co_return 0;
+}
+
+io::Task<int> remove_server_images(RmImagesOptions options) {
+  Api api(*options.connection);
+  int status = 0;
+  for (const std::string& name : options.names) {
+    auto removed = co_await api.remove_image(name, options.force);
+    if (removed) fmt::print("{}\n", name);
+    if (!removed) status = failed(removed.error());
+  }
+  co_return status;
+}
+
+io::Task<int> inspect_image(InspectImageOptions options) {
+  Api api(options.connection);
+  auto images = co_await api.images();
+  if (!images) co_return failed(images.error());
+  for (const bj::value& image : *images) {
+    if (!is_called(image, options.name)) continue;
+    fmt::print("{}\n", json::print(image));
+    co_return 0;
+  }
+  co_return failed(
+      {Code::not_found, 0,
+       "the server has no image named " + options.name + "\n  remedy: osb images pull " + options.name});
+}
+
+io::Task<int> prune_images(PruneImagesOptions options) {
+  Api api(options.connection);
+  auto answer = co_await api.prune_images();
+  if (!answer) co_return failed(answer.error());
+  bj::value value = std::move(*answer);
+  json::Issues ignored;
+  auto field = json::Field::root(value, ignored, "pruned");
+  for (const std::string& name : field["removed"].string_list().value_or(std::vector<std::string>()))
+    fmt::print("{}\n", name);
+  fmt::print("freed {}\n", print_bytes(number(field["freed"])));
+  co_return 0;
+}
+
+}  // namespace osb::cli

@@ -1,0 +1,17 @@
+#pragma once
+
+// `osb images pull`, `inspect` and `prune`, and `ls` and `rm` with --server: what goes through a server.
+
+#include "cli/arguments.h"
+#include "io/task.h"
+
+namespace osb::cli {
+
+// Exit statuses.
+io::Task<int> pull_image(PullImageOptions options);
+io::Task<int> list_server_images(LsImagesOptions options);
+io::Task<int> remove_server_images(RmImagesOptions options);
+io::Task<int> inspect_image(InspectImageOptions options);
+io::Task<int> prune_images(PruneImagesOptions options);
+
+}  // namespace osb::cli

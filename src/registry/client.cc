@@ -1,0 +1,216 @@
+#include "registry/client.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <boost/json.hpp>
+
+#include "base/sha256.h"
+#include "base/shown.h"
+#include "base/strings.h"
+#include "image/digest.h"
+#include "registry/challenge.h"
+
+namespace osb::registry {
+namespace {
+
+constexpr size_t kMaxToken = 64 * 1024;
+constexpr size_t kMaxErrorBody = 16 * 1024;
+constexpr size_t kPiece = 256 * 1024;
+
+constexpr char kManifestTypes[] =
+    "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json, "
+    "application/vnd.docker.distribution.manifest.list.v2+json, "
+    "application/vnd.docker.distribution.manifest.v2+json";
+
+std::string hex_digest(std::string_view text) {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string out;
+  for (uint8_t byte : sha256_digest(text)) {
+    out.push_back(kDigits[byte >> 4]);
+    out.push_back(kDigits[byte & 15]);
+  }
+  return out;
+}
+
+std::string base64(std::string_view bytes) {
+  static constexpr char kAlphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string out;
+  for (size_t i = 0; i < bytes.size(); i += 3) {
+    uint32_t group = 0;
+    for (size_t j = 0; j < 3; ++j)
+      group = group << 8 | (i + j < bytes.size() ? static_cast<unsigned char>(bytes[i + j]) : 0u);
+    for (size_t j = 0; j < 4; ++j)
+      out.push_back(i + j <= bytes.size() ? kAlphabet[group >> (18 - 6 * j) & 63] : '=');
+  }
+  return out;
+}
+
+std::string basic(const Login& login) { return "Basic " + base64(login.username + ":" + login.password); }
+
+// What the registry says about it, if it says anything: {"errors":[{"code","message"}]}.
+std::string words_of(Answer& answer) {
+  auto body = answer.read_all(kMaxErrorBody);
+  auto value = body ? json::parse(*body) : Result<boost::json::value>(fail(Code::corrupt, ""));
+  if (!value) return "";
+  json::Issues issues;
+  auto errors = json::Field::root(*value, issues, "answer")["errors"].array();
+  if (!errors || errors->empty()) return "";
+  std::string message = errors->front()["message"].string().value_or("");
+  return message.empty() ? "" : ": " + shown(message);
+}
+
+std::unexpected<Error> failure_of(Answer& answer, const std::string& what) {
+  int status = answer.status();
+  std::string text = answer.url().origin() + " answers " + std::to_string(status) + " for " + what;
+  Code code = Code::corrupt;
+  if (status == 401 || status == 403) code = Code::unauthenticated;
+  if (status == 404) code = Code::not_found;
+  if (status == 408 || status == 429 || status >= 500) code = Code::unavailable;
+  return fail(code, text + words_of(answer));
+}
+
+}  // namespace
+
+bool may_be_tried_again(const Error& error) {
+  return error.code == Code::unavailable || error.code == Code::timeout;
+}
+
+Result<Answer> RepositoryClient::get(const std::string& path, http::Headers headers) {
+  Url url = base_;
+  url.target = "/v2/" + repository_ + path;
+  http::Headers first = headers;
+  if (!authorization_.empty()) first.set("Authorization", authorization_);
+  Answer answer = TRY(http_.get(std::move(url), std::move(first)));
+  // Only of the registry itself: what an object store behind it refuses is not a matter of passwords.
+  if (answer.status() != 401 || !answer.url().same_origin(base_)) return answer;
+  return get_again(path, std::move(headers), answer);
+}
+
+Result<Answer> RepositoryClient::get_again(const std::string& path, http::Headers headers,
+                                           const Answer& refused) {
+  std::vector<Challenge> challenges;
+  for (const auto& [name, value] : refused.fields()) {
+    if (!iequals(name, "WWW-Authenticate")) continue;
+    for (Challenge& one : TRY(parse_challenges(value))) challenges.push_back(std::move(one));
+  }
+  authorization_.clear();
+  for (const Challenge& one : challenges) {
+    if (one.scheme == "bearer") {
+      std::string scope(one.get("scope"));
+      if (scope.empty()) scope = "repository:" + repository_ + ":pull";
+      authorization_ =
+          "Bearer " + TRY(fetch_token(std::string(one.get("realm")), std::string(one.get("service")), scope));
+      break;
+    }
+    if (one.scheme == "basic" && login_) {
+      authorization_ = basic(*login_);
+      break;
+    }
+  }
+  if (authorization_.empty()) {
+    return fail(Code::unauthenticated,
+                base_.origin() + (login_ ? " wants another way of logging in than a name and a password"
+                                         : " wants a name and a password; give them in image.auth, or name a "
+                                           "docker login file in registry.auth_file"));
+  }
+  Url url = base_;
+  url.target = "/v2/" + repository_ + path;
+  headers.set("Authorization", authorization_);
+  return http_.get(std::move(url), std::move(headers));
+}
+
+Result<std::string> RepositoryClient::fetch_token(const std::string& realm, const std::string& service,
+                                                  const std::string& scope) {
+  Url url = TRY(in_context(base_.origin() + " names a token service", parse_url(realm)));
+  if (base_.tls && !url.tls)
+    return fail(Code::permission_denied,
+                base_.origin() + " wants the password sent to plain HTTP at " + url.authority());
+  url.target += url.target.find('?') == std::string::npos ? "?" : "&";
+  url.target += "scope=" + percent_encode(scope);
+  if (!service.empty()) url.target += "&service=" + percent_encode(service);
+  http::Headers headers;
+  if (login_) headers.add("Authorization", basic(*login_));
+  Answer answer = TRY(http_.get(url, std::move(headers)));
+  if (answer.status() != 200) return failure_of(answer, "a token");
+  auto value = json::parse(TRY(answer.read_all(kMaxToken)));
+  if (!value) return fail(Code::corrupt, url.origin() + " gives a token that is no JSON");
+  json::Issues issues;
+  auto field = json::Field::root(*value, issues, "token");
+  std::string token = field["token"].string().value_or("");
+  if (token.empty()) token = field["access_token"].string().value_or("");
+  if (token.empty() || token.find_first_of(" \r\n\t") != token.npos)
+    return fail(Code::corrupt, url.origin() + " gives no token");
+  return token;
+}
+
+Result<RepositoryClient::Document> RepositoryClient::document(const std::string& path,
+                                                              const std::string& digest) {
+  http::Headers headers;
+  if (path.starts_with("/manifests/")) headers.add("Accept", kManifestTypes);
+  Answer answer = TRY(get(path, std::move(headers)));
+  if (answer.status() != 200) return failure_of(answer, repository_ + path);
+  Document out;
+  out.text = TRY(answer.read_all(image::kMaxDocument));
+  out.digest = hex_digest(out.text);
+  if (!digest.empty() && out.digest != digest)
+    return fail(Code::corrupt, base_.origin() + ": " + path + " is not what its digest promises");
+  return out;
+}
+
+Result<Resolved> RepositoryClient::resolve(const std::string& version, const std::string& platform) {
+  auto pinned = image::parse_digest(version);
+  Document found = TRY(document("/manifests/" + version, pinned ? *pinned : ""));
+  auto parsed = TRY(image::parse_manifest_or_index(found.text));
+  if (!parsed.choices.empty()) {
+    auto choice = TRY(image::choose(parsed.choices, platform));
+    found = TRY(document("/manifests/sha256:" + choice.digest, choice.digest));
+    parsed.manifest = TRY(image::parse_manifest(found.text));
+  }
+  const image::Manifest& manifest = parsed.manifest;
+  auto config_text = TRY(document("/blobs/sha256:" + manifest.config.digest, manifest.config.digest));
+  auto config = TRY(image::parse_config_document(config_text.text));
+  TRY(image::check_same_layers(manifest.layers.size(), config.diff_ids.size()));
+  Resolved out{.manifest_digest = found.digest, .config = std::move(config.config), .layers = {}};
+  for (size_t i = 0; i < manifest.layers.size(); ++i)
+    out.layers.push_back({manifest.layers[i].digest, manifest.layers[i].size, config.diff_ids[i]});
+  return out;
+}
+
+Result<void> RepositoryClient::download(const std::string& digest, uint64_t size, int file,
+                                        const std::function<void(uint64_t)>& told) {
+  struct stat info{};
+  if (::fstat(file, &info) < 0) return fail_errno("look at the file of a layer");
+  uint64_t have = static_cast<uint64_t>(info.st_size);
+  if (have > size) have = 0;
+  http::Headers headers;
+  if (have > 0) headers.add("Range", "bytes=" + std::to_string(have) + "-");
+  Answer answer = TRY(get("/blobs/sha256:" + digest, std::move(headers)));
+  bool part = answer.status() == 206;
+  // From where we asked, or it would be put in the wrong place.
+  if (part && !answer.field("Content-Range").starts_with("bytes " + std::to_string(have) + "-"))
+    return fail(Code::corrupt, base_.origin() + " gives another part of a layer than it was asked for");
+  if (!part && answer.status() != 200 && answer.status() != 416)
+    return failure_of(answer, repository_ + "/blobs/sha256:" + digest);
+  if (!part) have = 0;
+  if (::ftruncate(file, static_cast<off_t>(have)) < 0) return fail_errno("shorten the file of a layer");
+  if (answer.status() == 416) return fail(Code::unavailable, "the registry has no such part; starting over");
+  if (answer.length() && *answer.length() != size - have) {
+    return fail(Code::corrupt, "layer sha256:" + digest + " has another size than the manifest says: " +
+                                   std::to_string(*answer.length() + have) + " instead of " +
+                                   std::to_string(size));
+  }
+  if (::lseek(file, static_cast<off_t>(have), SEEK_SET) < 0) return fail_errno("go on with a layer");
+  std::string piece(kPiece, '\0');
+  while (size_t count = TRY(answer.read(piece))) {
+    if (count > size - have)
+      return fail(Code::corrupt, "layer sha256:" + digest + " is longer than the manifest says");
+    TRY(in_context("keep a layer", write_all(file, std::string_view(piece).substr(0, count))));
+    have += count;
+    told(have);
+  }
+  if (have < size) return fail(Code::unavailable, "the layer ended too early");
+  return {};
+}
+
+}  // namespace osb::registry

@@ -1,0 +1,33 @@
+#pragma once
+
+// One connection to a registry, plain or by TLS, with calls that block: whoever pulls does nothing else. A
+// peer that is silent for longer than the patience is Code::timeout. Belongs to one thread.
+
+#include <chrono>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "base/fd.h"
+#include "registry/tls.h"
+#include "registry/url.h"
+
+namespace osb::registry {
+
+class Connection {
+ public:
+  // `trust` may be null when the address is plain. Code::unavailable, Code::timeout.
+  static Result<Connection> open(const Url& url, const Trust* trust, std::chrono::seconds patience);
+
+  // 0 at the end of the stream.
+  Result<size_t> read(std::span<char> into);
+  Result<void> write(std::string_view bytes);
+
+ private:
+  explicit Connection(Fd socket) : socket_(std::move(socket)) {}
+
+  Fd socket_;
+  std::optional<TlsSession> tls_;
+};
+
+}  // namespace osb::registry

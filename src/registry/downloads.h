@@ -1,0 +1,18 @@
+#pragma once
+
+// Layers on their way here, several at once: a process for each, which tries again where the network fails,
+// and goes on where it or an earlier one left off.
+
+#include <functional>
+#include <vector>
+
+#include "registry/client.h"
+
+namespace osb::registry {
+
+// Each layer becomes a file in the directory, named by its digest; one that is there whole is not asked for
+// again. Its bytes are not looked at here: who unpacks them checks their digest.
+Result<void> download_layers(RepositoryClient& client, const std::vector<Resolved::Layer>& layers,
+                             int directory, const std::function<void(uint64_t bytes)>& told);
+
+}  // namespace osb::registry

@@ -1,0 +1,18 @@
+#pragma once
+
+// The process that speaks to registries. It has an id of nobody, no capability, a directory of its own for
+// what it downloads, a socket to the keeper, and nothing else: whatever a registry sends can break no more
+// than this.
+
+#include "base/fd.h"
+
+namespace osb::registry {
+
+inline constexpr int kFetcherSocketFd = 3;
+inline constexpr int kFetcherDirectoryFd = 4;
+
+// The whole life of it: takes an order, says what stands behind the name, downloads what is needed. An exit
+// status.
+int run_fetcher(int socket, int directory);
+
+}  // namespace osb::registry

@@ -1,0 +1,106 @@
+#include "registry/keeper_messages.h"
+
+#include <boost/json.hpp>
+
+#include "json/decode.h"
+
+namespace osb::registry {
+namespace {
+
+namespace bj = json::bj;
+using json::Field;
+
+constexpr std::string_view kWhat[] = {"pull", "remove", "prune"};
+
+uint64_t number(const Field& field) {
+  return static_cast<uint64_t>(std::max<int64_t>(0, field.integer().value_or(0)));
+}
+
+Result<void> check(const json::Issues& issues) {
+  if (issues.empty()) return {};
+  const json::Issue& issue = issues.list().front();
+  return fail(Code::corrupt, json::to_string(issue.path) + ": " + issue.message);
+}
+
+}  // namespace
+
+std::string encode(const KeeperOrder& order) {
+  bj::object out{{"do", kWhat[static_cast<size_t>(order.what)]},
+                 {"name", order.name},
+                 {"platform", order.platform},
+                 {"force", order.force}};
+  if (order.login) {
+    out["username"] = order.login->username;
+    out["password"] = order.login->password;
+  }
+  return json::print(out);
+}
+
+Result<KeeperOrder> decode_keeper_order(std::string_view text) {
+  auto value = TRY(json::parse(text));
+  json::Issues issues;
+  auto field = Field::root(value, issues, "order");
+  KeeperOrder order;
+  std::string what = field["do"].required_string();
+  size_t index = 0;
+  while (index < std::size(kWhat) && kWhat[index] != what) ++index;
+  if (index == std::size(kWhat)) return fail(Code::invalid_argument, "an order for nothing that is known");
+  order.what = static_cast<KeeperOrder::What>(index);
+  order.name = field["name"].string().value_or("");
+  order.platform = field["platform"].string().value_or("");
+  order.force = field["force"].boolean().value_or(false);
+  if (field["username"].present())
+    order.login = Login{field["username"].required_string(), field["password"].required_string()};
+  TRY(check(issues));
+  return order;
+}
+
+std::string encode(const KeeperNews& news) {
+  switch (news.kind) {
+    case KeeperNews::Kind::progress:
+      return json::print(bj::object{{"downloaded", news.downloaded},
+                                    {"total", news.total},
+                                    {"unpacked", news.unpacked},
+                                    {"layers", news.layers}});
+    case KeeperNews::Kind::done: {
+      bj::array removed;
+      for (const std::string& name : news.removed) removed.emplace_back(name);
+      return json::print(bj::object{
+          {"done", true}, {"id", news.id}, {"removed", std::move(removed)}, {"freed", news.freed}});
+    }
+    case KeeperNews::Kind::failed:
+      break;
+  }
+  return json::print(bj::object{{"failed", news.error.message},
+                                {"code", static_cast<int>(news.error.code)},
+                                {"errno", news.error.sys_errno}});
+}
+
+Result<KeeperNews> decode_keeper_news(std::string_view text) {
+  auto value = TRY(json::parse(text));
+  json::Issues issues;
+  auto field = Field::root(value, issues, "news");
+  KeeperNews news;
+  if (field["failed"].present()) {
+    news.kind = KeeperNews::Kind::failed;
+    uint64_t code = number(field["code"]);
+    news.error.code =
+        code <= static_cast<uint64_t>(Code::internal) ? static_cast<Code>(code) : Code::internal;
+    news.error.sys_errno = static_cast<int>(number(field["errno"]));
+    news.error.message = field["failed"].required_string();
+  } else if (field["done"].present()) {
+    news.kind = KeeperNews::Kind::done;
+    news.id = field["id"].string().value_or("");
+    news.removed = field["removed"].string_list().value_or(std::vector<std::string>());
+    news.freed = number(field["freed"]);
+  } else {
+    news.downloaded = number(field["downloaded"]);
+    news.total = number(field["total"]);
+    news.unpacked = number(field["unpacked"]);
+    news.layers = number(field["layers"]);
+  }
+  TRY(check(issues));
+  return news;
+}
+
+}  // namespace osb::registry

@@ -1,0 +1,46 @@
+#pragma once
+
+// What the server asks of the process that keeps images (keeper.h), and what it hears back: one JSON text per
+// message of a SOCK_SEQPACKET pair. One order, then news until one of them is the last.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "registry/login.h"
+
+namespace osb::registry {
+
+inline constexpr size_t kMaxKeeperMessage = 64 * 1024;
+
+struct KeeperOrder {
+  enum class What { pull, remove, prune };
+  What what = What::pull;
+  std::string name = {};            // of an image
+  std::string platform = {};        // pull: "linux/amd64"
+  std::optional<Login> login = {};  // pull
+  bool force = false;               // remove: also when sandboxes use it
+};
+std::string encode(const KeeperOrder& order);
+Result<KeeperOrder> decode_keeper_order(std::string_view text);
+
+struct KeeperNews {
+  enum class Kind { progress, done, failed };
+  Kind kind = Kind::progress;
+  // progress
+  uint64_t downloaded = 0, total = 0;  // bytes; no total: it is not known yet
+  uint64_t unpacked = 0, layers = 0;   // of the layers that had to come
+  // done
+  std::string id = {};                    // of the image that was pulled
+  std::vector<std::string> removed = {};  // names
+  uint64_t freed = 0;                     // bytes
+  // failed
+  Error error = {};
+};
+std::string encode(const KeeperNews& news);
+Result<KeeperNews> decode_keeper_news(std::string_view text);
+
+}  // namespace osb::registry

@@ -1,0 +1,191 @@
+#include "registry/tls.h"
+
+#include <arpa/inet.h>
+#include <dlfcn.h>
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509_vfy.h>
+
+#include <algorithm>
+#include <climits>
+
+namespace osb::registry {
+namespace {
+
+#define OSB_SSL_FUNCTIONS(X)          \
+  X(TLS_client_method)                \
+  X(SSL_CTX_new)                      \
+  X(SSL_CTX_free)                     \
+  X(SSL_CTX_ctrl)                     \
+  X(SSL_CTX_set_default_verify_paths) \
+  X(SSL_CTX_get_cert_store)           \
+  X(SSL_CTX_set_verify)               \
+  X(SSL_new)                          \
+  X(SSL_free)                         \
+  X(SSL_ctrl)                         \
+  X(SSL_set_fd)                       \
+  X(SSL_set1_host)                    \
+  X(SSL_get0_param)                   \
+  X(SSL_connect)                      \
+  X(SSL_read_ex)                      \
+  X(SSL_write_ex)                     \
+  X(SSL_get_error)                    \
+  X(SSL_get_verify_result)
+
+#define OSB_SSL_CRYPTO_FUNCTIONS(X) \
+  X(BIO_new_mem_buf)                \
+  X(BIO_free)                       \
+  X(PEM_read_bio_X509)              \
+  X(X509_STORE_add_cert)            \
+  X(X509_free)                      \
+  X(ERR_get_error)                  \
+  X(ERR_clear_error)                \
+  X(ERR_error_string_n)             \
+  X(X509_VERIFY_PARAM_set1_ip_asc)  \
+  X(X509_verify_cert_error_string)
+
+struct Library {
+#define OSB_MEMBER(name) decltype(&::name) name = nullptr;
+  OSB_SSL_FUNCTIONS(OSB_MEMBER)
+  OSB_SSL_CRYPTO_FUNCTIONS(OSB_MEMBER)
+#undef OSB_MEMBER
+};
+
+Library ssl;
+
+Result<void> load_library() {
+  if (ssl.SSL_CTX_new) return {};
+  void* secure = ::dlopen("libssl.so.3", RTLD_LAZY | RTLD_LOCAL);
+  void* crypto = ::dlopen("libcrypto.so.3", RTLD_LAZY | RTLD_LOCAL);
+  if (!secure || !crypto) {
+    return fail(Code::internal,
+                "TLS needs libssl.so.3, which is not installed\n  remedy: apt-get install libssl3");
+  }
+  Library found;
+#define OSB_FIND(name)                                                         \
+  found.name = reinterpret_cast<decltype(found.name)>(::dlsym(secure, #name)); \
+  if (!found.name) return fail(Code::internal, "the installed libssl has no " #name);
+  OSB_SSL_FUNCTIONS(OSB_FIND)
+#undef OSB_FIND
+#define OSB_FIND(name)                                                         \
+  found.name = reinterpret_cast<decltype(found.name)>(::dlsym(crypto, #name)); \
+  if (!found.name) return fail(Code::internal, "the installed libcrypto has no " #name);
+  OSB_SSL_CRYPTO_FUNCTIONS(OSB_FIND)
+#undef OSB_FIND
+  ssl = found;
+  return {};
+}
+
+// The library's own words for what went wrong last.
+std::string last_words() {
+  unsigned long code = ssl.ERR_get_error();
+  if (code == 0) return "the connection was closed";
+  char text[200];
+  ssl.ERR_error_string_n(code, text, sizeof text);
+  ssl.ERR_clear_error();
+  return text;
+}
+
+Result<void> add_certificates(SSL_CTX* context, const std::string& text) {
+  BIO* bytes = ssl.BIO_new_mem_buf(text.data(), static_cast<int>(std::min<size_t>(text.size(), INT_MAX)));
+  if (!bytes) return fail(Code::internal, "TLS: " + last_words());
+  int count = 0;
+  while (X509* one = ssl.PEM_read_bio_X509(bytes, nullptr, nullptr, nullptr)) {
+    count += ssl.X509_STORE_add_cert(ssl.SSL_CTX_get_cert_store(context), one);
+    ssl.X509_free(one);
+  }
+  ssl.ERR_clear_error();  // the end of the text is one
+  ssl.BIO_free(bytes);
+  if (count == 0) return fail(Code::internal, "a file of registry.ca_files has no certificate (PEM) in it");
+  return {};
+}
+
+bool is_address(const std::string& host) {
+  in_addr v4{};
+  return ::inet_pton(AF_INET, host.c_str(), &v4) == 1;
+}
+
+}  // namespace
+
+struct Trust::Impl {
+  SSL_CTX* context = nullptr;
+  ~Impl() { ssl.SSL_CTX_free(context); }
+};
+
+Trust::Trust(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Trust::Trust(Trust&&) noexcept = default;
+Trust::~Trust() = default;
+
+Result<Trust> Trust::load(const std::vector<std::string>& extra) {
+  TRY(load_library());
+  auto impl = std::make_unique<Impl>();
+  impl->context = ssl.SSL_CTX_new(ssl.TLS_client_method());
+  if (!impl->context) return fail(Code::internal, "TLS: " + last_words());
+  ssl.SSL_CTX_ctrl(impl->context, SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_2_VERSION, nullptr);
+  ssl.SSL_CTX_set_verify(impl->context, SSL_VERIFY_PEER, nullptr);
+  // A host without a trust store believes nobody but the extra files.
+  (void)ssl.SSL_CTX_set_default_verify_paths(impl->context);
+  for (const std::string& text : extra) TRY(add_certificates(impl->context, text));
+  return Trust(std::move(impl));
+}
+
+struct TlsSession::Impl {
+  SSL* session = nullptr;
+  ~Impl() { ssl.SSL_free(session); }
+
+  // After a call that did not succeed.
+  std::unexpected<Error> failure(std::string_view what) {
+    int why = ssl.SSL_get_error(session, 0);
+    if (why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE)
+      return fail(Code::timeout, std::string(what) + ": no answer in time");
+    return fail(Code::unavailable, std::string(what) + ": " + last_words());
+  }
+};
+
+TlsSession::TlsSession(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+TlsSession::TlsSession(TlsSession&&) noexcept = default;
+TlsSession& TlsSession::operator=(TlsSession&&) noexcept = default;
+TlsSession::~TlsSession() = default;
+
+Result<TlsSession> TlsSession::connect(const Trust& trust, int socket, const std::string& host) {
+  auto impl = std::make_unique<Impl>();
+  impl->session = ssl.SSL_new(trust.impl_->context);
+  if (!impl->session || ssl.SSL_set_fd(impl->session, socket) != 1)
+    return fail(Code::internal, "TLS: " + last_words());
+  bool named = is_address(host)
+                   ? ssl.X509_VERIFY_PARAM_set1_ip_asc(ssl.SSL_get0_param(impl->session), host.c_str()) == 1
+                   : ssl.SSL_set1_host(impl->session, host.c_str()) == 1 &&
+                         ssl.SSL_ctrl(impl->session, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
+                                      const_cast<char*>(host.c_str())) == 1;
+  if (!named) return fail(Code::internal, "TLS: " + last_words());
+  ssl.ERR_clear_error();
+  if (ssl.SSL_connect(impl->session) == 1) return TlsSession(std::move(impl));
+  if (long verdict = ssl.SSL_get_verify_result(impl->session); verdict != X509_V_OK) {
+    return fail(Code::unavailable,
+                "the certificate of " + host +
+                    " is not accepted: " + ssl.X509_verify_cert_error_string(verdict) +
+                    "; if it is your own registry, name its authority in registry.ca_files");
+  }
+  return impl->failure("TLS with " + host);
+}
+
+Result<size_t> TlsSession::read(std::span<char> into) {
+  size_t count = 0;
+  ssl.ERR_clear_error();
+  if (ssl.SSL_read_ex(impl_->session, into.data(), into.size(), &count) == 1) return count;
+  if (ssl.SSL_get_error(impl_->session, 0) == SSL_ERROR_ZERO_RETURN) return size_t{0};
+  return impl_->failure("read");
+}
+
+Result<void> TlsSession::write(std::string_view bytes) {
+  size_t count = 0;
+  ssl.ERR_clear_error();
+  if (bytes.empty()) return {};
+  // Without partial writes: all of it, or a failure.
+  if (ssl.SSL_write_ex(impl_->session, bytes.data(), bytes.size(), &count) == 1) return {};
+  return impl_->failure("write");
+}
+
+}  // namespace osb::registry

@@ -1,0 +1,16 @@
+#pragma once
+
+// What the launcher says of a sandbox's changes (launcher/diff.h), read.
+
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "sandbox/snapshot.h"
+
+namespace osb::runtime {
+
+// Code::corrupt for anything else, a last line without its end included.
+Result<std::vector<sandbox::FileChange>> parse_changes(std::string_view text);
+
+}  // namespace osb::runtime

@@ -1,0 +1,51 @@
+#pragma once
+
+// The native runtime's images as a library: the index says what there is; what changes the store is done by a
+// process of root that the launcher starts for each order (registry/keeper.h).
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "image/index.h"
+#include "registry/keeper_messages.h"
+#include "runtime/image_library.h"
+#include "runtime/native/launcher_client.h"
+
+namespace osb::runtime {
+
+class ImagePulls : public ImageLibrary {
+ public:
+  struct Settings {
+    std::string state_dir;
+    std::string default_registry;
+    ImageRequest::Pull policy = ImageRequest::Pull::if_missing;  // never: whatever a request says
+    std::string obstacle = {};                                   // why there are none here, if there are none
+  };
+  ImagePulls(io::Executor executor, Settings settings, LauncherClient& launcher, io::TaskGroup& tasks);
+
+  Result<std::vector<StoredImage>> list() override;
+  Result<PullPtr> pull(const ImageRequest& request) override;
+  io::Task<Result<void>> remove(std::string name, bool force) override;
+  io::Task<Result<RemovedImages>> prune() override;
+
+  // Whether an image is to be asked for at its registry, given what is here.
+  enum class Here { no, from_registry, local };
+  bool wants_pull(const ImageRequest& request, Here here) const;
+  const Settings& settings() const { return settings_; }
+
+ private:
+  // One order; `pull` hears of its progress and may be null.
+  io::Task<Result<registry::KeeperNews>> order(registry::KeeperOrder order, PullPtr pull);
+  io::Task<Result<Fd>> start_keeper();
+  io::Task<> run_pull(std::string key, registry::KeeperOrder order, PullPtr pull);
+
+  io::Executor executor_;
+  Settings settings_;
+  LauncherClient& launcher_;
+  io::TaskGroup& tasks_;
+  image::IndexReader index_;
+  std::map<std::string, PullPtr> running_;
+};
+
+}  // namespace osb::runtime

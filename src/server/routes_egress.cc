@@ -1,0 +1,84 @@
+// What clients ask of a sandbox's egress: at its endpoint of port 18080, and at the lifecycle routes, where
+// the caller has shown the key already.
+
+#include "api/error_catalogue.h"
+#include "api/failure_status.h"
+#include "base/strings.h"
+#include "http/reverse_proxy.h"
+#include "server/caller.h"
+#include "server/egress_access.h"
+#include "server/routes.h"
+
+namespace osb::server {
+namespace {
+
+using api::on_wire;
+using sandbox::State;
+
+constexpr auto kConnectLimit = std::chrono::seconds(30);
+
+Task<Result<io::Socket>> open_connection(Service& service, sandbox::SandboxPtr row) {
+  auto stream = CO_TRY(co_await service.runtimes.of(row->runtime).connect(row->handle, runtime::kEgressPort));
+  co_return io::to_socket(std::move(stream), co_await io::asio::this_coro::executor, service.pumps);
+}
+
+http::RequestHead upstream_head(const Request& request, std::string path) {
+  http::RequestHead head;
+  head.method = request.head.method;
+  head.target = std::move(path);
+  if (size_t mark = request.head.target.find('?'); mark != std::string::npos)
+    head.target.append(std::string_view(request.head.target).substr(mark));
+  head.headers.add("Host", "egress");
+  // Nothing else is of interest there, and much of it is secret.
+  for (std::string_view name : {"Content-Type", "Content-Length", "Transfer-Encoding"}) {
+    if (const std::string* value = request.head.headers.find(name))
+      head.headers.add(std::string(name), *value);
+  }
+  return head;
+}
+
+Task<> network_policy(Service& service, Request& request, ResponseWriter& response) {
+  return forward_to_egress(service, request, response, "/policy");
+}
+
+Task<> egress_log(Service& service, Request& request, ResponseWriter& response) {
+  return forward_to_egress(service, request, response, "/log");
+}
+
+}  // namespace
+
+bool may_use_egress(const Service& service, const Request& request, std::string_view id) {
+  return constant_time_equals(request.head.headers.get(kEgressAuthHeader), service.tokens.egress_token(id));
+}
+
+Task<> forward_to_egress(Service& service, Request& request, ResponseWriter& response, std::string path) {
+  std::string id = request.params.find("id")->second;
+  // Its egress is outside: one that is paused has it, too.
+  auto row = on_wire(co_await service.lifecycle.get(caller_of(request), id));
+  if (!row) co_return co_await answer_error(request, response, std::move(row.error()));
+  auto socket = co_await io::with_deadline(kConnectLimit, "connect", open_connection(service, *row));
+  if (!socket) co_return co_await answer_error(request, response, api::no_egress());
+  http::ClientConnection upstream(std::move(*socket));
+  http::Forward what{.head = upstream_head(request, std::move(path)),
+                     .edit_response = [](http::ResponseHead& head) { head.headers.remove("Server"); }};
+  auto result = co_await http::forward(request, response, upstream, std::move(what));
+  // A connection for a sandbox that has no egress ends without a word.
+  if (result.outcome == http::Relay::not_answered) co_await answer_error(request, response, api::no_egress());
+}
+
+void add_egress_routes(http::Router& router, Service& service) {
+  for (std::string prefix : {"/v1", ""}) {
+    for (const char* method : {"GET", "PUT", "PATCH", "DELETE"}) {
+      router.add(method, prefix + "/sandboxes/{id}/networkpolicy",
+                 [&service](Request& request, ResponseWriter& response) {
+                   return network_policy(service, request, response);
+                 });
+    }
+    router.add("GET", prefix + "/sandboxes/{id}/egress/log",
+               [&service](Request& request, ResponseWriter& response) {
+                 return egress_log(service, request, response);
+               });
+  }
+}
+
+}  // namespace osb::server

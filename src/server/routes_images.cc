@@ -1,0 +1,130 @@
+// The images of the server: what there is, what is on its way, what may go. Clients of the contract never
+// need them: a create brings its image by itself.
+
+#include <boost/json.hpp>
+
+#include "api/error_catalogue.h"
+#include "api/failure_status.h"
+#include "api/image_requests.h"
+#include "api/list_query.h"
+#include "json/decode.h"
+#include "runtime/image_library.h"
+#include "sandbox/failures.h"
+#include "server/routes.h"
+#include "server/runtime_calls.h"
+
+namespace osb::server {
+namespace {
+
+namespace bj = json::bj;
+using api::ApiResult;
+
+// How long a request waits for the end of a pull before it says how far that is.
+constexpr io::Duration kPullHeld = std::chrono::milliseconds(500);
+
+ApiResult<runtime::ImageLibrary*> library_of(Service& service) {
+  runtime::ImageLibrary* library = service.runtimes.standard().images();
+  if (library) return library;
+  return api::refuse(api::not_implemented("SANDBOX::UNSUPPORTED", "Images"));
+}
+
+bj::array strings(const std::vector<std::string>& list) {
+  bj::array out;
+  for (const std::string& text : list) out.emplace_back(text);
+  return out;
+}
+
+bj::object image_json(const runtime::StoredImage& image) {
+  bj::array env;
+  for (const auto& [name, value] : image.env) env.emplace_back(name + "=" + value);
+  bj::object out{{"id", image.id},           {"names", strings(image.names)},
+                 {"bytes", image.bytes},     {"entries", image.entries},
+                 {"layers", image.layers},   {"createdAt", format_api_time(image.since)},
+                 {"env", std::move(env)},    {"user", image.user},
+                 {"workdir", image.workdir}, {"entrypoint", strings(image.entrypoint)},
+                 {"cmd", strings(image.cmd)}};
+  if (!image.manifest.empty()) out["manifest"] = "sha256:" + image.manifest;
+  return out;
+}
+
+// Of the store, not of a sandbox.
+api::ApiError store_error(const Error& error) {
+  switch (error.code) {
+    case Code::not_found:
+      return {.status = 404, .code = "IMAGE::NOT_FOUND", .message = error.message};
+    case Code::wrong_state:
+      return {.status = 409, .code = "IMAGE::IN_USE", .message = error.message};
+    case Code::unsupported:
+      return {.status = 400, .code = "SANDBOX::UNSUPPORTED", .message = error.message};
+    case Code::invalid_argument:
+      return {.status = 400, .code = "IMAGE::NOT_FOUND", .message = error.message};
+    default:
+      return api::to_api_error(sandbox::internal_error(error));
+  }
+}
+
+api::ApiError pull_error(const Error& error) {
+  return api::to_api_error(to_failure(runtime::pull_failure(error)));
+}
+
+Task<ApiResult<Answer>> list_images(Service& service, Request&) {
+  runtime::ImageLibrary* library = CO_TRY(library_of(service));
+  auto images = library->list();
+  if (!images) co_return api::refuse(store_error(images.error()));
+  bj::array items;
+  for (const runtime::StoredImage& image : *images) items.push_back(image_json(image));
+  co_return Answer{.body = json::print(bj::object{{"items", std::move(items)}})};
+}
+
+Task<ApiResult<Answer>> pull_image(Service& service, Request& request) {
+  std::string body = CO_TRY(co_await read_body(request));
+  auto wanted = CO_TRY(api::decode_pull(request.head.headers.get("Content-Type"), body));
+  runtime::ImageLibrary* library = CO_TRY(library_of(service));
+  runtime::ImageRequest image{.reference = std::move(wanted.image)};
+  if (wanted.auth) image.auth = runtime::Credentials{wanted.auth->username, wanted.auth->password};
+  auto pull = library->pull(image);
+  if (!pull) co_return api::refuse(store_error(pull.error()));
+  runtime::PullPtr state = *pull;
+  if (!state->done.is_set()) co_await io::race(state->done.wait(), io::sleep_for(kPullHeld));
+  bool done = state->done.is_set();
+  if (done && !state->outcome) co_return api::refuse(pull_error(state->outcome.error()));
+  bj::object out{{"name", state->name},
+                 {"done", done},
+                 {"downloaded", state->progress.downloaded},
+                 {"total", state->progress.total},
+                 {"unpacked", state->progress.unpacked},
+                 {"layers", state->progress.layers},
+                 {"message", done ? "here" : to_text(state->progress)}};
+  if (done) out["id"] = *state->outcome;
+  co_return Answer{.status = done ? 200 : 202, .body = json::print(out)};
+}
+
+Task<ApiResult<Answer>> remove_image(Service& service, Request& request) {
+  runtime::ImageLibrary* library = CO_TRY(library_of(service));
+  http::Query query(request.head.query());
+  auto name = query.get("name");
+  if (!name || name->empty()) co_return api::refuse(api::invalid_parameter("name", "is required"));
+  bool force = CO_TRY(api::boolean_parameter(query, "force", false));
+  auto removed = co_await library->remove(*name, force);
+  if (!removed) co_return api::refuse(store_error(removed.error()));
+  co_return Answer{.status = 204, .body = ""};
+}
+
+Task<ApiResult<Answer>> prune_images(Service& service, Request&) {
+  runtime::ImageLibrary* library = CO_TRY(library_of(service));
+  auto removed = co_await library->prune();
+  if (!removed) co_return api::refuse(store_error(removed.error()));
+  co_return Answer{
+      .body = json::print(bj::object{{"removed", strings(removed->names)}, {"freed", removed->freed}})};
+}
+
+}  // namespace
+
+void add_image_routes(http::Router& router, Service& service) {
+  mount(router, service, "GET", "/images", list_images);
+  mount(router, service, "DELETE", "/images", remove_image);
+  mount(router, service, "POST", "/images/pull", pull_image);
+  mount(router, service, "POST", "/images/prune", prune_images);
+}
+
+}  // namespace osb::server

@@ -1,0 +1,193 @@
+#include "server/test_server.h"
+
+namespace osb::server {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr char kBody[] =
+    R"({"image":{"uri":"host"},"entrypoint":["a"],"resourceLimits":{"memory":"64Mi"},"env":{"A":"1"}})";
+
+std::string create(TestServer& server, const std::string& body = kBody) {
+  Reply reply = server.call("POST", "/v1/sandboxes", body);
+  EXPECT_EQ(reply.status, 202) << reply.body;
+  return reply.text("id");
+}
+
+std::string from_snapshot(const std::string& id, const std::string& more = "") {
+  return R"({"snapshotId":")" + id + R"(","resourceLimits":{})" + more + "}";
+}
+
+std::string snapshot(TestServer& server, const std::string& sandbox, const std::string& body = "") {
+  Reply reply = server.call("POST", "/v1/sandboxes/" + sandbox + "/snapshots", body);
+  EXPECT_EQ(reply.status, 202) << reply.body;
+  EXPECT_EQ(reply.json().at("status").at("state").as_string(), "Creating");
+  return reply.text("id");
+}
+
+std::string state(TestServer& server, const std::string& id) {
+  Reply reply = server.call("GET", "/v1/snapshots/" + id);
+  return reply.status == 200 ? std::string(reply.json().at("status").at("state").as_string())
+                             : std::to_string(reply.status);
+}
+
+bool becomes(TestServer& server, const std::string& id, const std::string& wanted) {
+  for (int i = 0; i < 200; ++i) {
+    if (state(server, id) == wanted) return true;
+  }
+  ADD_FAILURE() << server.call("GET", "/v1/snapshots/" + id).body;
+  return false;
+}
+
+TEST(Snapshots, FromSandboxToSandbox) {
+  TestServer server;
+  std::string source = create(server);
+  std::string id = snapshot(server, source, R"({"name":"n"})");
+  ASSERT_TRUE(becomes(server, id, "Ready"));
+  std::string made = create(server, from_snapshot(id));
+  auto shown = server.call("GET", "/v1/sandboxes/" + made).json();
+  EXPECT_EQ(shown.at("snapshotId").as_string(), id);
+  EXPECT_FALSE(shown.as_object().contains("image"));
+  const auto& spec = server.runtime.sandboxes.at(made)->spec.image;
+  EXPECT_EQ(spec.reference, "host");
+  ASSERT_EQ(spec.layers.size(), 1u);
+  EXPECT_EQ(spec.layers[0].digest, "of-" + id);
+  EXPECT_EQ(server.call("DELETE", "/v1/snapshots/" + id).code(), "SNAPSHOT::DELETE_CONFLICT");
+  // One upon the other.
+  std::string second = snapshot(server, made);
+  ASSERT_TRUE(becomes(server, second, "Ready"));
+  std::string last = create(server, from_snapshot(second));
+  EXPECT_EQ(server.runtime.sandboxes.at(last)->spec.image.layers.size(), 2u);
+  EXPECT_EQ(server.runtime.sandboxes.at(last)->spec.image.reference, "host");
+  EXPECT_EQ(server.call("DELETE", "/v1/sandboxes/" + made).status, 204);
+  EXPECT_EQ(server.call("DELETE", "/v1/snapshots/" + id).status, 204);
+  EXPECT_EQ(state(server, id), "404");
+  EXPECT_FALSE(server.runtime.snapshots.contains(id));
+}
+
+TEST(Snapshots, AFailureIsSaid) {
+  TestServer server;
+  std::string source = create(server);
+  server.runtime.next_capture_failure = Error{Code::internal, ENOSPC, "write: no space left on device"};
+  std::string id = snapshot(server, source);
+  ASSERT_TRUE(becomes(server, id, "Failed"));
+  EXPECT_THAT(server.call("GET", "/v1/snapshots/" + id).body, HasSubstr("disk of the service is full"));
+  EXPECT_EQ(server.call("POST", "/v1/sandboxes", from_snapshot(id)).code(), "SNAPSHOT::NOT_READY");
+  EXPECT_EQ(server.call("DELETE", "/v1/snapshots/" + id).status, 204);
+}
+
+TEST(Snapshots, WhatIsUnderWayIsNotDeletedAndHoldsItsSource) {
+  TestServer server;
+  std::string source = create(server);
+  server.runtime.capture_hold.reset();
+  std::string id = snapshot(server, source);
+  EXPECT_EQ(server.call("DELETE", "/v1/snapshots/" + id).code(), "SNAPSHOT::INVALID_STATE");
+  EXPECT_EQ(server.call("POST", "/v1/sandboxes", from_snapshot(id)).code(), "SNAPSHOT::NOT_READY");
+  server.runtime.capture_hold.set();
+  ASSERT_TRUE(becomes(server, id, "Ready"));
+}
+
+TEST(Snapshots, AServerThatIsStartedAgainGoesOn) {
+  TestServer server;
+  std::string source = create(server);
+  server.runtime.capture_hold.reset();
+  std::string captured = snapshot(server, source), lost;
+  server.stop();
+  server.runtime.snapshots[captured] = {};  // it came to its end when nobody listened
+  server.runtime.capture_hold.set();
+  server.start();
+  EXPECT_TRUE(becomes(server, captured, "Ready"));
+  server.runtime.capture_hold.reset();
+  lost = snapshot(server, source);
+  server.stop();
+  server.runtime.capture_hold.set();
+  server.start();
+  EXPECT_TRUE(becomes(server, lost, "Failed"));
+  EXPECT_THAT(server.call("GET", "/v1/snapshots/" + lost).body, HasSubstr("make another"));
+}
+
+TEST(Snapshots, ALostDatabaseLosesNone) {
+  TestServer server;
+  std::string source = create(server);
+  std::string id = snapshot(server, source);
+  ASSERT_TRUE(becomes(server, id, "Ready"));
+  server.stop();
+  server.lose_database();
+  server.start();
+  ASSERT_TRUE(becomes(server, id, "Ready"));
+  EXPECT_EQ(server.call("GET", "/v1/snapshots/" + id).text("sandboxId"), source);
+  create(server, from_snapshot(id));
+}
+
+TEST(Snapshots, TheEnvironmentComesBackWhenAsked) {
+  TestServer server;
+  std::string source = create(server);
+  std::string id = snapshot(server, source);
+  ASSERT_TRUE(becomes(server, id, "Ready"));
+  auto has = [&](const std::string& made, const std::string& name, const std::string& value) {
+    const auto& env = server.runtime.sandboxes.at(made)->claim.env;
+    return std::ranges::find(env, std::pair(name, value)) != env.end();
+  };
+  EXPECT_FALSE(has(create(server, from_snapshot(id)), "A", "1"));
+  EXPECT_TRUE(has(create(server, from_snapshot(id, R"(,"extensions":{"restore.env":"true"})")), "A", "1"));
+  std::string other =
+      create(server, from_snapshot(id, R"(,"env":{"A":"2"},"extensions":{"restore.env":"true"})"));
+  EXPECT_TRUE(has(other, "A", "2"));
+  EXPECT_FALSE(has(other, "A", "1"));
+}
+
+TEST(Snapshots, ForksAreAllOrNone) {
+  TestServer server;
+  std::string source = create(server);
+  Reply reply = server.call("POST", "/v1/sandboxes/" + source + "/fork", R"({"count":3})");
+  ASSERT_EQ(reply.status, 202) << reply.body;
+  auto value = reply.json();
+  EXPECT_EQ(value.at("items").as_array().size(), 3u);
+  for (const auto& one : value.at("items").as_array()) {
+    const auto& fork = *server.runtime.sandboxes.at(std::string(one.at("id").as_string()));
+    EXPECT_EQ(fork.spec.image.layers.size(), 1u);
+    EXPECT_EQ(fork.spec.limits.memory_bytes, 64 << 20);
+    EXPECT_EQ(one.at("image").at("uri").as_string(), "host");
+  }
+  EXPECT_EQ(server.runtime.sandboxes.size(), 4u);
+  server.runtime.next_failure = runtime::CreateFailure{.error = {Code::internal, 0, "no"}};
+  EXPECT_EQ(server.call("POST", "/v1/sandboxes/" + source + "/fork", R"({"count":3})").status, 500);
+  EXPECT_EQ(server.runtime.sandboxes.size(), 4u) << "those that were made are gone again";
+  for (int i = 0; i < 200 && !server.runtime.snapshots.empty(); ++i) server.call("GET", "/health");
+  EXPECT_TRUE(server.runtime.snapshots.empty());
+  EXPECT_THAT(server.call("GET", "/v1/snapshots").body, HasSubstr("\"items\":[]"));
+}
+
+TEST(Snapshots, WhatCannotBeForkedOrRolledBackSaysWhy) {
+  TestServer server;
+  std::string source = create(server);
+  server.runtime.next_capture_failure = Error{Code::internal, ENOSPC, "write: no space left on device"};
+  Reply reply = server.call("POST", "/v1/sandboxes/" + source + "/fork", R"({"count":1})");
+  EXPECT_EQ(reply.code(), "SNAPSHOT::RUNTIME_CREATE_FAILED") << reply.body;
+  std::string id = snapshot(server, source);
+  ASSERT_TRUE(becomes(server, id, "Ready"));
+  std::string other = create(server, R"({"image":{"uri":"other"},"entrypoint":["a"],"resourceLimits":{}})");
+  reply = server.call("POST", "/v1/sandboxes/" + other + "/rollback", R"({"snapshotId":")" + id + R"("})");
+  EXPECT_EQ(reply.status, 409);
+  EXPECT_EQ(reply.code(), "SNAPSHOT::INVALID_RESTORE_CONFIG") << reply.body;
+}
+
+TEST(Snapshots, ARollbackReplacesTheSandbox) {
+  TestServer server;
+  std::string sandbox = create(server);
+  std::string id = snapshot(server, sandbox);
+  ASSERT_TRUE(becomes(server, id, "Ready"));
+  std::string before = server.runtime.sandboxes.at(sandbox)->spec.handle;
+  Reply reply =
+      server.call("POST", "/v1/sandboxes/" + sandbox + "/rollback", R"({"snapshotId":")" + id + R"("})");
+  ASSERT_EQ(reply.status, 200) << reply.body;
+  EXPECT_EQ(reply.text("id"), sandbox);
+  const auto& after = *server.runtime.sandboxes.at(sandbox);
+  EXPECT_NE(after.spec.handle, before);
+  EXPECT_EQ(after.spec.image.layers.size(), 1u);
+  Reply shown = server.call("GET", "/v1/sandboxes/" + sandbox);
+  EXPECT_THAT(shown.body, HasSubstr("\"Running\"")) << "the end of what was replaced is not its end";
+}
+
+}  // namespace
+}  // namespace osb::server

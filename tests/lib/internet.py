@@ -1,0 +1,176 @@
+"""The servers of a lab (netlab.py): an authoritative name server, web servers with and without TLS, an echo. One process, run in
+a network namespace that has nothing else."""
+
+import http.server
+import json
+import socket
+import socketserver
+import ssl
+import struct
+import sys
+import threading
+from pathlib import Path
+
+ZONE, DIRECTORY = json.loads(sys.argv[1]), Path(sys.argv[2])
+TYPES = {"A": 1, "CNAME": 5, "AAAA": 28, "HTTPS": 65}
+SEEN, LOCK = [], threading.Lock()
+
+
+def note(**what):
+    with LOCK:
+        SEEN.append(what)
+
+
+def own_address(connection):
+    return connection.getsockname()[0].removeprefix("::ffff:")
+
+
+def encode_name(name):
+    return b"".join(bytes([len(label)]) + label.encode() for label in name.split(".") if label) + b"\0"
+
+
+def record(name, kind, data, ttl):
+    return encode_name(name) + struct.pack("!HHIH", TYPES[kind], 1, ttl, len(data)) + data
+
+
+def https_record():
+    """alpn and ech."""
+    alpn, ech = b"\x02h2", b"\x00\x08secret!!"
+    return struct.pack("!H", 1) + b"\0" + struct.pack("!HH", 1, len(alpn)) + alpn + struct.pack("!HH", 5, len(ech)) + ech
+
+
+def answers(name, kind):
+    entry = ZONE.get(name)
+    if entry is None:
+        return None
+    ttl = entry.get("ttl", 300)
+    if "CNAME" in entry:
+        return [record(name, "CNAME", encode_name(entry["CNAME"]), ttl), *(answers(entry["CNAME"], kind) or [])]
+    found = []
+    if kind == 1:
+        found = [record(name, "A", socket.inet_aton(a), ttl) for a in entry.get("A", [])]
+        if "also" in entry:
+            other, address = entry["also"]
+            found.append(record(other, "A", socket.inet_aton(address), ttl))
+    elif kind == 28:
+        found = [record(name, "AAAA", socket.inet_pton(socket.AF_INET6, a), ttl) for a in entry.get("AAAA", [])]
+    elif kind == 65 and entry.get("HTTPS"):
+        found = [record(name, "HTTPS", https_record(), ttl)]
+    return found
+
+
+def answer(query, most):
+    labels, at = [], 12
+    while query[at]:
+        labels.append(query[at + 1 : at + 1 + query[at]].decode("latin-1"))
+        at += 1 + query[at]
+    name = ".".join(labels).lower()
+    kind = struct.unpack("!H", query[at + 1 : at + 3])[0]
+    question = query[12 : at + 5]
+    note(what="lookup", name=name, type=kind, over="tcp" if most > 4096 else "udp")
+    found = answers(name, kind)
+    flags = 0x8580 | (3 if found is None else 0)
+    out = query[:2] + struct.pack("!HHHHH", flags, 1, len(found or []), 0, 0) + question + b"".join(found or [])
+    if len(out) > most:
+        out = query[:2] + struct.pack("!HHHHH", flags | 0x0200, 1, 0, 0, 0) + question
+    return out
+
+
+class LookupsUdp(socketserver.BaseRequestHandler):
+    def handle(self):
+        query, sock = self.request
+        sock.sendto(answer(query, 1232), self.client_address)
+
+
+class LookupsTcp(socketserver.BaseRequestHandler):
+    def handle(self):
+        size = struct.unpack("!H", self.request.recv(2, socket.MSG_WAITALL))[0]
+        out = answer(self.request.recv(size, socket.MSG_WAITALL), 65535)
+        self.request.sendall(struct.pack("!H", len(out)) + out)
+
+
+class Web(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        host = self.headers.get("Host", "")
+        note(what="request", host=host, path=self.path, to=own_address(self.connection), tls=isinstance(self.connection, ssl.SSLSocket))
+        if self.path.startswith("/bytes/"):
+            left = int(self.path.split("/")[2])
+            self.send_response(200)
+            self.send_header("Content-Length", str(left))
+            self.end_headers()
+            piece = b"x" * 65536
+            while left > 0:
+                self.wfile.write(piece[: min(left, len(piece))])
+                left -= len(piece)
+            return
+        body = f"hello {host}".encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_POST(self):
+        size = int(self.headers["Content-Length"])
+        total = 0
+        while total < size:
+            total += len(self.rfile.read(min(1 << 20, size - total)))
+        body = str(total).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+class Echo(socketserver.BaseRequestHandler):
+    """Greets first, as some protocols do; after the client's end it tells how much came."""
+
+    def handle(self):
+        note(what="connection", to=own_address(self.request), port=self.request.getsockname()[1])
+        self.request.sendall(b"welcome\n")
+        total = 0
+        while piece := self.request.recv(65536):
+            total += len(piece)
+        self.request.sendall(f"{total}\n".encode())
+
+
+class Threads(socketserver.ThreadingMixIn, socketserver.TCPServer):
+    allow_reuse_address = daemon_threads = True
+    request_queue_size = 512
+    address_family = socket.AF_INET6
+
+    def server_bind(self):
+        self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        super().server_bind()
+
+    def handle_error(self, *_):
+        pass
+
+
+class ThreadsUdp(socketserver.ThreadingMixIn, socketserver.UDPServer):
+    daemon_threads = True
+
+
+def serve():
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(DIRECTORY / "server.pem", DIRECTORY / "server.key")
+    secure = Threads(("::", 443), Web)
+    secure.socket = context.wrap_socket(secure.socket, server_side=True, do_handshake_on_connect=False)
+    servers = [ThreadsUdp(("1.2.3.53", 53), LookupsUdp), Threads(("::", 53), LookupsTcp), Threads(("::", 80), Web), secure, Threads(("::", 7), Echo), Threads(("::", 853), Echo), Threads(("::", 8080), Web)]
+    for server in servers:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+
+
+print("ready for addresses", flush=True)
+for line in sys.stdin:
+    if line == "go\n":
+        serve()
+        print("serving", flush=True)
+    elif line == "seen\n":
+        with LOCK:
+            print(json.dumps(SEEN), flush=True)
+            SEEN.clear()

@@ -1,0 +1,216 @@
+"""Registries as tests need them: Debian's, and one of our own that counts what it serves and misbehaves on request."""
+
+import base64
+import hashlib
+import http.client
+import json
+import shutil
+import subprocess
+import tempfile
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from . import images as make
+from .service import free_port
+from .waiting import wait_for
+
+MANIFEST = "application/vnd.oci.image.manifest.v1+json"
+INDEX = "application/vnd.oci.image.index.v1+json"
+
+
+def sha256(data):
+    return hashlib.sha256(data).hexdigest()
+
+
+class Made:
+    """The documents and blobs of an image, ready to be pushed or served."""
+
+    def __init__(self, layers, config=None, compression="gzip", machine=make.MACHINE):
+        suffix = {"plain": "", "gzip": "+gzip", "zstd": "+zstd"}[compression]
+        self.blobs, self.layers = {}, []
+        for layer in layers:
+            data = make.COMPRESSIONS[compression](layer)
+            self.layers.append(sha256(data))
+            self.blobs[sha256(data)] = data
+        text = make.config_bytes(layers, config or {}, machine)
+        self.blobs[sha256(text)] = text
+        self.machine = machine
+        self.manifest = json.dumps({
+            "schemaVersion": 2, "mediaType": MANIFEST,
+            "config": {"mediaType": "application/vnd.oci.image.config.v1+json", "digest": "sha256:" + sha256(text), "size": len(text)},
+            "layers": [{"mediaType": "application/vnd.oci.image.layer.v1.tar" + suffix, "digest": "sha256:" + digest, "size": len(self.blobs[digest])}
+                       for digest in self.layers],
+        }).encode()  # fmt: skip
+        self.digest = sha256(self.manifest)
+
+
+def index_of(*images):
+    return json.dumps({"schemaVersion": 2, "mediaType": INDEX, "manifests": [
+        {"mediaType": MANIFEST, "digest": "sha256:" + one.digest, "size": len(one.manifest),
+         "platform": {"os": "linux", "architecture": one.machine}} for one in images]}).encode()  # fmt: skip
+
+
+class FakeRegistry:
+    """Serves images from memory. `spoil` may change any blob, `before` may do anything to a request."""
+
+    def __init__(self):
+        self.documents, self.blobs = {}, {}
+        self.requests, self.served = [], {}
+        self.spoil, self.before = {}, lambda handler, path: False
+        self.login = self.token = None
+        registry = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def log_message(self, *_):
+                pass
+
+            def do_GET(self):
+                registry.answer(self)
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.host = f"127.0.0.1:{self.server.server_port}"
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True)
+        self.thread.start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+    def add(self, name, made, tag="1"):
+        self.documents[f"/v2/{name}/manifests/{tag}"] = (MANIFEST, made.manifest)
+        self.documents[f"/v2/{name}/manifests/sha256:{made.digest}"] = (MANIFEST, made.manifest)
+        for digest, data in made.blobs.items():
+            self.blobs[f"/v2/{name}/blobs/sha256:{digest}"] = data
+        return f"{self.host}/{name}:{tag}"
+
+    def add_index(self, name, *made, tag="1"):
+        for one in made:
+            self.add(name, one, tag="of-" + one.machine)
+        self.documents[f"/v2/{name}/manifests/{tag}"] = (INDEX, index_of(*made))
+        return f"{self.host}/{name}:{tag}"
+
+    def asked(self, part):
+        return [path for path in self.requests if part in path]
+
+    def send(self, handler, status, body, **fields):
+        handler.send_response(status)
+        for name, value in {"Content-Length": len(body), **{name.replace("_", "-"): value for name, value in fields.items()}}.items():
+            handler.send_header(name, str(value))
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    def answer(self, handler):
+        path = handler.path
+        self.requests.append(path)
+        if self.before(handler, path):
+            return
+        given = handler.headers.get("Authorization", "")
+        if path.startswith("/token"):
+            wanted = "Basic " + base64.b64encode(":".join(self.login).encode()).decode() if self.login else ""
+            if self.login and given != wanted:
+                return self.send(handler, 401, b"{}")
+            return self.send(handler, 200, json.dumps({"token": self.token}).encode())
+        if self.token and given != "Bearer " + self.token:
+            challenge = f'Bearer realm="http://{self.host}/token",service="fake",scope="repository:x:pull"'
+            return self.send(handler, 401, b"{}", WWW_Authenticate=challenge)
+        if path in self.documents:
+            kind, text = self.documents[path]
+            return self.send(handler, 200, text, Content_Type=kind)
+        if path not in self.blobs:
+            return self.send(handler, 404, json.dumps({"errors": [{"code": "X", "message": "never heard of it"}]}).encode())
+        data = self.spoil.get(path, self.blobs[path])
+        first = handler.headers.get("Range", "bytes=0-").removeprefix("bytes=").rstrip("-")
+        start = int(first)
+        body = data[start:]
+        self.served[path] = self.served.get(path, 0) + len(body)
+        if start:
+            return self.send(handler, 206, body, Content_Range=f"bytes {start}-{len(data) - 1}/{len(data)}")
+        return self.send(handler, 200, body)
+
+
+@contextmanager
+def fake_registry():
+    registry = FakeRegistry()
+    try:
+        yield registry
+    finally:
+        registry.close()
+
+
+class DebianRegistry:
+    """The package docker-registry on loopback, with whatever its configuration has to say."""
+
+    def __init__(self, password=None, tls=None):
+        self.directory = Path(tempfile.mkdtemp(prefix="osb-registry-", dir="/var/tmp"))
+        self.port = free_port()
+        self.host = f"127.0.0.1:{self.port}"
+        self.password, self.tls = password, tls
+        lines = ["version: 0.1", "log: {level: error}", "storage: {filesystem: {rootdirectory: %s}}" % (self.directory / "data"),
+                 "http:", f"  addr: {self.host}"]  # fmt: skip
+        if tls:
+            lines += ["  tls:", f"    certificate: {tls[0]}", f"    key: {tls[1]}"]
+        if password:
+            import crypt  # noqa: PLC0415  (gone in later versions of Python; tests with a password are skipped there)
+
+            (self.directory / "htpasswd").write_text(f"me:{crypt.crypt(password, crypt.mksalt(crypt.METHOD_BLOWFISH, rounds=16))}\n")
+            lines += ["auth:", "  htpasswd:", "    realm: test", f"    path: {self.directory / 'htpasswd'}"]
+        (self.directory / "config.yml").write_text("\n".join(lines) + "\n")
+        self.process = subprocess.Popen(
+            ["docker-registry", "serve", self.directory / "config.yml"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        wait_for(self.answers, 15, "docker-registry answers", interval=0.02)
+
+    def connection(self):
+        if self.tls:
+            import ssl  # noqa: PLC0415
+
+            return http.client.HTTPSConnection(self.host, context=ssl._create_unverified_context(), timeout=30)
+        return http.client.HTTPConnection(self.host, timeout=30)
+
+    def call(self, method, target, body=None, **fields):
+        headers = {name.replace("_", "-"): value for name, value in fields.items()}
+        if self.password:
+            headers["Authorization"] = "Basic " + base64.b64encode(f"me:{self.password}".encode()).decode()
+        connection = self.connection()
+        try:
+            connection.request(method, target, body, headers)
+            answer = connection.getresponse()
+            answer.read()
+            return answer
+        finally:
+            connection.close()
+
+    def answers(self):
+        assert self.process.poll() is None, "docker-registry has ended"
+        try:
+            return self.call("GET", "/v2/").status == 200
+        except OSError:
+            return False
+
+    def push(self, name, made, tag="1"):
+        for digest, data in made.blobs.items():
+            place = self.call("POST", f"/v2/{name}/blobs/uploads/").headers["Location"]
+            target = place.split(self.host, 1)[-1] + ("&" if "?" in place else "?") + "digest=sha256:" + digest
+            assert self.call("PUT", target, data, Content_Type="application/octet-stream").status == 201
+        assert self.call("PUT", f"/v2/{name}/manifests/{tag}", made.manifest, Content_Type=MANIFEST).status == 201
+        return f"{self.host}/{name}:{tag}"
+
+    def push_index(self, name, *made, tag="1"):
+        for one in made:
+            self.push(name, one, tag="of-" + one.machine)
+        assert self.call("PUT", f"/v2/{name}/manifests/{tag}", index_of(*made), Content_Type=INDEX).status == 201
+        return f"{self.host}/{name}:{tag}"
+
+    def close(self):
+        self.process.kill()
+        self.process.wait(10)
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def has_debian_registry():
+    return shutil.which("docker-registry") is not None
