@@ -23,6 +23,7 @@ namespace {
 using io::Task;
 
 constexpr auto kFrameLimit = std::chrono::seconds(10);
+constexpr std::chrono::milliseconds kFirstPause(50), kLongestPause(2000);
 constexpr size_t kMostFrame = 2 * kMostPolicyBytes;
 
 Task<Result<void>> read_exactly(io::Socket& socket, std::span<char> into) {
@@ -138,13 +139,18 @@ class Daemon {
     co_await served.attachment->close();
   }
 
+  // Until it works or the sandbox is gone: its end is told by nobody but the launcher (watch() begins with an
+  // attachment), and the process before this one may hold the sandbox's ports for a moment longer.
   Task<> attach_again(std::string handle, KeptPolicy kept) {
-    auto attached = co_await attach(handle, std::move(kept));
-    if (attached) co_return;
-    // Of a sandbox that is gone nothing is left to do.
-    if (attached.error().code == Code::not_found) co_return files_.remove(handle);
-    log::error("a sandbox stays without a way out",
-               {{"handle", handle}, {"error", attached.error().message}});
+    for (auto pause = kFirstPause;; pause = std::min(2 * pause, kLongestPause)) {
+      auto attached = co_await attach(handle, kept);
+      if (attached || attached.error().code == Code::already_exists) co_return;
+      if (attached.error().code == Code::not_found) co_return files_.remove(handle);
+      if (pause == kFirstPause)
+        log::error("a sandbox stays without a way out for now",
+                   {{"handle", handle}, {"error", attached.error().message}});
+      co_await io::sleep_for(pause);
+    }
   }
 
   Task<Result<void>> attach(std::string handle, KeptPolicy kept) {
