@@ -46,6 +46,8 @@ std::unexpected<Error> fail_sqlite(std::string_view what, sqlite3* db, int rc) {
 // A log that was full goes back to this size, which is also what is reserved for it on the disk (files.h).
 static_assert(kLogBytes == 4194304, "as in the pragma below");
 
+constexpr std::chrono::milliseconds kPatience(2000);
+
 // Kept small: the server's whole resident memory is budgeted, and the rows of a thousand sandboxes fit in one
 // megabyte.
 constexpr const char* kPragmas =
@@ -141,7 +143,7 @@ Result<Database> Database::open_once(const std::string& path, Locking locking) {
   int rc = sqlite3_open_v2(path.c_str(), &raw, flags, nullptr);
   Database db(raw);  // also a failed open must be closed
   if (rc != SQLITE_OK) return fail_sqlite("open state database " + path, raw, rc);
-  sqlite3_busy_timeout(raw, 2000);
+  db.set_patience(kPatience);
   // Before anything is read: the choice between an index in a file and one in memory is made then.
   std::string pragmas = locking == Locking::exclusive ? "PRAGMA locking_mode=EXCLUSIVE;" : "";
   TRY(in_context("open state database " + path, db.execute(pragmas + kPragmas)));
@@ -156,6 +158,10 @@ Result<void> Database::execute(const std::string& sql) {
   int rc = sqlite3_exec(db_.get(), sql.c_str(), nullptr, nullptr, nullptr);
   if (rc != SQLITE_OK) return fail_sqlite("execute", db_.get(), rc);
   return {};
+}
+
+void Database::set_patience(std::chrono::milliseconds most) {
+  sqlite3_busy_timeout(db_.get(), static_cast<int>(most.count()));
 }
 
 Result<void> Database::try_transaction() {

@@ -13,6 +13,7 @@
 
 #include <sqlite3.h>
 
+#include <chrono>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -89,6 +90,8 @@ class Database {
   Result<void> execute(const std::string& sql);
   Result<Statement> prepare(std::string_view sql);
   sqlite3* handle() { return db_.get(); }
+  // How long a transaction waits for another one's end.
+  void set_patience(std::chrono::milliseconds most);
   // Whether one could begin; nothing is written. Code::unavailable: somebody is in one.
   Result<void> try_transaction();
   bool in_transaction() const { return sqlite3_get_autocommit(db_.get()) == 0; }

@@ -99,7 +99,9 @@ void Store::note_lock(const Result<void>& written, std::chrono::steady_clock::ti
   bool locked = !written && written.error().code == Code::unavailable;
   if (!locked) locked_since_.reset();
   if (locked && !locked_since_) locked_since_ = tried_at;
-  if (is_stuck()) log::error("the state database stays locked", {{"error", written.error().message}});
+  if (!is_stuck()) return;
+  log::error("the state database stays locked", {{"error", written.error().message}});
+  db_.set_patience({});  // until the end, which has a lot to write
 }
 
 bool Store::is_stuck() const {

@@ -37,8 +37,9 @@ class Household:
 
     def __init__(self, service):
         self.service, self.api = service, Api(service)
-        self.running, self.paused = (self.api.create()["id"] for _ in range(2))
-        self.ended = self.api.create(entrypoint=["sh", "-c", "sleep 0.1; exit 3"])["id"]
+        # Thousands of starts take longer than an ordinary sandbox lives.
+        self.running, self.paused = (self.api.create(timeout=...)["id"] for _ in range(2))
+        self.ended = self.api.create(timeout=..., entrypoint=["sh", "-c", "sleep 0.1; exit 3"])["id"]
         wait_for(lambda: self.status(self.ended)["state"] == "Failed", 10, "an end to keep")
         # With its row all that is known of an ended one is lost; and a pause, which no row speaks of, is taken back.
         self.is_remembered = True
