@@ -24,7 +24,7 @@ Task<> tend_store(store::Repository& store, io::Event& stop, bool& reopen) {
   while (true) {
     co_await io::sleep_for(co_await store.tend());
     if (!store.wants_reopening()) continue;
-    log::info("the state database can be written now; starting anew");
+    log::info("the state database is opened anew, by the next process");
     reopen = true;
     stop.set();
     co_return;

@@ -158,6 +158,12 @@ Result<void> Database::execute(const std::string& sql) {
   return {};
 }
 
+Result<void> Database::try_transaction() {
+  if (in_transaction()) return {};
+  TRY(execute("BEGIN IMMEDIATE"));
+  return execute("ROLLBACK");
+}
+
 Result<Statement> Database::prepare(std::string_view sql) {
   sqlite3_stmt* statement = nullptr;
   int rc = sqlite3_prepare_v3(db_.get(), sql.data(), static_cast<int>(sql.size()), SQLITE_PREPARE_PERSISTENT,

@@ -89,6 +89,8 @@ class Database {
   Result<void> execute(const std::string& sql);
   Result<Statement> prepare(std::string_view sql);
   sqlite3* handle() { return db_.get(); }
+  // Whether one could begin; nothing is written. Code::unavailable: somebody is in one.
+  Result<void> try_transaction();
   bool in_transaction() const { return sqlite3_get_autocommit(db_.get()) == 0; }
 
  private:

@@ -10,6 +10,7 @@ namespace {
 
 constexpr auto kTendSoon = std::chrono::seconds(1);
 constexpr auto kTendLater = std::chrono::seconds(5);
+constexpr auto kLockedForGood = std::chrono::seconds(3);  // more than a transaction waits for another
 
 bool is_disk_trouble(const Error& error) {
   return error.code != Code::corrupt && error.code != Code::unsupported && error.code != Code::unavailable;
@@ -78,7 +79,9 @@ Result<Transaction> Store::begin() {
 }
 
 std::chrono::milliseconds Store::tend() {
+  auto tried_at = std::chrono::steady_clock::now();
   auto settled = backlog_->settle();
+  note_lock(settled ? db_.try_transaction() : settled, tried_at);
   if (!settled && !backlog_reported_) {
     log::error("what happened to sandboxes cannot be stored; it is kept in memory and tried again",
                {{"sandboxes", backlog_->size()}, {"error", settled.error().message}});
@@ -86,7 +89,21 @@ std::chrono::milliseconds Store::tend() {
   if (settled && backlog_reported_) log::info("the state database can be written again");
   backlog_reported_ = !settled;
   bool reserved = !files_ || files_->reserve();
-  return settled && reserved ? kTendLater : kTendSoon;
+  return settled && reserved && !locked_since_ ? kTendLater : kTendSoon;
+}
+
+// Nobody else may use the database (files.h), and no transaction of ours lasts that long. But SQLite keeps a
+// lock for ever that the kernel did not let it give back (a moment without memory was enough): each attempt
+// to write then waits for this process itself.
+void Store::note_lock(const Result<void>& written, std::chrono::steady_clock::time_point tried_at) {
+  bool locked = !written && written.error().code == Code::unavailable;
+  if (!locked) locked_since_.reset();
+  if (locked && !locked_since_) locked_since_ = tried_at;
+  if (is_stuck()) log::error("the state database stays locked", {{"error", written.error().message}});
+}
+
+bool Store::is_stuck() const {
+  return locked_since_ && std::chrono::steady_clock::now() - *locked_since_ > kLockedForGood;
 }
 
 Result<void> Store::check_room() const {

@@ -48,8 +48,9 @@ class Store {
   // From time to time: writes what waits, keeps room on the disk. Says how long it can wait until the next
   // time.
   std::chrono::milliseconds tend();
-  // It was opened on a read-only file system, and could be opened properly now: by the next process.
-  bool wants_reopening() const { return files_ && files_->writable_again(); }
+  // It was opened on a read-only file system, and could be opened properly now; or it is locked, by nobody
+  // but this process. Both are cured by the next process.
+  bool wants_reopening() const { return is_stuck() || (files_ && files_->writable_again()); }
 
   // Is there room for something new? Costs one system call, or two.
   Result<void> check_room() const;
@@ -59,6 +60,8 @@ class Store {
  private:
   explicit Store(Database db) : db_(std::move(db)) {}
   static Result<std::unique_ptr<Store>> finish(Database db, const DatabaseOwner& owner);
+  void note_lock(const Result<void>& written, std::chrono::steady_clock::time_point tried_at);
+  bool is_stuck() const;
 
   std::unique_ptr<Files> files_;          // first: closed after the connections; absent in memory
   std::vector<std::string> directories_;  // whose file systems have to have room
@@ -70,6 +73,8 @@ class Store {
   std::optional<Snapshots> snapshots_;
   std::optional<Backlog> backlog_;
   bool backlog_reported_ = false;
+  // Since when it has not been possible to begin a transaction, because somebody seems to be in one.
+  std::optional<std::chrono::steady_clock::time_point> locked_since_;
   std::unique_ptr<Checkpointer> checkpointer_;
 };
 

@@ -465,5 +465,19 @@ TEST_F(StoreTest, CanBeWrittenAndSaysSo) {
   EXPECT_TRUE(can) << can.error().message;
 }
 
+TEST_F(StoreTest, ALockThatStaysIsCuredByAnotherProcess) {
+  auto other = Database::open(path_, Locking::shared);
+  ASSERT_TRUE(other) << other.error().message;
+  auto transaction = Transaction::begin(*other);
+  ASSERT_TRUE(transaction);
+  store_->tend();
+  EXPECT_FALSE(store_->wants_reopening()) << "a moment is nothing";
+  store_->tend();
+  EXPECT_TRUE(store_->wants_reopening());
+  ASSERT_TRUE(transaction->commit());
+  store_->tend();
+  EXPECT_FALSE(store_->wants_reopening());
+}
+
 }  // namespace
 }  // namespace osb::store
