@@ -24,6 +24,7 @@ using io::Task;
 
 constexpr auto kFrameLimit = std::chrono::seconds(10);
 constexpr std::chrono::milliseconds kFirstPause(50), kLongestPause(2000);
+constexpr auto kForever = std::chrono::hours(24 * 365);
 constexpr size_t kMostFrame = 2 * kMostPolicyBytes;
 
 Task<Result<void>> read_exactly(io::Socket& socket, std::span<char> into) {
@@ -108,7 +109,7 @@ class Daemon {
     for (const std::string& handle : *handles) {
       auto kept = files_.read(handle);
       if (kept)
-        tasks_.spawn(attach_again(handle, std::move(*kept)));
+        tasks_.spawn(attach_again(handle));
       else
         log::error("a sandbox stays without a way out",
                    {{"handle", handle}, {"error", kept.error().message}});
@@ -128,6 +129,19 @@ class Daemon {
     }
   }
 
+  // Sandboxes that have something to say, as the launcher notices.
+  Task<> hear() {
+    while (true) {
+      auto caller = co_await launcher_.ask(launcher::CallersRequest{}, kForever);
+      auto served = caller ? serve_sandbox(std::move(*caller))
+                           : Result<void>(std::unexpected(std::move(caller.error())));
+      if (served) continue;
+      if (served.error().code != Code::unavailable)
+        log::error("a sandbox stays without a way out", {{"error", served.error().message}});
+      co_await io::sleep_for(kFirstPause);
+    }
+  }
+
   Task<> close() {
     co_await tasks_.close();
     for (auto& [handle, served] : served_) co_await end(served);
@@ -140,10 +154,10 @@ class Daemon {
   }
 
   // Until it works or the sandbox is gone: its end is told by nobody but the launcher (watch() begins with an
-  // attachment), and the process before this one may hold the sandbox's ports for a moment longer.
-  Task<> attach_again(std::string handle, KeptPolicy kept) {
+  // attachment).
+  Task<> attach_again(std::string handle) {
     for (auto pause = kFirstPause;; pause = std::min(2 * pause, kLongestPause)) {
-      auto attached = co_await attach(handle, kept);
+      auto attached = co_await attach(handle);
       if (attached || attached.error().code == Code::already_exists) co_return;
       if (attached.error().code == Code::not_found) co_return files_.remove(handle);
       if (pause == kFirstPause)
@@ -153,16 +167,30 @@ class Daemon {
     }
   }
 
-  Task<Result<void>> attach(std::string handle, KeptPolicy kept) {
+  Task<Result<void>> attach(std::string handle) {
     if (served_.contains(handle)) co_return fail(Code::already_exists, "the sandbox is attached");
     auto given = CO_TRY(co_await launcher_.ask(launcher::ListenersRequest{{handle}}));
-    if (served_.contains(handle)) co_return fail(Code::already_exists, "the sandbox is attached");
+    co_return serve_sandbox(std::move(given));
+  }
+
+  // Its policy is the one that is kept, else the default; of a sandbox that was made for a policy there is
+  // none.
+  Result<KeptPolicy> policy_for(const launcher::ListenersAnswer& sandbox) const {
+    auto kept = files_.read(sandbox.id);
+    if (!kept && kept.error().sys_errno == ENOENT && sandbox.is_open)
+      return KeptPolicy{.id = {}, .policy = Policy{.allow_the_rest = true}};
+    return kept;
+  }
+
+  Result<void> serve_sandbox(runtime::Answered<launcher::ListenersAnswer> given) {
+    const std::string& handle = given.body.id;
+    KeptPolicy kept = TRY(policy_for(given.body));
     auto attachment = std::make_unique<Attachment>(executor_, Host{network_, overlay_, counters_, load_},
                                                    handle, std::move(kept.id), std::move(kept.policy));
-    CO_TRY(attachment->open(std::move(given.descriptors)));
+    TRY(attachment->open(std::move(given.descriptors)));
     served_[handle].attachment = std::move(attachment);
     tasks_.spawn(watch(handle));
-    co_return Result<void>();
+    return {};
   }
 
   Task<> watch(std::string handle) {
@@ -185,7 +213,7 @@ class Daemon {
 
   Task<Result<void>> take_over(std::string handle, KeptPolicy kept) {
     CO_TRY(files_.write(handle, kept));
-    auto attached = co_await attach(handle, std::move(kept));
+    auto attached = co_await attach(handle);
     if (!attached && attached.error().code != Code::already_exists) files_.remove(handle);
     co_return attached;
   }
@@ -210,10 +238,13 @@ class Daemon {
       if (!attached) result = std::unexpected(attached.error());
     } else if (!call->policy_of.empty()) {
       result = kept_policy(call->policy_of);
-    } else if (auto found = served_.find(call->api); found != served_.end()) {
-      co_return adopt(found->second, std::move(client));
     } else {
-      co_return;  // who waits for HTTP sees the end of the connection
+      // One that was never heard of is served from now on: its policy can be asked for and changed.
+      (void)co_await attach(call->api);
+      // Who waits for HTTP sees the end of the connection.
+      if (auto found = served_.find(call->api); found != served_.end())
+        adopt(found->second, std::move(client));
+      co_return;
     }
     (void)co_await io::write_all(client, encode_frame(answer_text(result)));
   }
@@ -264,6 +295,7 @@ Task<Result<void>> run(DaemonOptions options) {
   io::TaskGroup tasks(executor);
   tasks.spawn(set_on_signal(stop));
   tasks.spawn(daemon.serve(std::move(options.listener)));
+  tasks.spawn(daemon.hear());
   co_await stop.wait();
   co_await tasks.close();
   co_await daemon.close();

@@ -16,7 +16,7 @@ Result<EgressDescriptors> open_egress_descriptors(const Settings& settings, cons
   return made;
 }
 
-ServiceSpec egress_service(const Settings& settings, const EgressDescriptors& descriptors) {
+ServiceSpec egress_service(const Settings& settings, const EgressDescriptors& descriptors, int callers) {
   ServiceSpec spec;
   spec.name = "egress process";
   spec.executable = settings.server_fd;
@@ -27,7 +27,11 @@ ServiceSpec egress_service(const Settings& settings, const EgressDescriptors& de
                       {descriptors.directory.get(), kEgressDirectoryFd}};
   spec.channel_as = kEgressLauncherFd;
   spec.environment = ServiceSpec::Environment::empty;
-  spec.verbs = {Verb::listeners};
+  spec.verbs = {Verb::listeners, Verb::callers};
+  // Sandboxes with policies of their own are taken up again at once; else there is nothing to do before
+  // somebody calls.
+  auto policies = sys::names_in(descriptors.directory.get());
+  if (policies && policies->empty()) spec.wakes = {descriptors.listener.get(), callers};
   // Without it sandboxes run on and reach nothing.
   spec.is_essential = false;
   return spec;

@@ -25,6 +25,6 @@ struct EgressDescriptors {
 };
 Result<EgressDescriptors> open_egress_descriptors(const Settings& settings, const StateDir& state);
 
-ServiceSpec egress_service(const Settings& settings, const EgressDescriptors& descriptors);
+ServiceSpec egress_service(const Settings& settings, const EgressDescriptors& descriptors, int callers);
 
 }  // namespace osb::launcher

@@ -67,7 +67,7 @@ Result<int> open_and_run(Settings& settings) {
   EgressDescriptors egress;
   if (!settings.egress.empty()) {
     egress = TRY(open_egress_descriptors(settings, state));
-    services.push_back(egress_service(settings, egress));
+    services.push_back(egress_service(settings, egress, sandboxes.callers()));
   }
   int status = Loop(std::move(services), sandboxes).run();
   state.remove_socket(kEgressSocketName, kEgressSocketSuffix);

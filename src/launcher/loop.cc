@@ -94,6 +94,17 @@ void Loop::start(Supervised& supervised) {
   if (!watched) end_misbehaving(supervised, watched.error());
 }
 
+Result<void> Loop::watch_wakes(Supervised& supervised) {
+  for (int fd : supervised.service.spec().wakes)
+    TRY(reactor_.watch(fd, [this, &supervised] { wake(supervised); }));
+  return {};
+}
+
+void Loop::wake(Supervised& supervised) {
+  for (int fd : supervised.service.spec().wakes) reactor_.forget(fd);
+  supervised.service.wake();
+}
+
 void Loop::start_due() {
   for (auto& supervised : services_) {
     auto at = supervised->service.start_at();
@@ -105,6 +116,7 @@ void Loop::on_ended(Supervised& supervised, int wait_status) {
   close_channel(supervised);
   supervised.peer = kNobody;
   const ServiceSpec& spec = supervised.service.spec();
+  if (spec.verbs.contains(Verb::callers)) sandboxes_.nobody_listens();
   bool again = supervised.service.ended(wait_status, Clock::now());
   if (stopping_ || again) return;
   if (!spec.is_essential) {
@@ -233,6 +245,7 @@ Result<void> Loop::open() {
   if (!signals_.valid()) return fail_errno("signalfd");
   TRY(reactor_.open());
   TRY(reactor_.watch(signals_.get(), [this] { on_signals(); }));
+  for (auto& supervised : services_) TRY(watch_wakes(*supervised));
   start_due();
   empty_trash();
   return {};

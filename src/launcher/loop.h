@@ -41,6 +41,8 @@ class Loop {
   bool any_runs() const;
   void start(Supervised& supervised);
   void start_due();
+  Result<void> watch_wakes(Supervised& supervised);
+  void wake(Supervised& supervised);
   void on_ended(Supervised& supervised, int wait_status);
   void on_message(Supervised& supervised);
   void close_channel(Supervised& supervised);

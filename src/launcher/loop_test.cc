@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -58,11 +59,18 @@ class Table : public SandboxTable {
   }
   Result<Recalled> recall(const std::string&) override { return Recalled{"record", {1, 2}}; }
   Result<void> keep_record(const std::string&, std::string_view) override { return {}; }
-  Result<std::vector<Fd>> listeners(const std::string&) override {
-    std::vector<Fd> given;
-    for (int i = 0; i < 3; ++i) given.emplace_back(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  Result<Listeners> listeners(const std::string& id) override {
+    Listeners given{id, true, {}};
+    for (int i = 0; i < 3; ++i) given.descriptors.emplace_back(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     return given;
   }
+  int callers() override { return calls.get(); }
+  std::optional<Listeners> next_caller() override {
+    uint64_t count = 0;
+    if (::read(calls.get(), &count, sizeof count) != sizeof count) return std::nullopt;
+    return *listeners(kId);
+  }
+  void nobody_listens() override { ++silences; }
   Result<std::vector<Fd>> sockets(const std::string&, size_t count) override {
     std::vector<Fd> made;
     for (size_t i = 0; i < count; ++i) made.emplace_back(::open("/dev/null", O_RDONLY | O_CLOEXEC));
@@ -123,6 +131,8 @@ class Table : public SandboxTable {
   std::set<std::string> snapshots, kept;
   std::function<Result<void>()> capture_work = [] { return Result<void>(); };
   int busy_for = 0;
+  Fd calls{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE)};  // one for each sandbox that speaks
+  int silences = 0;
 };
 
 // One life of a fake service.
@@ -460,7 +470,46 @@ TEST_F(LoopTest, EachPeerHasItsOwnVerbsAndAnswers) {
   EXPECT_FALSE(heard(now("ingress"))) << "an answer of somebody else";
 }
 
+TEST_F(LoopTest, WhoeverListensHearsOfASandboxThatSpeaks) {
+  open();
+  ask(now(), 1, CallersRequest{});
+  EXPECT_EQ(exchange(2, HealthRequest{}).error, 0) << "others do not wait meanwhile";
+  ::eventfd_write(table_.calls.get(), 2);
+  Answer first = hear(now());
+  EXPECT_EQ(first.tag, 1u);
+  EXPECT_EQ(first.descriptors.size(), 3u);
+  EXPECT_EQ(decode_body<ListenersAnswer>(first.body)->id, kId);
+  EXPECT_EQ(exchange(3, CallersRequest{}).descriptors.size(), 3u) << "one that spoke before it was asked for";
+}
+
+TEST_F(LoopTest, WhoSpeaksWhileNobodyListensIsHeardByTheNextOne) {
+  open();
+  ask(now(), 1, CallersRequest{});
+  EXPECT_EQ(exchange(2, HealthRequest{}).error, 0);
+  ::kill(now().pid, SIGKILL);
+  ASSERT_TRUE(until([&] { return lives().size() == 2; }));
+  EXPECT_EQ(table_.silences, 1) << "its sockets ended with it";
+  ::eventfd_write(table_.calls.get(), 1);
+  EXPECT_EQ(exchange(3, HealthRequest{}).error, 0);
+  EXPECT_EQ(exchange(4, CallersRequest{}).descriptors.size(), 3u);
+}
+
 // Services
+
+TEST_F(LoopTest, AServiceThatNobodyNeedsIsStartedWhenSomebodyDoes) {
+  ServiceSpec lazy = spec("egress", {Verb::callers});
+  Fd door(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  lazy.wakes = {door.get(), table_.calls.get()};
+  open({spec("server"), lazy});
+  EXPECT_EQ(exchange(1, HealthRequest{}).error, 0);
+  EXPECT_TRUE(lives("egress").empty());
+  ::eventfd_write(table_.calls.get(), 1);
+  ASSERT_TRUE(until([&] { return lives("egress").size() == 1; }));
+  ask(now("egress"), 5, CallersRequest{});
+  EXPECT_EQ(hear(now("egress")).tag, 5u);
+  ::kill(now("egress").pid, SIGKILL);
+  ASSERT_TRUE(until([&] { return lives("egress").size() == 2; })) << "once it was needed it is kept";
+}
 
 TEST_F(LoopTest, AServiceThatDiesIsStartedAgainAndOthersStay) {
   open({spec("server"), spec("egress", {})});

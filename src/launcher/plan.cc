@@ -101,6 +101,7 @@ std::string to_text(const Plan& plan) {
                     limit("disk_bytes", plan.disk_bytes) + limit("open_files", plan.open_files);
   if (plan.network.kind == PlanNetwork::Kind::policy)
     out += " network=" + (plan.network.policy.empty() ? "egress" : plan.network.policy);
+  if (plan.network.kind == PlanNetwork::Kind::open) out += " network=open";
   out += "\n";
   for (const Step& step : plan.steps) out += to_text(step) + "\n";
   return out;
@@ -134,7 +135,7 @@ Plan read_plan(ByteReader& in) {
   plan.limits.io_write_bytes = optional_number(in);
   plan.disk_bytes = optional_number(in);
   plan.open_files = optional_number(in);
-  plan.network.kind = one_of(in, PlanNetwork::Kind::policy);
+  plan.network.kind = one_of(in, PlanNetwork::Kind::open);
   plan.network.policy = in.string();
   auto steps = in.number<uint32_t>();
   if (steps > kMaxSteps) in.fail();

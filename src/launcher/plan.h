@@ -59,6 +59,7 @@ struct PlanNetwork {
   enum class Kind : uint8_t {
     none,    // nothing but a loopback device of its own
     policy,  // what the egress process lets through, by a policy that it keeps
+    open,    // the same by its default; it hears of the sandbox when something first leaves it
   } kind = Kind::none;
   std::string policy;  // the name of one that the launcher would know; there are none yet
 };

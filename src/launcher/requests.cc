@@ -1,5 +1,7 @@
 #include "launcher/requests.h"
 
+#include <utility>
+
 #include "base/log.h"
 #include "launcher/checks.h"
 
@@ -136,7 +138,32 @@ void Requests::on(From from, const SocketsRequest& request) {
 void Requests::on(From from, const ListenersRequest& request) {
   auto listeners = sandboxes_.listeners(request.id);
   if (!listeners) return answer_error(from, listeners.error());
-  answer(from, ListenersAnswer{}, std::move(*listeners));
+  answer(from, ListenersAnswer{std::move(listeners->id), listeners->is_open},
+         std::move(listeners->descriptors));
+}
+
+void Requests::on(From from, const CallersRequest&) {
+  if (sandboxes_.callers() < 0)
+    return answer_error(from, {Code::unsupported, 0, "refused: no sandbox has a way out"});
+  listening_ = from;
+  answer_caller();
+}
+
+void Requests::answer_caller() {
+  // Whoever speaks waits for the next life of the peer, not for an answer that nobody reads.
+  if (!listening_ || !events_.is_there(listening_->peer)) return listening_.reset();
+  if (auto caller = sandboxes_.next_caller()) {
+    From from = *std::exchange(listening_, std::nullopt);
+    return answer(from, ListenersAnswer{std::move(caller->id), caller->is_open},
+                  std::move(caller->descriptors));
+  }
+  if (watches_callers_) return;
+  auto watched = reactor_.watch_once(sandboxes_.callers(), [this] {
+    watches_callers_ = false;
+    answer_caller();
+  });
+  if (!watched) return answer_error(*std::exchange(listening_, std::nullopt), watched.error());
+  watches_callers_ = true;
 }
 
 void Requests::on(From from, const OomsRequest& request) {

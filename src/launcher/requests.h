@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -67,6 +68,8 @@ class Requests {
   void on(From from, const SnapshotsRequest& request);
   void on(From from, const ListenersRequest& request);
   void on(From from, const DiffRequest& request);
+  void on(From from, const CallersRequest& request);
+  void answer_caller();
 
   void finish_start(From from, Starting starting, const Plan& plan);
   void end(From from, const std::string& id, bool keep_files);
@@ -99,7 +102,9 @@ class Requests {
   Reactor& reactor_;
   Events events_;
   std::map<std::string, std::shared_ptr<Capturing>> captures_;  // under way, by the id of the sandbox
-  std::set<std::string> keeping_;                               // snapshots on their way to the disk
+  std::optional<From> listening_;                               // who wants to hear of sandboxes that speak
+  bool watches_callers_ = false;
+  std::set<std::string> keeping_;  // snapshots on their way to the disk
 };
 
 }  // namespace osb::launcher

@@ -3,6 +3,7 @@
 // What the launcher does with sandboxes, as its loop sees it. Sandboxes (sandboxes.h) does it; tests of the
 // loop have one of their own.
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,13 @@ namespace osb::launcher {
 struct Recalled {
   std::string record;
   Started first_process;  // zeros when there is none
+};
+
+// The way out of a sandbox, for the egress process.
+struct Listeners {
+  std::string id;
+  bool is_open = false;         // without a policy of its own the default one holds; else nothing leaves
+  std::vector<Fd> descriptors;  // a pidfd of its first process, the sockets of its outlet
 };
 
 struct FoundSnapshot {
@@ -46,8 +54,14 @@ class SandboxTable {
   virtual Result<Recalled> recall(const std::string& id) = 0;
   virtual Result<void> keep_record(const std::string& id, std::string_view record) = 0;
   virtual Result<std::vector<Fd>> sockets(const std::string& id, size_t count) = 0;
-  // A pidfd of its first process, and the sockets of its outlet: new ones when they were given out before.
-  virtual Result<std::vector<Fd>> listeners(const std::string& id) = 0;
+  // Once, until nobody_listens(); Code::already_exists then.
+  virtual Result<Listeners> listeners(const std::string& id) = 0;
+  // Readable when a sandbox without listeners has something to say; -1: nobody ever will.
+  virtual int callers() { return -1; }
+  // The listeners of such a one; nothing when there is none.
+  virtual std::optional<Listeners> next_caller() { return std::nullopt; }
+  // Whoever had listeners has ended, and they with it.
+  virtual void nobody_listens() {}
   virtual Result<int64_t> oom_kills(const std::string& id) = 0;
 
   // Stops or continues every process. A freeze is complete when frozen() says so.

@@ -5,11 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/log.h"
 #include "launcher/capture.h"
 #include "launcher/checks.h"
 #include "launcher/diff.h"
+#include "launcher/network_notes.h"
 #include "launcher/records.h"
 #include "launcher/rootless.h"
 #include "sys/namespaces.h"
@@ -111,6 +113,7 @@ Result<Fd> Sandboxes::kill(const std::string& id) {
 Result<void> Sandboxes::remove(const std::string& id, bool keep_files) {
   TRY(cgroups_->remove(id));
   cpus_.release(id);
+  heard_.erase(id);
   sweep_is_due_ |= !keep_files && snapshots_ && snapshots_->has_layers();
   if (!keep_files) return spares_.take_back(id);
   spares_.forget(id);
@@ -147,9 +150,10 @@ Result<std::vector<Fd>> Sandboxes::sockets(const std::string& id, size_t count) 
   return sockets;
 }
 
-Result<std::vector<Fd>> Sandboxes::listeners(const std::string& id) {
+Result<Listeners> Sandboxes::listeners(const std::string& id) {
+  if (heard_.contains(id)) return fail(Code::already_exists, "somebody has the sandbox's listeners");
   int init = TRY(first_.of(id));
-  sys::Outlet outlet = spares_.take_outlet(id);
+  sys::Outlet outlet = spares_.outlets().take(id);
   if (outlet.empty()) {
     auto opened = sys::open_outlet(init, spares_.home_network(), sys::OutletFor::again);
     if (!opened)
@@ -158,11 +162,51 @@ Result<std::vector<Fd>> Sandboxes::listeners(const std::string& id) {
                       "; the kernel needs nf_tables with nat (nft_redir, nft_reject_inet)");
     outlet = std::move(*opened);
   }
-  std::vector<Fd> given;
-  given.emplace_back(::fcntl(init, F_DUPFD_CLOEXEC, 0));
-  if (!given.back().valid()) return fail_errno("copy a pidfd");
-  for (Fd& socket : outlet) given.push_back(std::move(socket));
+  return give_listeners(id, std::move(outlet));
+}
+
+Result<Listeners> Sandboxes::give_listeners(const std::string& id, sys::Outlet outlet) {
+  PlanNetwork::Kind kind = read_network_note(TRY(state_->open_sandbox(id)).get());
+  if (kind == PlanNetwork::Kind::none)
+    return fail(Code::unsupported, "the sandbox was made without a network");
+  Listeners given{id, kind == PlanNetwork::Kind::open, {}};
+  given.descriptors.emplace_back(::fcntl(TRY(first_.of(id)), F_DUPFD_CLOEXEC, 0));
+  if (!given.descriptors.back().valid()) return fail_errno("copy a pidfd");
+  for (Fd& socket : outlet) given.descriptors.push_back(std::move(socket));
+  heard_.insert(id);
   return given;
+}
+
+std::optional<Listeners> Sandboxes::next_caller() {
+  while (auto id = spares_.outlets().next()) {
+    auto given = give_listeners(*id, spares_.outlets().take(*id));
+    if (given) return std::move(*given);
+    // One that ends has nothing to say any more.
+    if (given.error().code != Code::not_found)
+      log::error("a sandbox stays without a way out", {{"id", *id}, {"error", given.error().message}});
+  }
+  return std::nullopt;
+}
+
+// Its sockets were closed: what leaves the sandbox is refused until somebody listens again.
+void Sandboxes::reopen_outlet(const std::string& id) {
+  auto directory = state_->open_sandbox(id);
+  auto init = first_.of(id);
+  if (!directory || !init || read_network_note(directory->get()) == PlanNetwork::Kind::none) return;
+  auto outlet = sys::open_outlet(*init, spares_.home_network(), sys::OutletFor::again);
+  if (outlet) return spares_.outlets().put(id, std::move(*outlet), WaitingOutlets::Watched::yes);
+  log::warn("a sandbox has no way out", {{"id", id}, {"error", outlet.error().message}});
+}
+
+void Sandboxes::nobody_listens() {
+  for (const std::string& id : std::exchange(heard_, {})) reopen_outlet(id);
+}
+
+Result<Fd> Sandboxes::adopt(const std::string& id, const Started& first_process) {
+  Fd pidfd = TRY(first_.adopt(id, first_process));
+  // Its sockets ended with the launcher before this one.
+  if (callers() >= 0 && !heard_.contains(id) && !spares_.outlets().contains(id)) reopen_outlet(id);
+  return pidfd;
 }
 
 Result<int64_t> Sandboxes::oom_kills(const std::string& id) {

@@ -5,6 +5,7 @@
 // What is known about a sandbox is in the kernel and on disk (its cgroup, its directory); the tables here are
 // bounded caches of descriptors.
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,13 +31,14 @@ class Sandboxes final : public SandboxTable {
   Result<Fd> finish(Starting& starting, const Plan& plan) override { return finish_start(starting, plan); }
   Result<Fd> kill(const std::string& id) override;
   Result<void> remove(const std::string& id, bool keep_files) override;
-  Result<Fd> adopt(const std::string& id, const Started& first_process) override {
-    return first_.adopt(id, first_process);
-  }
+  Result<Fd> adopt(const std::string& id, const Started& first_process) override;
   Result<Recalled> recall(const std::string& id) override;
   Result<void> keep_record(const std::string& id, std::string_view record) override;
   Result<std::vector<Fd>> sockets(const std::string& id, size_t count) override;
-  Result<std::vector<Fd>> listeners(const std::string& id) override;
+  Result<Listeners> listeners(const std::string& id) override;
+  int callers() override { return settings_->egress.empty() ? -1 : spares_.outlets().fd(); }
+  std::optional<Listeners> next_caller() override;
+  void nobody_listens() override;
   Result<int64_t> oom_kills(const std::string& id) override;
   Result<void> freeze(const std::string& id, bool frozen) override;
   Result<Fd> open_events(const std::string& id) override { return cgroups_->open_events(id); }
@@ -72,6 +74,8 @@ class Sandboxes final : public SandboxTable {
 
   Result<void> leave_strangers_alone();
   Result<const SnapshotStore*> snapshots() const;
+  Result<Listeners> give_listeners(const std::string& id, sys::Outlet outlet);
+  void reopen_outlet(const std::string& id);
 
   const Settings* settings_;
   StateDir* state_;
@@ -82,6 +86,7 @@ class Sandboxes final : public SandboxTable {
   FirstProcesses first_;
   ImageKeepers image_keepers_;
   std::optional<SnapshotStore> snapshots_;  // none: a service without root
+  std::set<std::string> heard_;             // whose outlets the egress process has
   // Something that may have been the last to use a layer went while a trash worker was under way, which has
   // looked at the layers before.
   bool sweep_is_due_ = false;

@@ -12,7 +12,7 @@ ServiceSpec server_service(const Settings& settings) {
   spec.descriptors = {{settings.listener_fd, kServerListenerFd}};
   spec.channel_as = kServerLauncherFd;
   // What sandboxes send out is none of its business.
-  spec.verbs = VerbSet::all().without(Verb::listeners);
+  spec.verbs = VerbSet::all().without(Verb::listeners).without(Verb::callers);
   return spec;
 }
 

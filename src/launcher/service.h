@@ -48,6 +48,8 @@ struct ServiceSpec {
   std::chrono::milliseconds grace = std::chrono::seconds(8);  // between SIGTERM and SIGKILL
   // When it can never start (kCannotStart): the launcher ends with that status; else it goes on without.
   bool is_essential = true;
+  // It is started when one of these can be read, and kept from then on; none: at once.
+  std::vector<int> wakes = {};
   // A service that has a channel may say that it is ready by asking for something.
   enum class Ready { when_started, when_it_asks } ready = Ready::when_started;
 };
@@ -67,16 +69,20 @@ class Service {
   using Clock = std::chrono::steady_clock;
 
   Service(ServiceSpec spec, Spawn spawn)
-      : spec_(std::move(spec)), spawn_(std::move(spawn)), delay_(spec_.restart.first) {}
+      : spec_(std::move(spec)), spawn_(std::move(spawn)), delay_(spec_.restart.first) {
+    if (spec_.wakes.empty()) start_at_ = Clock::time_point{};
+  }
 
   const ServiceSpec& spec() const { return spec_; }
   bool runs() const { return pid_ > 0; }
   bool is_ready() const { return ready_; }
   pid_t pid() const { return pid_; }
   Channel* channel() { return channel_ ? &*channel_ : nullptr; }
-  // When to start it; nothing: it runs, or never will again.
+  // When to start it; nothing: it runs, is not needed yet, or never will be again.
   std::optional<Clock::time_point> start_at() const { return start_at_; }
 
+  // One of spec().wakes can be read.
+  void wake() { start_at_ = Clock::time_point{}; }
   // What cannot be started is tried again later.
   Result<void> start(Clock::time_point now);
   void close_channel() { channel_.reset(); }
@@ -98,7 +104,7 @@ class Service {
   bool ready_ = false;
   bool for_good_ = false;  // the next end is its last
   Clock::time_point started_{};
-  std::optional<Clock::time_point> start_at_ = Clock::time_point{};
+  std::optional<Clock::time_point> start_at_;
   Clock::duration delay_;
 };
 

@@ -20,6 +20,8 @@ using Clock = Service::Clock;
 
 int exited(int status) { return status << 8; }
 
+bool is_for_egress(Verb verb) { return verb == Verb::listeners || verb == Verb::callers; }
+
 class ServiceTest : public testing::Test {
  protected:
   Result<ServiceProcess> spawn(const ServiceSpec&) {
@@ -199,25 +201,25 @@ TEST(ServerService, IsTheServerOfTheSettings) {
   EXPECT_EQ(spec.channel_as, kServerLauncherFd);
   EXPECT_TRUE(spec.is_essential);
   for (int i = 1; i <= static_cast<int>(kLastVerb); ++i)
-    EXPECT_EQ(spec.verbs.contains(static_cast<Verb>(i)), static_cast<Verb>(i) != Verb::listeners);
+    EXPECT_NE(spec.verbs.contains(static_cast<Verb>(i)), is_for_egress(static_cast<Verb>(i)));
   EXPECT_EQ(spec.environment, ServiceSpec::Environment::inherited);
 }
 
-TEST(EgressService, HasAnAccountOfItsOwnAndOneVerb) {
+TEST(EgressService, HasAnAccountAndVerbsOfItsOwn) {
   Settings settings;
   settings.server_fd = 20;
   settings.egress_uid = 60'800;
   settings.egress_gid = 60'801;
   settings.egress = {"osb", "egress-process"};
   EgressDescriptors descriptors{Fd(::dup(0)), Fd(::dup(0))};
-  ServiceSpec spec = egress_service(settings, descriptors);
+  ServiceSpec spec = egress_service(settings, descriptors, 25);
   EXPECT_EQ(spec.uid, 60'800u);
   EXPECT_EQ(spec.gid, 60'801u);
   EXPECT_EQ(spec.arguments, settings.egress);
   EXPECT_EQ(spec.environment, ServiceSpec::Environment::empty);
   EXPECT_FALSE(spec.is_essential);
   for (int i = 1; i <= static_cast<int>(kLastVerb); ++i)
-    EXPECT_EQ(spec.verbs.contains(static_cast<Verb>(i)), static_cast<Verb>(i) == Verb::listeners);
+    EXPECT_EQ(spec.verbs.contains(static_cast<Verb>(i)), is_for_egress(static_cast<Verb>(i)));
 }
 
 }  // namespace

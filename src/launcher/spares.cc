@@ -1,6 +1,7 @@
 #include "launcher/spares.h"
 
 #include "base/log.h"
+#include "launcher/network_notes.h"
 #include "launcher/ready_steps.h"
 #include "launcher/records.h"
 #include "launcher/snapshot_manifest.h"
@@ -37,6 +38,7 @@ Result<Spares> Spares::open(const Settings& settings, StateDir& state, IdRanges 
   spares.networks_ =
       TRY(Networks::open(settings.rootless ? Networks::Back::no : Networks::Back::yes,
                          settings.egress.empty() ? Networks::Outlets::no : Networks::Outlets::yes));
+  spares.outlets_ = TRY(WaitingOutlets::open());
   if (!spares.roots_.available()) return spares;
   auto nothing = sys::create_empty_mount_namespace(state.path(state::kMount));
   if (!nothing) log::warn("creates will be slower", {{"reason", nothing.error().message}});
@@ -89,8 +91,11 @@ void Spares::lend(const Plan& plan, Place place, Network network) {
   // The new process has them now. What is attached stays as long as anybody has it open.
   network.tree.reset();
   // Of a sandbox without a network they close: what tries to leave is refused at once.
-  if (plan.network.kind == PlanNetwork::Kind::policy && !network.outlet.empty())
-    outlets_[plan.id] = std::move(network.outlet);
+  if (plan.network.kind != PlanNetwork::Kind::none && !network.outlet.empty()) {
+    bool is_open = plan.network.kind == PlanNetwork::Kind::open;
+    outlets_.put(plan.id, std::move(network.outlet),
+                 is_open ? WaitingOutlets::Watched::yes : WaitingOutlets::Watched::no);
+  }
   network.outlet.clear();
   if (!place.root) return;
   place.root->devices.reset();
@@ -100,11 +105,6 @@ void Spares::lend(const Plan& plan, Place place, Network network) {
   }
   lent_[plan.id] = {std::move(*place.root), std::move(network)};
   if (lent_.size() > kMostLent) lent_.erase(lent_.begin());
-}
-
-sys::Outlet Spares::take_outlet(const std::string& id) {
-  auto waiting = outlets_.extract(id);
-  return waiting.empty() ? sys::Outlet() : std::move(waiting.mapped());
 }
 
 void Spares::keep_network_from_others(const std::string& id) {
@@ -124,7 +124,7 @@ void Spares::let_go_if_used(const std::string& id, int64_t kernel_memory) {
 }
 
 Result<void> Spares::take_back(const std::string& id) {
-  outlets_.erase(id);
+  (void)outlets_.take(id);
   auto lent = lent_.extract(id);
   if (!lent.empty() && is_untouched(id, lent.mapped())) {
     Lent& used = lent.mapped();
@@ -143,7 +143,9 @@ bool Spares::keep_as_spare(const std::string& id, Root root) {
   std::string name = std::to_string(range);
   // The next sandbox in there must not be taken for this one.
   auto directory = state_->open_sandbox(id);
-  if (!directory || !remove_record(directory->get()) || !state_->sandbox_to_spare(id, name)) return false;
+  if (!directory || !remove_record(directory->get()) || !remove_network_note(directory->get()) ||
+      !state_->sandbox_to_spare(id, name))
+    return false;
   if (keep(std::move(root))) return true;
   (void)state_->discard_spare(name);
   ranges_.mark(range, false);

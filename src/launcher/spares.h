@@ -17,6 +17,7 @@
 #include "launcher/roots.h"
 #include "launcher/state_dir.h"
 #include "launcher/user_namespaces.h"
+#include "launcher/waiting_outlets.h"
 
 namespace osb::launcher {
 
@@ -44,8 +45,8 @@ class Spares {
 
   // The sandbox runs in it now. Some are remembered, to be used again.
   void lend(const Plan& plan, Place place, Network network);
-  // The sockets of its outlet, once; empty when they are gone, or were never made.
-  sys::Outlet take_outlet(const std::string& id);
+  // The ways out of those that nobody serves yet.
+  WaitingOutlets& outlets() { return outlets_; }
   // The server holds sockets of this network: it is for nobody else.
   void keep_network_from_others(const std::string& id);
   bool has_lent(const std::string& id) const { return lent_.contains(id); }
@@ -54,7 +55,7 @@ class Spares {
   void let_go_if_used(const std::string& id, int64_t kernel_memory);
   void forget(const std::string& id) {
     lent_.erase(id);
-    outlets_.erase(id);
+    (void)outlets_.take(id);
   }
   // No process is left: what can be used again is, the rest goes to the trash.
   Result<void> take_back(const std::string& id);
@@ -96,7 +97,7 @@ class Spares {
   Fd nothing_;  // a mount namespace to start from; see ChildOrder
   Plan model_;  // the last plan whose root could be made ahead; without steps: none
   std::map<std::string, Lent> lent_;
-  std::map<std::string, sys::Outlet> outlets_;  // of sandboxes whose egress has not asked for it yet
+  WaitingOutlets outlets_;
 };
 
 }  // namespace osb::launcher

@@ -14,6 +14,7 @@
 #include "launcher/checks.h"
 #include "launcher/child.h"
 #include "launcher/limit_order.h"
+#include "launcher/network_notes.h"
 #include "launcher/ready_steps.h"
 #include "launcher/records.h"
 #include "launcher/rootless.h"
@@ -153,6 +154,9 @@ Result<Starting> start_process(const Plan& plan, const Workshop& with) {
   Place place = TRY(with.spares.make_place(plan, undo));
   Network network = TRY(with.spares.take_network());
   Parts parts = TRY(make_parts(plan, place, network, with, undo));
+  // A later launcher must not take it for one that may reach everything.
+  if (!with.settings.egress.empty() && plan.network.kind != PlanNetwork::Kind::open)
+    TRY(write_network_note(TRY(with.state.open_sandbox(plan.id)).get(), plan.network.kind));
   Cloned child = TRY(clone_child(make_order(plan, place, network, parts, with), parts.groups));
   // Runs before everything else that is undone: a group with a process in it cannot be removed.
   undo.push([pid = child.pid] {

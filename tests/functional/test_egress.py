@@ -331,8 +331,9 @@ class TestChanges:
             assert denied[-1]["rule"] == "deny allowed.test" and denied[-1]["receivedBytes"] == 8
 
     def test_kept_over_kill_and_restart_and_pause(self, net):
-        service, before = net.service, wait_egress(net.service)
+        service = net.service
         with net.create("allow allowed.test") as box, net.create_plain() as other:
+            before = wait_egress(service)
             box.egress("PATCH", json=[{"action": "allow", "target": "other.test"}])
             wanted = box.policy()
             import os
@@ -361,6 +362,47 @@ class TestChanges:
             handle = net.service.scope.handle(box.id)
             assert (directory / handle).exists()
         wait_for(lambda: not (directory / handle).exists(), 5, "the policy is gone")
+
+
+class TestBeforeTheFirstWord:
+    """Nobody serves a sandbox with the default policy before it sends something (decision 42)."""
+
+    def test_it_is_served_from_its_first_packet_on(self, net):
+        directory = net.service.state_dir / "egress"
+        with net.create_plain() as box:
+            assert not (directory / net.service.scope.handle(box.id)).exists(), "nothing is kept of a policy that is the default"
+            assert box.get("http://allowed.test/") == "200 hello allowed.test"
+            assert box.get("http://127.0.0.2/") != "200", "and nothing private"
+
+    def test_its_policy_is_known_and_can_be_changed(self, net):
+        with net.create_plain() as box:
+            assert box.policy() == {"defaultAction": "allow", "egress": []}
+            assert box.egress("PATCH", json=[{"action": "deny", "target": "1.2.3.12"}]).status == 200
+            assert box.get("http://1.2.3.12/").startswith("403 ")
+            net.service.kill_both()
+            net.service.start()
+            wait_for(lambda: box.get("http://allowed.test/") == "200 hello allowed.test", 10, "the way is open again")
+            assert box.get("http://1.2.3.12/").startswith("403 "), "a policy that is kept counts before the default"
+
+    @pytest.mark.parametrize("kill", ["kill_server", "kill_launcher", "kill_both"])
+    def test_silent_ones_are_heard_after_a_kill(self, net, kill):
+        with net.create_plain() as silent, net.create_plain() as spoke, net.create("allow allowed.test") as strict:
+            assert spoke.get("http://allowed.test/") == "200 hello allowed.test"
+            getattr(net.service, kill)()
+            if net.service.process.poll() is not None:
+                net.service.start()
+            for box in (silent, spoke, strict):
+                wait_for(lambda: box.get("http://allowed.test/") == "200 hello allowed.test", 10, "the way is open again")
+            assert strict.get("http://1.2.3.12/").startswith("403 ")
+
+    def test_one_that_was_made_for_a_policy_never_has_the_default(self, net):
+        """Its policy is lost: nothing leaves, and the default is not put in its place."""
+        with net.create("allow allowed.test") as strict:
+            net.service.stop()
+            (net.service.state_dir / "egress" / net.service.scope.handle(strict.id)).unlink()
+            net.service.start()
+            for _ in range(3):
+                assert "hello" not in strict.get("http://allowed.test/", timeout=2)
 
 
 class TestWithoutTheProcess:

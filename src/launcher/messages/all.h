@@ -53,6 +53,8 @@ auto with_request_of(Verb verb, Use use) {
       return use(ListenersRequest{});
     case Verb::diff:
       return use(DiffRequest{});
+    case Verb::callers:
+      return use(CallersRequest{});
   }
   __builtin_unreachable();  // decode_request lets no other verb through
 }

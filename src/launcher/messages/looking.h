@@ -31,16 +31,35 @@ struct SocketsRequest {
 };
 
 // Descriptors: a pidfd of the first process, then the sockets of its outlet (sys/outlet.h).
-struct ListenersAnswer : Done {
+struct ListenersAnswer {
   static constexpr std::string_view kName = "the answer to listeners";
   static constexpr size_t kDescriptors = 3;
+  std::string id;
+  bool is_open = false;  // without a policy of its own the default one holds; else nothing leaves
+
+  void write(ByteWriter& out) const {
+    out.string(id);
+    out.number(static_cast<uint8_t>(is_open));
+  }
+  void read(ByteReader& in) {
+    id = in.string(kMaxIdBytes);
+    auto flag = in.number<uint8_t>();
+    if (flag > 1) in.fail();
+    is_open = flag == 1;
+  }
 };
 
-// Where arrives what the sandbox sends out. Who asked before hears nothing any more: the sockets are new
-// then.
+// Where arrives what the sandbox sends out; once for each life of the peer.
 struct ListenersRequest : IdBody {
   static constexpr std::string_view kName = "listeners";
   static constexpr Verb kVerb = Verb::listeners;
+  using Answer = ListenersAnswer;
+};
+
+// Answered when a sandbox whose listeners nobody has sends something: with these. One is asked at a time.
+struct CallersRequest : Done {
+  static constexpr std::string_view kName = "callers";
+  static constexpr Verb kVerb = Verb::callers;
   using Answer = ListenersAnswer;
 };
 

@@ -33,6 +33,8 @@ TEST(Messages, BodiesWithFieldsAreReadExactly) {
   expect_exact(Done{});
   expect_exact(HealthRequest{});
   expect_exact(ImagesRequest{});
+  expect_exact(CallersRequest{});
+  expect_exact(ListenersAnswer{kId, true});
   expect_exact(CaptureRequest{kId, kId});
   expect_exact(KeepAnswer{"image", 1, 2, {{"root", "digest"}, {"usr", "other"}}, "record"});
   Plan plan;

@@ -28,13 +28,15 @@ enum class Verb : uint8_t {
   drop,
   snapshots,
   diff,
+  callers,  // looking.h
 };
-inline constexpr Verb kLastVerb = Verb::diff;
+inline constexpr Verb kLastVerb = Verb::callers;
 
 constexpr std::string_view to_string(Verb verb) {
-  constexpr std::string_view kNames[] = {
-      "start",  "stop",   "destroy", "list",      "adopt",   "sockets", "ooms", "freeze",    "thaw", "recall",
-      "record", "health", "images",  "listeners", "capture", "keep",    "drop", "snapshots", "diff"};
+  constexpr std::string_view kNames[] = {"start",   "stop",   "destroy",   "list",      "adopt",
+                                         "sockets", "ooms",   "freeze",    "thaw",      "recall",
+                                         "record",  "health", "images",    "listeners", "capture",
+                                         "keep",    "drop",   "snapshots", "diff",      "callers"};
   return kNames[static_cast<uint8_t>(verb) - 1];
 }
 

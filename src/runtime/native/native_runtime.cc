@@ -46,8 +46,7 @@ std::string shorten(std::string text) {
 struct NativePrepared : Prepared {
   launcher::Plan plan;                   // all but the record
   Limits limits;                         // as asked for; the entry process is shown these
-  std::optional<NetworkPolicy> network;  // none: no way out
-  bool network_asked = false;            // by the request, not by default
+  std::optional<NetworkPolicy> network;  // of its own
   image::ImageConfig config;
 };
 
@@ -149,11 +148,11 @@ Task<Created<PreparedPtr>> NativeRuntime::prepare(SandboxSpec spec) {
   auto prepared = std::make_unique<NativePrepared>();
   Limits limits = spec.limits;
   if (!limits.pids && capabilities_.pids) limits.pids = settings_.pids_limit;
-  prepared->network_asked = spec.network.has_value();
-  if (!spec.network && settings_.network && settings_.egress)
-    spec.network = NetworkPolicy{.allow_the_rest = true};
   prepared->network = spec.network;
   prepared->plan = make_plan(spec, *image, limits, settings_.images.state_dir);
+  // The default policy needs no word to the egress process: it hears of the sandbox when it speaks.
+  if (!spec.network && settings_.network && settings_.egress)
+    prepared->plan.network.kind = launcher::PlanNetwork::Kind::open;
   prepared->limits = spec.limits;
   prepared->config = std::move(image->config);
   co_return prepared;
@@ -169,10 +168,9 @@ Task<Result<std::pair<NativeRuntime::SandboxPtr, std::string>>> NativeRuntime::s
 }
 
 struct NativeRuntime::Attaching {
-  Attaching(const io::Executor& executor, NetworkPolicy policy_, bool asked_)
-      : policy(std::move(policy_)), asked(asked_), done(executor) {}
+  Attaching(const io::Executor& executor, NetworkPolicy policy_)
+      : policy(std::move(policy_)), done(executor) {}
   NetworkPolicy policy;
-  bool asked;
   io::Event done;
   Result<void> result = fail(Code::cancelled, "the server ends");
 };
@@ -189,18 +187,11 @@ Task<Result<std::optional<NetworkPolicy>>> NativeRuntime::network_of(std::string
                                    std::move(handle));
 }
 
-// A sandbox that nobody asked to have a network does without on a host that cannot give it one.
 Created<void> NativeRuntime::judge(const Attaching& attaching) {
   if (attaching.result) return {};
-  const Error& error = attaching.result.error();
-  bool cannot = error.code == Code::unsupported;
-  if (cannot && !attaching.asked) {
-    if (!said_no_network_) log::warn("sandboxes have no network", {{"error", error.message}});
-    said_no_network_ = true;
-    return {};
-  }
   using Kind = CreateFailure::Kind;
-  Error told = error;
+  Error told = attaching.result.error();
+  bool cannot = told.code == Code::unsupported;
   return failed(cannot ? Kind::unsupported : Kind::step_failed,
                 std::move(told).in("open the sandbox's network"));
 }
@@ -252,7 +243,7 @@ Task<Created<std::string>> NativeRuntime::start(PreparedPtr given, Claim claim) 
   auto [sandbox, identity] = std::move(*started);
   std::shared_ptr<Attaching> attaching;
   if (prepared.network) {
-    attaching = std::make_shared<Attaching>(executor_, std::move(*prepared.network), prepared.network_asked);
+    attaching = std::make_shared<Attaching>(executor_, std::move(*prepared.network));
     tasks_.spawn(attach(attaching, handle, claim.id));
   }
   auto entry = co_await start_entry(sandbox, std::move(process));

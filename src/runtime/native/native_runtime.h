@@ -97,7 +97,6 @@ class NativeRuntime : public Runtime {
   std::map<std::string, SandboxPtr> sandboxes_;
   std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
   std::string boot_id_;  // once it was read
-  bool said_no_network_ = false;
 };
 
 }  // namespace osb::runtime
