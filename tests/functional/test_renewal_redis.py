@@ -99,6 +99,21 @@ def test_another_list_and_database(redis, start):
     wait_for(lambda: is_renewed(api, used), 10, "the renewal")
 
 
+def test_a_host_by_its_name(redis, start):
+    """Not the spelling that needs no resolver; it may have further addresses, on which nobody listens."""
+    api = Api(start(redis.dsn().replace("127.0.0.1", "LocalHost")))
+    used = make(api)
+    push(redis, intent(used))
+    wait_for(lambda: is_renewed(api, used), 10, "the renewal")
+
+
+def test_a_name_that_nobody_knows(start):
+    service = start("redis://nobody.invalid:6379")
+    wait_for(lambda: "redis is away" in log_of(service), 30, "the log says it")
+    assert b"nobody.invalid" not in Api(service, prefix="").call("GET", "/health").body, "/health is open to everybody"
+    assert Api(service).create(timeout=60)["id"]
+
+
 def test_malformed_and_old_ones_are_dropped_and_told_once(redis, start):
     service = start(redis.dsn())
     api = Api(service)
