@@ -63,8 +63,20 @@ ApiResult<> check_pull_policy(const CreateBody& r) {
                                   "must be always, if-not-present or never"));
 }
 
+ApiResult<> check_idle_pause(const CreateBody& r, const CreateRules& rules) {
+  auto found = r.extensions.find(sandbox::kIdleExtension);
+  if (found == r.extensions.end()) return {};
+  std::string field = "extensions." + std::string(sandbox::kIdleExtension);
+  auto seconds = parse_number<int64_t>(trim(found->second));
+  if (!seconds || *seconds < 1 || *seconds > 86400)
+    return refuse(invalid_parameter(field, "must be a whole number from 1 to 86400"));
+  if (!rules.no_pause.empty()) return refuse(unsupported(field, rules.no_pause));
+  return {};
+}
+
 ApiResult<> check_extensions(const CreateBody& r, const CreateRules& rules) {
   TRY(check_pull_policy(r));
+  TRY(check_idle_pause(r, rules));
   auto found = r.extensions.find(sandbox::kRenewExtension);
   if (found == r.extensions.end()) return {};
   auto seconds = parse_number<int64_t>(trim(found->second));
@@ -220,9 +232,9 @@ ApiResult<sandbox::CreateRequest> check_create(CreateBody body, const CreateRule
   request.env = std::move(body.env);
   request.metadata = std::move(body.metadata);
   for (auto& [key, value] : body.extensions) {
-    if (key == sandbox::kRenewExtension) value = std::string(trim(value));
-    if (key.starts_with(kExtensionPrefix) || key == sandbox::kRenewExtension)
-      request.extensions.emplace(key, std::move(value));
+    bool own = key == sandbox::kRenewExtension || key == sandbox::kIdleExtension;
+    if (own) value = std::string(trim(value));
+    if (own || key.starts_with(kExtensionPrefix)) request.extensions.emplace(key, std::move(value));
   }
   return request;
 }

@@ -69,15 +69,16 @@ void append_platform(std::string& out, std::string_view platform) {
   out.append("\",\"arch\":\"").append(platform.substr(slash + 1)).append("\"}");
 }
 
-// One of them is for this server alone.
+// Some of them are for this server alone.
 void append_extensions(std::string& out, const json::StringMap& extensions) {
   if (extensions.empty()) return;
-  if (!extensions.contains(sandbox::kRenewExtension)) {
+  if (!extensions.contains(sandbox::kRenewExtension) && !extensions.contains(sandbox::kIdleExtension)) {
     json::append_map(out.append(",\"extensions\":"), extensions);
     return;
   }
   json::StringMap shown = extensions;
   shown.erase(sandbox::kRenewExtension);
+  shown.erase(sandbox::kIdleExtension);
   if (!shown.empty()) json::append_map(out.append(",\"extensions\":"), shown);
 }
 

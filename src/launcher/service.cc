@@ -34,8 +34,11 @@ bool Service::ended(int wait_status, Clock::time_point now) {
   bool was_healthy = now - started_ > spec_.restart.healthy_after;
   delay_ = was_healthy ? Clock::duration(spec_.restart.first)
                        : std::min<Clock::duration>(delay_ * 2, spec_.restart.most);
-  start_at_ = now + delay_;
-  auto wait = std::chrono::duration_cast<std::chrono::milliseconds>(delay_).count();
+  // The delay is one between starts. A service that was killed while it did its work has spent it already,
+  // and what it alone does (expiries) must not wait for nothing.
+  Clock::duration left = std::max<Clock::duration>(spec_.restart.first, delay_ - (now - started_));
+  start_at_ = now + left;
+  auto wait = std::chrono::duration_cast<std::chrono::milliseconds>(left).count();
   bool killed = WIFSIGNALED(wait_status);
   log::warn("the " + spec_.name + " ended; starting it again",
             {{killed ? "signal" : "status", killed ? WTERMSIG(wait_status) : WEXITSTATUS(wait_status)},

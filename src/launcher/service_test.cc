@@ -57,12 +57,24 @@ TEST_F(ServiceTest, WaitsLongerEachTimeItEndsSoon) {
   std::vector<long> delays;
   for (int i = 0; i < 9; ++i) {
     ASSERT_TRUE(service.start(now_));
-    now_ += milliseconds(1);
     EXPECT_TRUE(service.ended(SIGKILL, now_));
     delays.push_back(delay(service).count());
     now_ = *service.start_at();
   }
   EXPECT_THAT(delays, testing::ElementsAre(100, 200, 400, 800, 1600, 3200, 5000, 5000, 5000));
+}
+
+TEST_F(ServiceTest, WhatItLivedCountsAsWaiting) {
+  Service service = make();
+  std::vector<long> delays;
+  for (int i = 0; i < 9; ++i) {
+    ASSERT_TRUE(service.start(now_));
+    now_ += seconds(3);
+    EXPECT_TRUE(service.ended(SIGKILL, now_));
+    delays.push_back(delay(service).count());
+    now_ = *service.start_at();
+  }
+  EXPECT_THAT(delays, testing::ElementsAre(50, 50, 50, 50, 50, 200, 2000, 2000, 2000));
 }
 
 TEST_F(ServiceTest, IsNotStartedAgainWhenTheLauncherEnds) {

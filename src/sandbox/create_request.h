@@ -19,6 +19,9 @@ namespace osb::sandbox {
 // For how many seconds each use renews the sandbox: in its extensions, and not given back.
 inline constexpr char kRenewExtension[] = "access.renew.extend.seconds";
 
+// After how many seconds without a use the sandbox is paused, until the next use: likewise.
+inline constexpr char kIdleExtension[] = "access.pause.idle.seconds";
+
 // For the registry that the image is in: for the runtime that brings it here, nobody else.
 struct ImageAuth {
   std::string username, password;

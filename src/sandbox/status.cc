@@ -30,6 +30,7 @@ constexpr std::pair<Reason, std::string_view> kReasonWords[] = {
     {Reason::lost, "LOST"},
     {Reason::start_failed, "START_FAILED"},
     {Reason::damaged, "DAMAGED"},
+    {Reason::idle, "IDLE"},
 };
 
 }  // namespace

@@ -35,6 +35,7 @@ enum class Reason {
   lost,
   start_failed,  // after its creation had been announced
   damaged,       // what was stored of its state could not be read
+  idle,          // paused because nobody used it: a use wakes it
 };
 std::string_view to_string(Reason reason);                 // STARTING, ...; "" for none
 std::optional<Reason> reason_from(std::string_view word);  // exactly

@@ -32,6 +32,7 @@ TEST(Reasons, HaveTheirWords) {
       {Reason::lost, "LOST"},
       {Reason::start_failed, "START_FAILED"},
       {Reason::damaged, "DAMAGED"},
+      {Reason::idle, "IDLE"},
   };
   for (auto [reason, word] : words) {
     EXPECT_EQ(to_string(reason), word);
@@ -39,7 +40,7 @@ TEST(Reasons, HaveTheirWords) {
   }
   EXPECT_EQ(reason_from("running"), std::nullopt);
   EXPECT_EQ(reason_from("SOMETHING"), std::nullopt);
-  EXPECT_EQ(std::size(words), static_cast<size_t>(Reason::damaged) + 1) << "one of them is not in the table";
+  EXPECT_EQ(std::size(words), static_cast<size_t>(Reason::idle) + 1) << "one of them is not in the table";
 }
 
 TEST(Status, FollowsFromTheStateWhileNothingIsWrong) {

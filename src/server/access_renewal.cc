@@ -22,13 +22,17 @@ bool AccessRenewal::has_room(Time now) {
   return renewed_.size() < kMaxKept;
 }
 
+bool AccessRenewal::rests(const std::string& id) const {
+  auto known = renewed_.find(id);
+  return known != renewed_.end() && std::chrono::steady_clock::now() - known->second < interval_;
+}
+
 void AccessRenewal::accessed(const sandbox::Sandbox& row) {
   auto by = renewal_of(row);
   if (!by) return;
   Time now = std::chrono::steady_clock::now();
-  auto known = renewed_.find(row.id);
-  if (known != renewed_.end() && now - known->second < interval_) return;
-  if (known == renewed_.end() && !has_room(now)) return;
+  if (rests(row.id)) return;
+  if (!renewed_.contains(row.id) && !has_room(now)) return;
   renewed_[row.id] = now;
   tasks_.spawn(renew(row.id, *by));
 }

@@ -24,6 +24,8 @@ class AccessRenewal {
       : lifecycle_(lifecycle), interval_(interval), tasks_(std::move(executor)) {}
 
   void accessed(const sandbox::Sandbox& row);
+  // Whether it was renewed so lately that a use changes nothing.
+  bool rests(const std::string& id) const;
   io::Task<> close() { return tasks_.close(); }
 
  private:

@@ -204,6 +204,25 @@ void read_renewal(Section in, RenewSection& out) {
   in.number("min_interval_seconds", 1, 86400, [&](int64_t v) { out.min_interval_seconds = v; });
 }
 
+void read_renewal_redis(Section in, RenewRedisSection& out) {
+  constexpr size_t kMaxKey = 512;
+  in.boolean("enabled", out.enabled);
+  in.text("queue_key", out.queue_key);
+  if (trim(out.queue_key).empty() || out.queue_key.size() > kMaxKey)
+    in.wrong("queue_key", "must be the name of a list", "write queue_key = \"opensandbox:renew:intent\"");
+  in.number("consumer_concurrency", 1, 64, [&](int64_t v) { out.consumer_concurrency = v; });
+  std::string dsn;
+  in.text("dsn", dsn);
+  constexpr std::string_view kRemedy = "write dsn = \"redis://user:password@host:6379/0\"";
+  if (trim(dsn).empty()) {
+    if (out.enabled) in.wrong("dsn", "is missing, and renew_intent.redis.enabled is true", kRemedy);
+    return;
+  }
+  auto address = parse_redis_address(trim(dsn));
+  if (!address) return in.wrong("dsn", address.error().message, kRemedy);
+  out.address = std::move(*address);
+}
+
 void read_environment(Config& config, const Environment& environment) {
   if (const char* key = environment("OPENSANDBOX_SERVER_API_KEY"))
     config.server.api_key = key;  // also when empty
@@ -270,12 +289,18 @@ Result<Config> parse_config(std::string_view text, const std::string& source,
   read_registry({file, "registry"}, config.registry);
   Section(file, "proxy").boolean("open", config.proxy.open);
   read_renewal({file, "renew_intent"}, config.renew);
+  read_renewal_redis({file, "renew_intent.redis"}, config.renew.redis);
   Section(file, "sandbox").boolean("allow_network", config.sandbox.allow_network);
   read_egress({file, "egress"}, config.egress);
   read_store({file, "store"}, config, environment);
   read_environment(config, environment);
   refuse_missing_protection(file, config);
   if (file.error) return std::unexpected(std::move(*file.error));
+  if (config.renew.redis.enabled && !config.renew.enabled) {
+    config.warnings.push_back(
+        fmt::format("{}: renew_intent.redis.enabled: has no effect without renew_intent.enabled = true",
+                    file.place("renew_intent.redis.enabled")));
+  }
   if (!config.others_store_path.empty()) {
     config.warnings.push_back(
         fmt::format("{}: store.path: this is where other OpenSandbox servers keep their database; the one of "

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "server/redis_address.h"
 
 namespace osb::server {
 
@@ -76,10 +77,19 @@ struct ProxySection {
   bool open = false;  // none, on a server with a key too
 };
 
+// Uses that gateways report; see server/renew_intents.h.
+struct RenewRedisSection {
+  bool enabled = false;
+  RedisAddress address;
+  std::string queue_key = "opensandbox:renew:intent";
+  int64_t consumer_concurrency = 8;
+};
+
 // Whether a use of a sandbox's ports may renew it; see server/access_renewal.h.
 struct RenewSection {
   bool enabled = false;
   int64_t min_interval_seconds = 60;
+  RenewRedisSection redis;
 };
 
 struct Config {

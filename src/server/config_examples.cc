@@ -280,6 +280,16 @@ constexpr std::string_view kSkeleton =
 # Seconds between two such renewals of one sandbox.
 # min_interval_seconds = 60
 
+[renew_intent.redis]
+# true: uses that gateways have pushed into a list of Redis count, too.
+# enabled = false
+# Where Redis is: redis://user:password@host:6379/0. Without TLS.
+# dsn = "redis://127.0.0.1:6379/0"
+# The list.
+# queue_key = "opensandbox:renew:intent"
+# Connections that take from it, 1 to 64.
+# consumer_concurrency = 8
+
 [sandbox]
 # false: a sandbox whose request has no networkPolicy reaches nothing. Otherwise it reaches the public internet, and
 # nothing private.

@@ -109,7 +109,7 @@ const std::vector<KnownSection>& known_sections() {
       {"storage", "", "allowed_host_paths volume_default_size ossfs_mount_root"},
       {"secure_runtime", "", "type docker_runtime k8s_runtime_class"},
       {"renew_intent", "enabled min_interval_seconds", ""},
-      {"renew_intent.redis", "", "enabled dsn queue_key consumer_concurrency"},
+      {"renew_intent.redis", "enabled dsn queue_key consumer_concurrency", ""},
       {"tenants", "", "provider endpoint max_stale_seconds timeout_seconds auth_header auth_token"},
       {"otel", "", "enabled endpoint service_name export_interval_millis"},
   };

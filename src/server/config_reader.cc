@@ -99,7 +99,7 @@ void ConfigFile::wrong(const std::string& key, std::string_view cause, std::stri
 }
 
 Section::Section(ConfigFile& file, std::string name) : file_(file), name_(std::move(name)) {
-  if (const toml::node* node = file_.root.get(name_)) table_ = node->as_table();
+  table_ = file_.root.at_path(name_).as_table();
 }
 
 const toml::node* Section::find(std::string_view key) {

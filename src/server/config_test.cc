@@ -154,6 +154,10 @@ TEST(Config, MistakesNameKeyCauseAndRemedy) {
       {"[native.image_aliases]\nx = 5", "native.image_aliases.x"},
       {"[native.image_aliases]\nx = \"a*\"", "native.image_aliases.x"},
       {"[store]\ntype = \"postgresql\"", "store.type"},
+      {"[renew_intent.redis]\nqueue_key = \" \"", "renew_intent.redis.queue_key"},
+      {"[renew_intent.redis]\nconsumer_concurrency = 65", "renew_intent.redis.consumer_concurrency"},
+      {"[renew_intent.redis]\ndsn = \"rediss://h\"", "renew_intent.redis.dsn"},
+      {"[renew_intent]\nredis.dsn = \"redis://\"", "renew_intent.redis.dsn"},
       {"[store]\npath = 5", "store.path"},
   };
   for (const Case& c : refused) {
@@ -210,6 +214,29 @@ TEST(Config, EveryUnknownNameIsReportedInTheOrderOfTheFile) {
   std::string many = "[server]\n";
   for (int i = 0; i < 100; ++i) many += fmt::format("unknown_{} = 1\n", i);
   EXPECT_THAT(parse(many).error().message, HasSubstr("\nand 92 more"));
+}
+
+TEST(Config, RedisInBothSpellings) {
+  for (const char* toml :
+       {"[renew_intent]\nenabled = true\nredis.enabled = true\nredis.dsn = \"redis://:p@h:1/2\"",
+        "[renew_intent]\nenabled = true\n[renew_intent.redis]\nenabled = true\ndsn = \"redis://:p@h:1/2\""}) {
+    auto config = parse(toml);
+    ASSERT_TRUE(config) << config.error().message;
+    const RenewRedisSection& redis = config->renew.redis;
+    EXPECT_TRUE(redis.enabled);
+    EXPECT_EQ(redis.address.host, "h");
+    EXPECT_EQ(redis.address.password, "p");
+    EXPECT_EQ(redis.queue_key, "opensandbox:renew:intent");
+    EXPECT_EQ(redis.consumer_concurrency, 8);
+    EXPECT_TRUE(config->warnings.empty());
+  }
+  auto missing = parse("[renew_intent.redis]\nenabled = true");
+  ASSERT_FALSE(missing);
+  EXPECT_THAT(missing.error().message, HasSubstr("renew_intent.redis.dsn: is missing"));
+  auto useless = parse("[renew_intent.redis]\nenabled = true\ndsn = \"redis://h\"");
+  ASSERT_TRUE(useless);
+  ASSERT_EQ(useless->warnings.size(), 1u);
+  EXPECT_THAT(useless->warnings[0], HasSubstr("no effect without renew_intent.enabled"));
 }
 
 TEST(Config, TenantsNeedAKeyHere) {

@@ -18,6 +18,7 @@ Lifecycle::Lifecycle(io::Executor executor, store::Repository& store, runtime::R
       locks_(executor),
       edits_(executor),
       ends_stored_(executor),
+      uses_(executor),
       expiry_timer_(executor),
       tasks_(executor) {}
 
@@ -49,18 +50,6 @@ Task<Outcome<SandboxPtr>> Lifecycle::find_living(Scope scope, std::string id) {
   SandboxPtr row = CO_TRY(co_await find(std::move(scope), id));
   if (!allows(row->status.state, Verb::edit)) co_return sandbox::refuse(sandbox::not_found(id));
   co_return row;
-}
-
-Task<Outcome<SandboxPtr>> Lifecycle::reach(Principal who, std::string id) {
-  SandboxPtr row = CO_TRY(co_await get(std::move(who), id));
-  sandbox::State state = row->status.state;
-  if (allows(state, Verb::reach)) {
-    if (const Error* why = unreachable(id)) co_return sandbox::refuse(sandbox::unreachable(id, *why));
-    co_return row;
-  }
-  // What can be resumed is paused, or about to be.
-  if (allows(state, Verb::resume)) co_return sandbox::refuse(sandbox::paused(id, to_string(state)));
-  co_return sandbox::refuse(sandbox::not_running(id, to_string(state), row->status.message));
 }
 
 // The row is what counts; this is for the day on which it is lost.

@@ -25,6 +25,7 @@
 #include "sandbox/transitions.h"
 #include "server/keyed_lock.h"
 #include "server/stopped_times.h"
+#include "server/uses.h"
 #include "store/repository.h"
 
 namespace osb::server {
@@ -46,7 +47,7 @@ class Lifecycle {
   // Compares rows with what the runtimes have: adopts what matches, finishes removals, makes rows again for
   // what runs without one. Comes first. What a runtime that is away has is recovered when it is back.
   Task<> recover();
-  // Starts the expiry timer.
+  // Starts the timers of expiry and of idle sandboxes.
   void start();
   // Stores the ends that are known, then ends the timer, the watchers and unfinished work; the next process's
   // recovery picks that up.
@@ -68,8 +69,13 @@ class Lifecycle {
   Task<Outcome<WallTime>> renew(Principal who, std::string id, WallTime expires);
   // Because it was used: it lives for so long from now on, or as long as it would have, whichever is more.
   Task<Outcome<>> extend(std::string id, std::chrono::seconds by);
-  // One that can be talked to now.
-  Task<Outcome<sandbox::SandboxPtr>> reach(Principal who, std::string id);
+  // One that can be talked to now, and for as long as the use is held: it wakes one that was paused because
+  // nobody used it, and keeps it awake.
+  struct Reached {
+    sandbox::SandboxPtr row;
+    Uses::Use use;
+  };
+  Task<Outcome<Reached>> reach(Principal who, std::string id);
   // Why nobody can say now what the sandbox does; nothing when that is known.
   const Error* unreachable(const std::string& id) const;
   // Keeps others from changing the sandbox: pausing, resuming, removing it.
@@ -119,6 +125,11 @@ class Lifecycle {
   Task<> change_job(std::shared_ptr<Job> job, Scope scope, std::string id, Change change);
   Task<Outcome<>> pause_locked(Scope scope, std::string id);
   Task<Outcome<>> resume_locked(Scope scope, std::string id);
+  Task<Outcome<>> stop_locked(sandbox::SandboxPtr row, sandbox::Reason why);
+  // Those that nobody uses; see lifecycle_idle.cc.
+  Task<> idle_loop();
+  Task<> sleep_job(std::string id);
+  Task<Outcome<>> wake_locked(Scope scope, std::string id);
   Task<> note_slow(std::string id, sandbox::Status status, std::shared_ptr<bool> done);
   Task<Result<void>> store_change(std::string id, sandbox::Status status, std::string event);
   Task<> set_quietly(std::string id, sandbox::Status status);
@@ -128,6 +139,8 @@ class Lifecycle {
   Task<> note_removal(std::string id, sandbox::Reason reason);  // its row goes, its events stay
   static void keep_trying(const std::string& id, const Result<void>& noted);
 
+  // It runs: its end is waited for, and its uses, if it wants that.
+  void attend(const sandbox::Sandbox& row, Uses::Now now = Uses::Now::awake);
   void forget(const std::string& id);
   // Until the sandbox has ended and that is stored.
   Task<> watch(std::string id, std::string handle, runtime::Runtime& runtime);
@@ -172,6 +185,7 @@ class Lifecycle {
   size_t ending_ = 0;                         // ends that are known and not stored yet
   io::Event ends_stored_;
   StoppedTimes stops_;
+  Uses uses_;
   io::Duration held_ = kHeld;
   std::map<std::string, std::shared_ptr<io::Event>> starting_;  // announced and not started, by id
   io::asio::steady_timer expiry_timer_;

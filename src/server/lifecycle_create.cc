@@ -79,7 +79,7 @@ Task<Outcome<Sandbox>> Lifecycle::start_locked(Sandbox row, runtime::Runtime& ru
                {{"id", row.id}, {"owner", row.owner}, {"error", stored.error().message}});
     co_return refuse(sandbox::start_failed_on_disk(stored.error()));
   }
-  tasks_.spawn(watch(row.id, row.handle, runtime));
+  attend(row);
   log::info("sandbox running", {{"id", row.id}, {"owner", row.owner}, {"image", row.image}});
   co_return row;
 }

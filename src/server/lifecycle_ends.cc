@@ -67,6 +67,7 @@ Task<> Lifecycle::drain() {
 // Nothing of it runs any more.
 void Lifecycle::forget(const std::string& id) {
   stops_.forget(id);
+  uses_.forget(id);
   on_end_(id);
 }
 

@@ -31,7 +31,10 @@ constexpr size_t kMaxRemovals = 32;
 
 }  // namespace
 
-void Lifecycle::start() { tasks_.spawn(expiry_loop()); }
+void Lifecycle::start() {
+  tasks_.spawn(expiry_loop());
+  tasks_.spawn(idle_loop());
+}
 
 Task<> Lifecycle::expiry_loop() {
   while (true) {

@@ -9,6 +9,7 @@
 
 namespace osb::server {
 
+using sandbox::Reason;
 using sandbox::refuse;
 using sandbox::SandboxPtr;
 using sandbox::State;
@@ -18,6 +19,16 @@ using sandbox::Verb;
 namespace {
 
 constexpr auto kSlow = std::chrono::milliseconds(5);
+
+// Of both kinds: at somebody's request, and because nobody uses it. The word for the second outlives a
+// restart.
+Status status_of_pause(State state, Reason why, WallTime since) {
+  Status status = status_while(state, since);
+  if (why != Reason::idle) return status;
+  status.reason = why;
+  status.message += " Nobody used it for a while; the next request to one of its ports wakes it.";
+  return status;
+}
 
 }  // namespace
 
@@ -47,12 +58,25 @@ Task<> Lifecycle::change_job(std::shared_ptr<Job> job, Scope scope, std::string 
 Task<Outcome<>> Lifecycle::pause_locked(Scope scope, std::string id) {
   SandboxPtr row = CO_TRY(co_await find_living(std::move(scope), id));
   auto move = transition(Verb::pause, row->status.state);
+  if (row->status.state == State::paused && row->status.reason == Reason::idle) {
+    // It stands still already; from now on because somebody wants that, and no use wakes it.
+    auto stored = co_await store_change(id, status_while(State::paused, clock_.now()), "Paused");
+    if (!stored) co_return refuse(sandbox::internal_error(stored.error()));
+    uses_.set_asleep(id, Uses::Now::awake);
+    co_return Outcome<>();
+  }
   if (!move) co_return refuse(sandbox::not_running(id, to_string(row->status.state), row->status.message));
+  co_return co_await stop_locked(std::move(row), Reason::paused);
+}
+
+// A sandbox that runs.
+Task<Outcome<>> Lifecycle::stop_locked(SandboxPtr row, Reason why) {
+  const std::string id = row->id;
   runtime::Runtime& runtime = runtime_of(*row);
   if (const auto& ability = runtime.capabilities().pause; !ability)
     co_return refuse(sandbox::pause_unsupported({Code::unsupported, 0, ability.why}));
   auto settled = std::make_shared<bool>(false);
-  tasks_.spawn(note_slow(id, status_while(move->during, clock_.now()), settled));
+  tasks_.spawn(note_slow(id, status_of_pause(State::pausing, why, clock_.now()), settled));
   auto done = co_await runtime.pause(row->handle);
   *settled = true;
   if (!done) {
@@ -67,7 +91,7 @@ Task<Outcome<>> Lifecycle::pause_locked(Scope scope, std::string id) {
     if (done.error().code == Code::unavailable) co_return refuse(sandbox::unreachable(id, done.error()));
     co_return refuse(sandbox::pause_failed(done.error()));
   }
-  auto stored = co_await store_change(id, status_while(move->after, clock_.now()), "Paused");
+  auto stored = co_await store_change(id, status_of_pause(State::paused, why, clock_.now()), "Paused");
   if (!stored) {
     log::error("cannot store a pause, taking it back", {{"id", id}, {"error", stored.error().message}});
     auto resumed = co_await runtime.resume(row->handle);
@@ -77,7 +101,7 @@ Task<Outcome<>> Lifecycle::pause_locked(Scope scope, std::string id) {
     co_return refuse(sandbox::internal_error(stored.error()));
   }
   stops_.paused(id);
-  log::info("sandbox paused", {{"id", id}, {"owner", row->owner}});
+  log::info("sandbox paused", {{"id", id}, {"owner", row->owner}, {"reason", to_string(why)}});
   co_return Outcome<>();
 }
 
@@ -94,6 +118,7 @@ Task<Outcome<>> Lifecycle::resume_locked(Scope scope, std::string id) {
       co_return refuse(sandbox::unreachable(id, was_paused.error()));
     if (!was_paused || !*was_paused) co_return refuse(sandbox::not_paused(id, to_string(was)));
     stops_.resumed(id);
+    uses_.set_asleep(id, Uses::Now::awake);
     log::warn("resumed a sandbox that was paused, though its row did not say so",
               {{"id", id}, {"owner", row->owner}});
     co_return Outcome<>();
@@ -111,6 +136,7 @@ Task<Outcome<>> Lifecycle::resume_locked(Scope scope, std::string id) {
   }
   stops_.resumed(id);
   auto stored = co_await store_change(id, status_while(move->after, clock_.now()), "Resumed");
+  uses_.set_asleep(id, Uses::Now::awake);
   if (!stored) co_return refuse(sandbox::internal_error(stored.error()));
   log::info("sandbox resumed", {{"id", id}, {"owner", row->owner}});
   co_return Outcome<>();
@@ -150,7 +176,8 @@ Task<Result<void>> Lifecycle::reconcile_pause(sandbox::Sandbox row, bool is_paus
   if (was == is) co_return Result<void>();
   log::info("the state of a sandbox follows its processes",
             {{"id", row.id}, {"owner", row.owner}, {"state", to_string(is)}});
-  Status status = status_while(is, clock_.now());
+  Status status =
+      is_paused ? status_of_pause(is, row.status.reason, clock_.now()) : status_while(is, clock_.now());
   sandbox::Event event{status.changed, is_paused ? "Paused" : "Resumed", status.message};
   keep_trying(row.id, co_await store_.note(row.id, {.status = std::move(status), .event = std::move(event)}));
   co_return Result<void>();

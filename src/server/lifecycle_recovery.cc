@@ -210,9 +210,11 @@ Task<Result<void>> Lifecycle::adopt_row(Sandbox row) {
     keep_trying(row.id, co_await store_end(row.id, std::move(found.end)));
     co_return Result<void>();
   }
+  // Reconciling lets everything go on that is not to stay paused.
+  bool asleep = found.paused && row.status.reason == Reason::idle;
   // One whose end is stored but not settled is settled by its watcher.
   if (!has_ended(row)) CO_TRY(co_await reconcile_pause(row, found.paused));
-  tasks_.spawn(watch(row.id, row.handle, runtime));
+  attend(row, asleep ? Uses::Now::asleep : Uses::Now::awake);
   log::info("sandbox adopted", {{"id", row.id}, {"owner", row.owner}});
   co_return Result<void>();
 }

@@ -58,7 +58,7 @@ Task<Outcome<Sandbox>> Lifecycle::roll_back_locked(Sandbox row, sandbox::CreateR
     co_return refuse(sandbox::not_found(row.id));
   }
   forget(row.id);
-  tasks_.spawn(watch(row.id, row.handle, runtime));
+  attend(row);
   auto gone = co_await destroy_in_time(runtime, before);
   if (!gone)
     log::error("what a rollback replaced is not removed; the next start does it",

@@ -67,10 +67,10 @@ int status_of(const http::ResponseHead& head) { return head.status == 500 ? 400 
 Task<ApiResult<Answer>> create_context(Service& service, Request& request) {
   std::string body = CO_TRY(co_await read_body(request));
   std::string id = request.params.find("id")->second;
-  SandboxPtr row = CO_TRY(on_wire(co_await service.lifecycle.reach(caller_of(request), id)));
-  auto made =
-      co_await io::with_deadline(kMakeLimit, "code context",
-                                 ask_execd(service, row, to_execd("POST", "/code/context"), std::move(body)));
+  auto reached = CO_TRY(on_wire(co_await service.lifecycle.reach(caller_of(request), id)));
+  auto made = co_await io::with_deadline(
+      kMakeLimit, "code context",
+      ask_execd(service, reached.row, to_execd("POST", "/code/context"), std::move(body)));
   if (!made) co_return api::refuse(no_answer(id, made.error()));
   co_return Answer{.status = status_of(made->head), .body = std::move(made->body)};
 }
@@ -104,8 +104,8 @@ Task<Result<bool>> has_context(Service& service, SandboxPtr row, std::string con
   co_return seen.head.status == 200;
 }
 
-// The newest first: whoever executes has most likely just made it.
-Task<ApiResult<SandboxPtr>> find_context(Service& service, sandbox::Principal who, Execute wanted) {
+// The newest first: whoever executes has most likely just made it. None is woken to be asked.
+Task<ApiResult<Lifecycle::Reached>> find_context(Service& service, sandbox::Principal who, Execute wanted) {
   if (!wanted.sandbox.empty()) co_return on_wire(co_await service.lifecycle.reach(who, wanted.sandbox));
   if (is_plain_id(wanted.context)) {
     sandbox::Filter running{.states = {{sandbox::State::running}}};
@@ -113,7 +113,7 @@ Task<ApiResult<SandboxPtr>> find_context(Service& service, sandbox::Principal wh
     if (!page) co_return api::refuse(api::to_api_error(sandbox::internal_error(page.error())));
     for (const SandboxPtr& row : page->sandboxes) {
       auto has = co_await has_context(service, row, wanted.context);
-      if (has && *has) co_return row;
+      if (has && *has) co_return on_wire(co_await service.lifecycle.reach(who, row->id));
     }
   }
   co_return api::refuse(api::context_not_found());
@@ -161,8 +161,8 @@ Task<ApiResult<Execute>> read_execute(Request& request) {
 }
 
 Task<ApiResult<Answer>> execute(Service& service, sandbox::Principal who, Execute wanted) {
-  SandboxPtr row = CO_TRY(co_await find_context(service, std::move(who), wanted));
-  co_return co_await run_cell(service, std::move(row), std::move(wanted));
+  auto reached = CO_TRY(co_await find_context(service, std::move(who), wanted));
+  co_return co_await run_cell(service, reached.row, std::move(wanted));
 }
 
 Task<> execute_into(Service& service, sandbox::Principal who, Execute wanted,

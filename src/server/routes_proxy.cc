@@ -107,7 +107,7 @@ Task<> proxy(Service& service, Request& request, ResponseWriter& response) {
   auto port = port_parameter(request);
   Principal who = caller_of(request);
   std::string id = request.params.find("id")->second;
-  sandbox::SandboxPtr row;
+  Lifecycle::Reached reached;  // held to the end: whatever goes through here is a use
   std::optional<ApiError> refusal;
   if (port && *port == runtime::kEgressPort) {
     // It belongs to the egress process, which is outside. Whatever listens on it inside must not be taken for
@@ -124,13 +124,13 @@ Task<> proxy(Service& service, Request& request, ResponseWriter& response) {
   } else if (auto reachable = on_wire(co_await service.lifecycle.reach(who, id)); !reachable) {
     bool asks_health = *port == runtime::kExecdPort && request.rest == "/ping";
     refusal = co_await explain(service, who, id, asks_health, std::move(reachable.error()));
-  } else if (row = std::move(*reachable); iequals(request.head.headers.get("Upgrade"), "websocket") &&
-                                          !http::wants_websocket(request.head)) {
+  } else if (reached = std::move(*reachable); iequals(request.head.headers.get("Upgrade"), "websocket") &&
+                                              !http::wants_websocket(request.head)) {
     refusal = api::upgrade_refused();
   }
   if (refusal) co_return co_await answer_error(request, response, std::move(*refusal));
   if (service.renewal != nullptr && request.head.headers.get("OpenSandbox-Access-Renew") != "skip")
-    service.renewal->accessed(*row);
+    service.renewal->accessed(*reached.row);
 
   std::string_view path = request.head.path();
   ProxyTarget target{std::string(path.substr(0, path.size() - request.rest.size())), *port};
@@ -140,7 +140,7 @@ Task<> proxy(Service& service, Request& request, ResponseWriter& response) {
                   .token = token == request.params.end() ? "" : std::string_view(token->second)};
   http::RelayResult result;
   for (bool fresh : {false, true}) {
-    auto upstream = co_await connect(service, who, row, *port, fresh);
+    auto upstream = co_await connect(service, who, reached.row, *port, fresh);
     if (!upstream) co_return co_await answer_error(request, response, std::move(upstream.error()));
     http::Forward what{
         .head = upstream_head(request, target, secrets),

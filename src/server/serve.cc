@@ -6,6 +6,7 @@
 #include "http/server.h"
 #include "server/clock_changes.h"
 #include "server/gate.h"
+#include "server/renew_intents.h"
 #include "server/routes.h"
 #include "store/open_repository.h"
 
@@ -59,6 +60,13 @@ HealthCheck check_of(runtime::Runtime& runtime, runtime::Runtimes& runtimes) {
           .remedy = "see the log of the service; osb doctor says what this host lacks",
           .weight = &runtime == &runtimes.standard() ? Weight::vital : Weight::partial};
 }
+
+RenewIntents::Settings intents_of(const Config& config) {
+  const RenewRedisSection& redis = config.renew.redis;
+  return {.address = redis.address, .queue_key = redis.queue_key, .consumers = redis.consumer_concurrency};
+}
+
+Task<Result<void>> ask_intents(const RenewIntents& intents) { co_return intents.health(); }
 
 http::Router make_router(Service& service) {
   http::Router router;
@@ -121,6 +129,7 @@ io::Task<Result<void>> run(Serve options) {
   co_await lifecycle.recover();
   lifecycle.start();
   AccessRenewal renewal(executor, lifecycle, std::chrono::seconds(config.renew.min_interval_seconds));
+  RenewIntents intents(executor, *store, renewal, intents_of(config));
   Snapshots snapshots(executor, *store, runtimes, lifecycle);
   co_await snapshots.recover();
   const Keys keys = keys_of(config, std::move(options.further_keys));
@@ -147,6 +156,14 @@ io::Task<Result<void>> run(Serve options) {
                       .remedy =
                           "make room on the disk of the state directory, or repair it; sandboxes that are "
                           "deleted or expire end all the same"});
+  if (config.renew.enabled && config.renew.redis.enabled) {
+    intents.start();
+    service.health.add({.name = "redis",
+                        .ask = [&intents] { return ask_intents(intents); },
+                        .remedy = "start Redis, or correct renew_intent.redis.dsn; uses of the proxy renew "
+                                  "sandboxes all the same",
+                        .weight = HealthCheck::Weight::partial});
+  }
   http::Router router = make_router(service);
   Gate gate(config, keys, options.tokens, router);
   if (config.runtime.fallback_native) {
@@ -168,6 +185,7 @@ io::Task<Result<void>> run(Serve options) {
   co_await serve_until_stopped(config, gate, changes, std::move(options.listener), *options.stop);
   co_await sweeping.close();
   co_await pumps.close();
+  co_await intents.close();
   co_await renewal.close();
   co_await snapshots.close();
   co_await lifecycle.close();

@@ -166,6 +166,20 @@ class TestManager:
         assert caught.value.status_code == 404
         sdk.forget(sandbox)
 
+    def test_pause_and_resume(self, sdk, manager):
+        sandbox = sdk.create(metadata={"suite": "pausing"})
+
+        def state():
+            return sdk.go(manager.get_sandbox_info(sandbox.id)).status.state
+
+        sdk.go(manager.pause_sandbox(sandbox.id))
+        assert state() == "Paused"
+        page = sdk.go(manager.list_sandbox_infos(SandboxFilter(metadata={"suite": "pausing"}, states=["Paused"])))
+        assert [info.id for info in page.sandbox_infos] == [sandbox.id]
+        sdk.go(manager.resume_sandbox(sandbox.id))
+        assert state() == "Running"
+        assert sdk.run(sandbox, "echo on").logs.stdout[0].text == "on"
+
     def test_unknown_sandbox(self, sdk, manager):
         with pytest.raises(SandboxApiException) as caught:
             sdk.go(manager.kill_sandbox("00000000-0000-4000-8000-000000000000"))

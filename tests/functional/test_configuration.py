@@ -134,9 +134,9 @@ class TestFilesOfOtherServers:
         assert api.delete(made["id"]).status == 204
         warned = [line for line in service.log_tail(200).splitlines() if "no effect here" in line]
         for key in ("server.loop", "log.file_enabled", "runtime.execd_image", "docker.network_mode", "docker.sandbox_env", "egress.image",
-                    "storage.allowed_host_paths", "renew_intent.redis.enabled", "secure_runtime.type"):  # fmt: skip
+                    "storage.allowed_host_paths", "secure_runtime.type"):  # fmt: skip
             assert sum(f" {key}: " in line or f": {key}: " in line for line in warned) == 1, (key, warned)
-        assert all(" WARN " in line for line in warned) and len(warned) == 19, warned
+        assert all(" WARN " in line for line in warned) and len(warned) == 18, warned
         assert (service.state_dir / "db" / "opensandbox.db").exists()
         assert "store.path: this is where other OpenSandbox servers keep their database" in service.log_tail(200)
         service.kill_server()
