@@ -278,5 +278,19 @@ TEST_F(Arguments, Snapshots) {
   EXPECT_EQ(std::get<SnapshotOptions>(osb({"osb", "diff", "a"})).sandbox, "a");
 }
 
+TEST_F(Arguments, Volumes) {
+  auto run = std::get<RunOptions>(
+      osb({"osb", "run", "-v", "a:/b", "--volume", "/c:/d:ro", "--shm-size", "1Gi", "host", "--", "true"}));
+  ASSERT_EQ(run.volumes.size(), 2u);
+  EXPECT_EQ(run.volumes[0].source + run.volumes[0].path, "a/b");
+  EXPECT_TRUE(run.volumes[1].read_only);
+  EXPECT_EQ(run.shm, "1Gi");
+  EXPECT_EQ(stop(osb({"osb", "run", "-v", "a", "host", "--", "true"})).status, 2);
+  EXPECT_TRUE(std::get<VolumeOptions>(osb({"osb", "volumes", "ls", "--json"})).json);
+  EXPECT_THAT(std::get<VolumeOptions>(osb({"osb", "volumes", "rm", "a", "b"})).names, ElementsAre("a", "b"));
+  EXPECT_EQ(stop(osb({"osb", "volumes"})).status, 2);
+  EXPECT_EQ(stop(osb({"osb", "volumes", "rm"})).status, 2);
+}
+
 }  // namespace
 }  // namespace osb::cli

@@ -3,15 +3,18 @@
 // What the launcher does with sandboxes, as its loop sees it. Sandboxes (sandboxes.h) does it; tests of the
 // loop have one of their own.
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/fd.h"
 #include "launcher/forked.h"
+#include "launcher/messages/volumes.h"
 #include "launcher/plan.h"
 #include "launcher/snapshot_manifest.h"
 #include "launcher/started.h"
+#include "launcher/volume_path.h"
 
 namespace osb::launcher {
 
@@ -74,6 +77,26 @@ class SandboxTable {
 
   // What the sandbox has changed, written to a pipe of which this is the other end.
   virtual Result<Fd> diff(const std::string& id) = 0;
+
+  // Volumes. One that is to have a size takes its time, in a process of its own: then it has to be asked
+  // again.
+  struct Ensured {
+    bool made = false;  // a named volume
+    std::optional<Forked> under_way = {};
+  };
+  virtual Result<Ensured> ensure_volume(const VolumeRequest& request) {
+    (void)request;
+    return fail(Code::unsupported, "there are no volumes");
+  }
+  virtual Result<std::vector<VolumesAnswer::Volume>> list_volumes(const std::string& owner,
+                                                                  const std::string& after, size_t most) {
+    (void)owner, (void)after, (void)most;
+    return fail(Code::unsupported, "there are no volumes");
+  }
+  virtual Result<void> drop_volume(const VolumePath& path) {
+    (void)path;
+    return fail(Code::unsupported, "there are no volumes");
+  }
 
   // Makes things ahead of need; true when there was something to make.
   virtual bool prepare() = 0;

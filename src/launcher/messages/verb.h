@@ -28,13 +28,17 @@ enum class Verb : uint8_t {
   drop,
   snapshots,
   diff,
+  volume,  // volumes.h
+  volumes,
+  drop_volume,
 };
-inline constexpr Verb kLastVerb = Verb::diff;
+inline constexpr Verb kLastVerb = Verb::drop_volume;
 
 constexpr std::string_view to_string(Verb verb) {
   constexpr std::string_view kNames[] = {
-      "start",  "stop",   "destroy", "list",      "adopt",   "sockets", "ooms", "freeze",    "thaw", "recall",
-      "record", "health", "images",  "listeners", "capture", "keep",    "drop", "snapshots", "diff"};
+      "start", "stop",      "destroy", "list",   "adopt",   "sockets",    "ooms",    "freeze",
+      "thaw",  "recall",    "record",  "health", "images",  "listeners",  "capture", "keep",
+      "drop",  "snapshots", "diff",    "volume", "volumes", "drop-volume"};
   return kNames[static_cast<uint8_t>(verb) - 1];
 }
 

@@ -49,6 +49,8 @@ struct NativePrepared : Prepared {
   std::optional<NetworkPolicy> network;  // none: no way out
   bool network_asked = false;            // by the request, not by default
   image::ImageConfig config;
+  std::string owner;
+  std::vector<Mount> mounts;
 };
 
 // pid, start time and boot: together they name one process for ever.
@@ -153,6 +155,9 @@ Task<Created<PreparedPtr>> NativeRuntime::prepare(SandboxSpec spec) {
   if (!spec.network && settings_.network && settings_.egress)
     spec.network = NetworkPolicy{.allow_the_rest = true};
   prepared->network = spec.network;
+  if (!spec.shm_bytes) spec.shm_bytes = settings_.shm_bytes;
+  prepared->owner = spec.owner;
+  prepared->mounts = spec.mounts;
   prepared->plan = make_plan(spec, *image, limits, settings_.images.state_dir);
   prepared->limits = spec.limits;
   prepared->config = std::move(image->config);
@@ -243,9 +248,16 @@ Task<Created<std::string>> NativeRuntime::start(PreparedPtr given, Claim claim) 
   const std::string& handle = prepared.plan.id;
   EntryProcess process = entry_process(claim, prepared.limits, prepared.config);
   prepared.plan.record = std::move(claim.record);
+  std::vector<MadeVolume> made;
+  if (!prepared.mounts.empty()) {
+    auto volumes = co_await ensure_volumes(prepared.owner, prepared.mounts);
+    if (!volumes) co_return std::unexpected(std::move(volumes).error());
+    made = std::move(*volumes);
+  }
   auto started = co_await start_processes(prepared.plan);
   if (!started) {
     (void)co_await destroy(handle);
+    co_await drop_volumes(std::move(made));
     Kind kind = started.error().code == Code::exhausted ? Kind::overloaded : Kind::step_failed;
     co_return failed(kind, std::move(started).error());
   }
@@ -262,6 +274,7 @@ Task<Created<std::string>> NativeRuntime::start(PreparedPtr given, Claim claim) 
   }
   if (!entry) {
     (void)co_await destroy(handle);
+    co_await drop_volumes(std::move(made));
     co_return std::unexpected(std::move(entry).error());
   }
   sandboxes_[handle] = sandbox;
