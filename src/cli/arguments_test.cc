@@ -105,7 +105,7 @@ TEST_F(Arguments, AnUnknownCommandIsNamedAndTheKnownOnesAreListed) {
   EXPECT_EQ(got.status, 2);
   EXPECT_THAT(got.err, HasSubstr("there is no command \"exec\"; the commands are run, repl, ls, rm, doctor, "
                                  "egress, images, snapshot, "
-                                 "fork, rollback, diff\n"));
+                                 "fork, rollback, diff, volumes\n"));
   EXPECT_THAT(got.err, HasSubstr("osb run IMAGE -- PROGRAM"));
   EXPECT_THAT(stop(osb({"osb", "ls", "foo"})).err, HasSubstr("unexpected word \"foo\""));
 }

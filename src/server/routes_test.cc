@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "base/ids.h"
+#include "sandbox/principal.h"
 #include "server/test_server.h"
 
 namespace osb::server {
