@@ -78,10 +78,9 @@ class SandboxTable {
   // What the sandbox has changed, written to a pipe of which this is the other end.
   virtual Result<Fd> diff(const std::string& id) = 0;
 
-  // Volumes. One that is to have a size takes its time, in a process of its own: then it has to be asked
-  // again.
+  // Volumes. A named one that has to be made waits for the disk, in a process of its own: when that has
+  // ended, ask again.
   struct Ensured {
-    bool made = false;  // a named volume
     std::optional<Forked> under_way = {};
   };
   virtual Result<Ensured> ensure_volume(const VolumeRequest& request) {

@@ -260,13 +260,8 @@ Result<SandboxTable::Ensured> Sandboxes::ensure_volume(const VolumeRequest& requ
     if (found.error().code != Code::not_found || !request.create)
       return std::unexpected(std::move(found.error()));
     TRY(volumes_.check(wanted));
-    if (wanted.size_bytes) {
-      ensured.under_way =
-          TRY(fork_work([this, path = *path, wanted] { return volumes_.make(path, wanted); }));
-      return ensured;
-    }
-    TRY(volumes_.make(*path, wanted));
-    ensured.made = true;
+    ensured.under_way = TRY(fork_work([this, path = *path, wanted] { return volumes_.make(path, wanted); }));
+    return ensured;
   }
   // A directory in a volume is made, also in one that has to be there.
   if (!path->below.empty()) TRY(volumes_.make_directories(*path));

@@ -21,7 +21,7 @@ void Requests::on(From from, const VolumeRequest& request) {
   if (auto allowed = check_volume(request.step); !allowed) return answer_error(from, allowed.error());
   auto ensured = sandboxes_.ensure_volume(request);
   if (!ensured) return answer_error(from, ensured.error());
-  if (!ensured->under_way) return answer(from, VolumeAnswer{ensured->made});
+  if (!ensured->under_way) return answer(from, VolumeAnswer{});
   auto held = std::make_shared<Forked>(std::move(*ensured->under_way));
   auto watched = reactor_.watch_once(
       held->ended.get(), [this, from, request, held] { finish_volume(from, request, outcome_of(*held)); });

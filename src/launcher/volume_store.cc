@@ -101,6 +101,9 @@ Result<void> VolumeStore::make(const VolumePath& path, VolumeManifest manifest) 
   if (::mkdirat(volumes_.get(), path.owner.c_str(), 0700) < 0 && errno != EEXIST)
     return fail_errno("make the directory of a volume's owner");
   Fd parent = TRY(open_beneath(volumes_.get(), path.owner, O_RDONLY | O_DIRECTORY));
+  if (TRY(sys::names_in(parent.get())).size() >= kMostVolumes)
+    return fail(Code::exhausted, "there are " + std::to_string(kMostVolumes) +
+                                     " volumes, the most that one owner can have; remove some");
   if (::renameat2(volumes_.get(), staged.c_str(), parent.get(), path.name.c_str(), RENAME_NOREPLACE) < 0)
     return fail_errno("give a volume its name");
   undo.release();
@@ -238,9 +241,7 @@ Result<void> VolumeStore::drop(const VolumePath& path) const {
     return fail(Code::wrong_state,
                 std::to_string(count) + (count == 1 ? " sandbox uses it" : " sandboxes use it"));
   Fd parent = TRY(open_beneath(volumes_.get(), path.owner, O_RDONLY | O_DIRECTORY));
-  TRY(to_trash(parent.get(), path.name));
-  // One that was removed must not come back with the next boot.
-  return to_disk(parent.get());
+  return to_trash(parent.get(), path.name);
 }
 
 bool VolumeStore::release(const std::vector<std::string>& volumes) const {

@@ -31,6 +31,8 @@ struct ListedVolume {
   uint32_t users = 0;  // sandboxes that have it
 };
 
+inline constexpr size_t kMostVolumes = 4096;  // of an owner
+
 class VolumeStore {
  public:
   static Result<VolumeStore> open(const Settings& settings, const StateDir& state);
@@ -38,7 +40,8 @@ class VolumeStore {
   Result<VolumeManifest> find(const VolumePath& path) const;  // Code::not_found
   // Whether one could be made so: the size is in range, and this host can enforce it.
   Result<void> check(const VolumeManifest& wanted) const;
-  // Its time is now. Code::already_exists. One with a size takes a while.
+  // Its time is now. Code::already_exists; Code::exhausted when the owner has kMostVolumes. One with a size
+  // takes a while, and every one waits for the disk.
   Result<void> make(const VolumePath& path, VolumeManifest manifest) const;
 
   // The directory in the volume that the path names, with its parents.
