@@ -7,6 +7,7 @@
 #include "api/list_query.h"
 #include "api/resource_limits.h"
 #include "api/snapshots.h"
+#include "api/volume_rules.h"
 #include "check.h"
 
 using namespace osb;
@@ -37,6 +38,14 @@ void check_create(std::string_view text) {
   CHECK(!body->timeout_seconds || *body->timeout_seconds >= api::kMinTimeoutSeconds);
   for (const auto& [name, value] : body->env) CHECK(!name.empty() && name.find('=') == name.npos);
   if (body->resource_limits) check_limits(*body->resource_limits);
+  if (!body->volumes) return;
+  auto volumes = api::check_volumes(*body->volumes, {"/srv"});
+  if (!volumes) return check_refusal(volumes.error());
+  for (const auto& one : *volumes) {
+    CHECK(one.mount_path.starts_with('/') && one.mount_path.find("/../") == one.mount_path.npos);
+    CHECK(one.sub_path != ".." && !one.sub_path.starts_with("../") && !one.sub_path.starts_with('/'));
+    CHECK(one.backend != sandbox::Volume::Backend::host || one.source.starts_with("/srv"));
+  }
 }
 
 void check_snapshots(std::string_view text) {

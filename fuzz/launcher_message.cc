@@ -18,7 +18,7 @@ bool is_system(const Step& step) { return std::ranges::find(system_steps(), step
 
 void check_allowed(const Plan& plan) {
   CHECK(plan.id.size() == 36 && plan.id.find('/') == plan.id.npos && plan.id.find('\0') == plan.id.npos);
-  CHECK(plan.network.kind == PlanNetwork::Kind::none && plan.network.policy.empty());
+  CHECK(plan.network.policy.empty());
   auto first = std::ranges::search(plan.steps, system_steps()).begin();
   CHECK(first != plan.steps.end());
   CHECK(std::ranges::count_if(plan.steps, is_system) == static_cast<ptrdiff_t>(system_steps().size()));
@@ -27,9 +27,11 @@ void check_allowed(const Plan& plan) {
       CHECK(path->find('\0') == path->npos && path->find("/../") == path->npos && !path->ends_with("/.."));
     }
     bool mounts = step->kind == Step::Kind::overlay || step->kind == Step::Kind::bind ||
-                  step->kind == Step::Kind::scratch;
-    CHECK(step->kind == Step::Kind::bind || step->access == Step::Access::read_only);
-    CHECK(step->ids == Step::Ids::sandbox && !step->size_bytes);
+                  step->kind == Step::Kind::scratch || step->kind == Step::Kind::volume;
+    CHECK(is_volume(*step) || step->access == Step::Access::read_only);
+    CHECK(step->kind == Step::Kind::bind || step->ids == Step::Ids::sandbox);
+    if (step->kind == Step::Kind::volume)
+      CHECK(!step->source.starts_with('/') && !step->source.starts_with('.'));
     if (!mounts) continue;
     CHECK(step < first);
     for (const char* tree : {"/proc", "/sys", "/dev"}) {
@@ -63,6 +65,7 @@ void check_body(std::string_view bytes) {
     CHECK(again == bytes);
   }
   if constexpr (requires { body->id; }) (void)check_id(body->id);
+  if constexpr (requires { body->step; }) (void)check_volume(body->step);
 }
 
 // What a peer gets to read comes from the launcher; it must not fall over it all the same.

@@ -5,6 +5,7 @@
 #include "json/string_lists.h"
 #include "launcher/identity.h"
 #include "launcher/snapshot_manifest.h"
+#include "launcher/volume_manifest.h"
 #include "runtime/native/changes.h"
 #include "server/record.h"
 
@@ -47,6 +48,13 @@ void check_manifest(std::string_view text) {
   CHECK(again && again->layers == manifest->layers && again->image == manifest->image);
 }
 
+void check_volume_manifest(std::string_view text) {
+  auto manifest = launcher::decode_volume_manifest(text);
+  if (!manifest) return;
+  CHECK(manifest->created >= 0);
+  CHECK(launcher::decode_volume_manifest(launcher::encode(*manifest)) == *manifest);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, size_t size) {
@@ -55,6 +63,8 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, size_t size) {
   check_lists(text);
   check_identity(text);
   check_manifest(text);
+  check_volume_manifest(text);
+  (void)server::volumes_of(text);
   if (auto changes = runtime::parse_changes(text)) {
     for (const auto& change : *changes) CHECK(change.path.starts_with('/'));
   }

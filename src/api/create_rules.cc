@@ -6,6 +6,8 @@
 
 #include "api/error_catalogue.h"
 #include "api/failure_status.h"
+#include "api/volume_rules.h"
+#include "base/limit_bounds.h"
 #include "base/machine.h"
 #include "base/strings.h"
 #include "sandbox/egress_target.h"
@@ -16,6 +18,7 @@ namespace {
 
 constexpr std::string_view kExtensionPrefix = "opensandbox.extensions.";
 constexpr const char* kReadOnlyRoot = "opensandbox.extensions.read-only-root";
+constexpr const char* kShmSize = sandbox::kShmExtension;
 constexpr const char* kRestoreEnv = "restore.env";
 constexpr std::string_view kEgressPrefix = "OPENSANDBOX_EGRESS_";
 // Settings of the egress process that a request may pass on; without a policy there is nothing to set.
@@ -51,6 +54,16 @@ ApiResult<bool> wants_environment(const CreateBody& r, const sandbox::CreateRequ
   if (found->second == "true" && request.snapshot.empty())
     return refuse(invalid_parameter("extensions." + std::string(kRestoreEnv), "needs a snapshotId"));
   return found->second == "true";
+}
+
+ApiResult<std::optional<int64_t>> wanted_shm(const CreateBody& r) {
+  using namespace limit_bounds;
+  auto found = r.extensions.find(kShmSize);
+  if (found == r.extensions.end()) return std::nullopt;
+  auto bytes = parse_memory(found->second);
+  if (bytes && *bytes >= kMinShmBytes && *bytes <= kMostShmBytes) return bytes;
+  return refuse(invalid_parameter("extensions." + std::string(kShmSize),
+                                  "must be a size from 64Ki to 1Ti, such as 512Mi or 2Gi"));
 }
 
 ApiResult<> check_pull_policy(const CreateBody& r) {
@@ -159,18 +172,6 @@ ApiResult<> check_env(std::vector<std::pair<std::string, std::string>>& env) {
   return {};
 }
 
-sandbox::Volume to_domain(const Volume& volume) {
-  using From = Volume::Backend;
-  using To = sandbox::Volume::Backend;
-  return {.backend = volume.backend == From::host    ? To::host
-                     : volume.backend == From::claim ? To::claim
-                                                     : To::object_store,
-          .source = volume.source,
-          .mount_path = volume.mount_path,
-          .sub_path = volume.sub_path,
-          .read_only = volume.read_only};
-}
-
 // allow, or deny, which is also what no word means.
 ApiResult<bool> allows(const std::string& field, std::string_view action) {
   std::string word = to_lower(trim(action));
@@ -207,6 +208,7 @@ ApiResult<sandbox::CreateRequest> check_create(CreateBody body, const CreateRule
   if (body.metadata) TRY(on_wire(sandbox::check_metadata(*body.metadata)));
   sandbox::CreateRequest request;
   request.read_only_root = TRY(wants_read_only_root(body));
+  request.shm_bytes = TRY(wanted_shm(body));
   request.platform = TRY(check_platform(body, rules));
   request.timeout = TRY(check_timeout(body, rules));
   TRY(check_unbuilt_parts(body, rules));
@@ -215,13 +217,11 @@ ApiResult<sandbox::CreateRequest> check_create(CreateBody body, const CreateRule
   TRY(check_env(body.env));
   if (body.volumes && !body.volumes->empty() && !rules.no_volumes.empty())
     return refuse(unsupported("volumes", rules.no_volumes));
+  if (body.volumes) request.volumes = TRY(check_volumes(*body.volumes, rules.allowed_host_paths));
   if (body.hooks) request.hooks = TRY(check_hooks(*body.hooks));
   request.runtime = body.runtime();
   request.image_auth = std::move(body.image_auth);
   if (body.network_policy) request.network_policy = TRY(to_domain(*body.network_policy));
-  if (body.volumes) {
-    for (const Volume& volume : *body.volumes) request.volumes.push_back(to_domain(volume));
-  }
   request.image = std::move(body.image);
   request.snapshot = body.snapshot_id ? *body.snapshot_id : sandbox::snapshot_of_image(request.image);
   if (!request.snapshot.empty()) request.image = sandbox::image_of_snapshot(request.snapshot);

@@ -44,18 +44,22 @@ std::string decode_host(const json::Field& host) {
   return text;
 }
 
-std::string decode_claim(const json::Field& claim) {
+void decode_claim(const json::Field& claim, Volume& volume) {
   json::Field name = claim.any_of({"claimName", "claim_name"});
   std::string text = name.required_string();
-  if (!is_dns_label(text, 253))
+  if (!is_claim_name(text))
     mismatch(name, "lower-case letters, digits and inner '-', at most 253 characters");
-  claim.any_of({"createIfNotExists", "create_if_not_exists"}).boolean();
-  claim.any_of({"deleteOnSandboxTermination", "delete_on_sandbox_termination"}).boolean();
+  volume.source = text;
+  volume.backend = Volume::Backend::claim;
+  volume.create = claim.any_of({"createIfNotExists", "create_if_not_exists"}).boolean().value_or(true);
+  volume.ephemeral =
+      claim.any_of({"deleteOnSandboxTermination", "delete_on_sandbox_termination"}).boolean().value_or(false);
+  // What says where and how often another kind of server may mount it means nothing here.
   claim.any_of({"storageClass", "storage_class"}).string();
   claim.any_of({"accessModes", "access_modes"}).string_list();
   json::Field storage = claim["storage"];
-  if (auto size = storage.string(); size && !is_quantity(*size)) mismatch(storage, "a size such as 10Gi");
-  return text;
+  volume.storage = storage.string().value_or("");
+  if (!volume.storage.empty() && !is_quantity(volume.storage)) mismatch(storage, "a size such as 10Gi");
 }
 
 std::string decode_object_store(const json::Field& store) {
@@ -94,7 +98,7 @@ Volume decode_volume(const json::Field& field) {
   json::Field host = field["host"], claim = field["pvc"], store = field["ossfs"];
   int backends = host.present() + claim.present() + store.present();
   if (host.present()) volume.source = decode_host(host);
-  if (claim.present()) volume.source = decode_claim(claim), volume.backend = Volume::Backend::claim;
+  if (claim.present()) decode_claim(claim, volume);
   if (store.present())
     volume.source = decode_object_store(store), volume.backend = Volume::Backend::object_store;
   if (backends != 1) complain_value(field, "exactly one of host, pvc and ossfs must be given");
@@ -102,6 +106,8 @@ Volume decode_volume(const json::Field& field) {
 }
 
 }  // namespace
+
+bool is_claim_name(std::string_view text) { return is_dns_label(text, 253); }
 
 std::vector<Volume> decode_volumes(const json::Field& field) {
   std::vector<Volume> volumes;

@@ -15,7 +15,13 @@ struct Volume {
   bool read_only = false;
   Backend backend = Backend::host;
   std::string source;  // host path, claim name or bucket
+  // Of a claim.
+  bool create = true, ephemeral = false;
+  std::string storage;
 };
+
+// Of a named volume: lower-case letters, digits and inner hyphens.
+bool is_claim_name(std::string_view text);
 
 std::vector<Volume> decode_volumes(const json::Field& field);
 

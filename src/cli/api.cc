@@ -74,6 +74,21 @@ bj::object policy_for(const std::string& network) {
 
 bool is_success(int status) { return status >= 200 && status < 300; }
 
+bj::array volumes_for(const std::vector<VolumeArgument>& volumes) {
+  bj::array out;
+  for (const VolumeArgument& one : volumes) {
+    bj::object volume{{"name", "volume-" + std::to_string(out.size() + 1)},
+                      {"mountPath", one.path},
+                      {"readOnly", one.read_only}};
+    if (one.source.starts_with('/'))
+      volume["host"] = bj::object{{"path", one.source}};
+    else
+      volume["pvc"] = bj::object{{"claimName", one.source}};
+    out.push_back(std::move(volume));
+  }
+  return out;
+}
+
 }  // namespace
 
 Result<std::string> text_of(const bj::object& object, std::string_view name) {
@@ -158,6 +173,8 @@ Task<Result<bj::object>> Api::create(NewSandbox what) {
                   {"env", std::move(env)}};
   if (what.timeout) body["timeout"] = what.timeout->count();
   if (!what.network.empty()) body["networkPolicy"] = policy_for(what.network);
+  if (!what.volumes.empty()) body["volumes"] = volumes_for(what.volumes);
+  if (!what.shm.empty()) body["extensions"] = bj::object{{"opensandbox.extensions.shm-size", what.shm}};
   auto answer = CO_TRY(co_await call("POST", "/v1/sandboxes", json::print(body), kCreateTime));
   if (!answer.is_object()) co_return std::unexpected(foreign(to_.server, "the answer is no object"));
   co_return co_await until_started(std::move(answer.as_object()));

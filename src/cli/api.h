@@ -27,6 +27,8 @@ struct NewSandbox {
   std::string disk = {};
   std::string network = {};  // none, open, or targets with commas between; "" means the server's default
   std::optional<std::chrono::seconds> timeout;  // absent: lives until it is removed
+  std::string shm = {};                         // size of /dev/shm; "" means the server's default
+  std::vector<VolumeArgument> volumes = {};
 };
 
 struct CommandRequest {

@@ -4,6 +4,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/raw_connection.h"
+#include "cli/raw_volumes.h"
 #include "cli/usage.h"
 
 namespace osb::cli {
@@ -35,19 +37,6 @@ std::string unexpected_word(const CLI::App& app, std::string_view word) {
       word, known);
 }
 
-struct RawConnection {
-  std::string server = "localhost:8080", key;
-
-  void options(CLI::App& app) {
-    app.add_option("-s,--server", server, "HOST:PORT of the server")
-        ->envname("OPEN_SANDBOX_DOMAIN")
-        ->capture_default_str();
-    app.add_option("--api-key", key, "the server's key; better in the environment than here")
-        ->envname("OPEN_SANDBOX_API_KEY");
-  }
-  Result<Connection> read() const { return Connection{TRY(parse_server_address(server)), key}; }
-};
-
 struct RunHelp : CLI::Formatter {
   std::string make_usage(const CLI::App*, std::string) const override {
     return "Usage: osb run [OPTIONS] IMAGE -- COMMAND [ARGUMENT...]\n";
@@ -56,8 +45,8 @@ struct RunHelp : CLI::Formatter {
 
 struct RawRun {
   RawConnection connection;
-  std::string image, snapshot, timeout, cpu, memory, workdir, network;
-  std::vector<std::string> env;
+  std::string image, snapshot, timeout, cpu, memory, shm, workdir, network;
+  std::vector<std::string> env, volumes;
   bool keep = false;
 
   void options(CLI::App& app) {
@@ -73,6 +62,14 @@ struct RawRun {
                    "kill the command after this time (90s, 10m, 1h30m) and exit with 124");
     app.add_option("--cpu", cpu, "CPU limit: cores (1.5) or thousandths of one (500m)");
     app.add_option("--memory", memory, "memory limit: 256Mi, 1Gi");
+    app.add_option("--shm-size", shm, "how large /dev/shm may become: 512Mi, 2Gi");
+    app.add_option(
+           "-v,--volume", volumes,
+           "SOURCE:PATH or SOURCE:PATH:ro; the source is a directory of the server's host (/...) or the "
+           "name of a volume; repeatable")
+        ->take_all()
+        ->expected(1)
+        ->allow_extra_args(false);
     app.add_option("-w,--workdir", workdir, "directory to run the command in");
     app.add_option("--network", network,
                    "what the sandbox reaches: none, open (the public internet), or host names, *.names and "
@@ -99,6 +96,8 @@ struct RawRun {
       run.timeout = TRY(in_context("--timeout", parse_duration(timeout)));
     run.cpu = cpu;
     run.memory = memory;
+    run.shm = shm;
+    for (const auto& text : volumes) run.volumes.push_back(TRY(in_context("--volume", parse_volume(text))));
     run.workdir = workdir;
     run.network = network;
     run.keep = keep;
@@ -391,6 +390,8 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
 
   RawSnapshots raw_snapshots;
   raw_snapshots.options(app);
+  RawVolumes raw_volumes;
+  raw_volumes.options(app);
 
   CLI::App* role = app.add_subcommand("server", "internal: the server process, started by the launcher");
   role->group("");  // not for people
@@ -452,6 +453,7 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
     return command ? std::move(*command) : Command(usage(command.error().message, "osb images"));
   }
   if (raw_snapshots.parsed()) return finish(raw_snapshots.read(), "osb snapshot");
+  if (raw_volumes.volumes->parsed()) return finish(raw_volumes.read(), "osb volumes");
   if (role->parsed()) return role_options;
   if (keeper->parsed()) return keeper_options;
   if (fetcher->parsed()) return ImageFetcherOptions{};

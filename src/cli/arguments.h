@@ -25,7 +25,9 @@ struct RunOptions {
   std::optional<std::chrono::milliseconds> timeout;  // of the command
   std::string cpu, memory, workdir;                  // "" means the server's default
   std::string network;                               // none, open, or what may be reached; likewise
-  bool keep = false;                                 // leave the sandbox there afterwards
+  std::string shm;                                   // likewise
+  std::vector<VolumeArgument> volumes;
+  bool keep = false;  // leave the sandbox there afterwards
 };
 
 struct ReplOptions {
@@ -117,6 +119,13 @@ struct SnapshotOptions {
   bool json = false;                  // list
 };
 
+// `osb volumes`
+struct VolumeOptions {
+  Connection connection;
+  std::vector<std::string> names = {};  // to be removed; none: all are listed
+  bool json = false;
+};
+
 // `osb server`, started by the launcher; everything else is inherited
 struct ServerRoleOptions {
   std::string host_image;  // version of the image `host` that was prepared for it
@@ -162,7 +171,7 @@ struct PrintAndExit {
 using Command =
     std::variant<PrintAndExit, RunOptions, ReplOptions, LsOptions, RmOptions, DoctorOptions,
                  ImportImageOptions, LsImagesOptions, RmImagesOptions, PullImageOptions, InspectImageOptions,
-                 PruneImagesOptions, SnapshotOptions, ServerRoleOptions, ImageKeeperOptions,
+                 PruneImagesOptions, SnapshotOptions, VolumeOptions, ServerRoleOptions, ImageKeeperOptions,
                  ImageFetcherOptions, EgressRoleOptions, EgressLogOptions, ServeOptions, InitConfigOptions>;
 
 Command parse_osb_arguments(int argc, const char* const* argv);

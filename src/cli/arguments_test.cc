@@ -105,7 +105,7 @@ TEST_F(Arguments, AnUnknownCommandIsNamedAndTheKnownOnesAreListed) {
   EXPECT_EQ(got.status, 2);
   EXPECT_THAT(got.err, HasSubstr("there is no command \"exec\"; the commands are run, repl, ls, rm, doctor, "
                                  "egress, images, snapshot, "
-                                 "fork, rollback, diff\n"));
+                                 "fork, rollback, diff, volumes\n"));
   EXPECT_THAT(got.err, HasSubstr("osb run IMAGE -- PROGRAM"));
   EXPECT_THAT(stop(osb({"osb", "ls", "foo"})).err, HasSubstr("unexpected word \"foo\""));
 }
@@ -276,6 +276,20 @@ TEST_F(Arguments, Snapshots) {
   EXPECT_EQ(stop(osb({"osb", "run", "--", "true"})).status, 2);
   EXPECT_EQ(stop(osb({"osb", "snapshot"})).status, 2);
   EXPECT_EQ(std::get<SnapshotOptions>(osb({"osb", "diff", "a"})).sandbox, "a");
+}
+
+TEST_F(Arguments, Volumes) {
+  auto run = std::get<RunOptions>(
+      osb({"osb", "run", "-v", "a:/b", "--volume", "/c:/d:ro", "--shm-size", "1Gi", "host", "--", "true"}));
+  ASSERT_EQ(run.volumes.size(), 2u);
+  EXPECT_EQ(run.volumes[0].source + run.volumes[0].path, "a/b");
+  EXPECT_TRUE(run.volumes[1].read_only);
+  EXPECT_EQ(run.shm, "1Gi");
+  EXPECT_EQ(stop(osb({"osb", "run", "-v", "a", "host", "--", "true"})).status, 2);
+  EXPECT_TRUE(std::get<VolumeOptions>(osb({"osb", "volumes", "ls", "--json"})).json);
+  EXPECT_THAT(std::get<VolumeOptions>(osb({"osb", "volumes", "rm", "a", "b"})).names, ElementsAre("a", "b"));
+  EXPECT_EQ(stop(osb({"osb", "volumes"})).status, 2);
+  EXPECT_EQ(stop(osb({"osb", "volumes", "rm"})).status, 2);
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "cli/server_images.h"
 #include "cli/server_role.h"
 #include "cli/snapshots.h"
+#include "cli/volumes.h"
 
 namespace osb::cli {
 namespace {
@@ -49,6 +50,7 @@ struct Execute {
   int operator()(InspectImageOptions& options) const { return block_on(inspect_image(std::move(options))); }
   int operator()(PruneImagesOptions& options) const { return block_on(prune_images(std::move(options))); }
   int operator()(SnapshotOptions& options) const { return block_on(run_snapshots(std::move(options))); }
+  int operator()(VolumeOptions& options) const { return block_on(run_volumes(std::move(options))); }
   int operator()(ServerRoleOptions& options) const { return run_server_role(options, embedded); }
   int operator()(ImageKeeperOptions& options) const { return run_image_keeper(options); }
   int operator()(ImageFetcherOptions&) const { return run_image_fetcher(); }

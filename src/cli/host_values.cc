@@ -49,6 +49,11 @@ Result<void> check_host_values(const server::Config& config, bool is_root) {
     return refuse(config, "registry.auth_file", path + " does not exist",
                   "make it with `docker login`, or remove the line");
   }
+  for (const std::string& path : config.storage.allowed_host_paths) {
+    if (::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) continue;
+    return refuse(config, "storage.allowed_host_paths", path + " is not a directory",
+                  "make it, or remove it from the list");
+  }
   for (const std::string& path : config.native.host_paths) {
     if (::stat(path.c_str(), &info) == 0) continue;
     return refuse(config, "native.host_paths", path + " does not exist",

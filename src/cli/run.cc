@@ -30,7 +30,9 @@ ScratchSandbox sandbox_for(const RunOptions& options) {
                   .cpu = options.cpu,
                   .memory = options.memory,
                   .network = options.network,
-                  .timeout = std::nullopt};
+                  .timeout = std::nullopt,
+                  .shm = options.shm,
+                  .volumes = options.volumes};
   using Afterwards = ScratchSandbox::Afterwards;
   return {options.connection, std::move(what), options.keep ? Afterwards::keep : Afterwards::remove};
 }

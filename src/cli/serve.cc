@@ -132,6 +132,7 @@ Result<void> hand_over(Checked checked, const std::string& given, const Embedded
                                .listener = std::move(listener),
                                .server = {"osb", "server", "--state-dir=" + config.native.state_dir},
                                .egress = egress_command(config),
+                               .shared_paths = config.storage.allowed_host_paths,
                                .launcher_bytes = embedded.launcher,
                                .execd_bytes = embedded.execd}));
 }

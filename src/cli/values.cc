@@ -71,6 +71,14 @@ std::string print_duration(milliseconds duration) {
   return out;
 }
 
+Result<VolumeArgument> parse_volume(std::string_view text) {
+  auto parts = split(text, ':');
+  bool has_mode = parts.size() == 3 && (parts[2] == "ro" || parts[2] == "rw");
+  if ((parts.size() != 2 && !has_mode) || parts[0].empty() || !parts[1].starts_with('/'))
+    return fail(Code::invalid_argument, "write SOURCE:/PATH, or SOURCE:/PATH:ro");
+  return VolumeArgument{std::string(parts[0]), std::string(parts[1]), has_mode && parts[2] == "ro"};
+}
+
 Result<uint64_t> parse_bytes(std::string_view text) {
   size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
   auto number = parse_number<uint64_t>(text.substr(0, digits));

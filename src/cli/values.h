@@ -22,6 +22,14 @@ using Variable = std::pair<std::string, std::string>;
 // "NAME=value", or "NAME" alone for the caller's own value of it.
 Result<Variable> parse_variable(std::string_view text);
 
+// "SOURCE:PATH", "SOURCE:PATH:ro": what of the server's host a sandbox gets, and where.
+struct VolumeArgument {
+  std::string source;  // a path of the host, or the name of a volume
+  std::string path;
+  bool read_only = false;
+};
+Result<VolumeArgument> parse_volume(std::string_view text);
+
 // "512Mi", "8G", "1000000": a number of bytes, with k, M, G, T for thousands and Ki, Mi, Gi, Ti for 1024s.
 Result<uint64_t> parse_bytes(std::string_view text);
 std::string print_bytes(uint64_t bytes);  // "512 B", "1.5 MB"

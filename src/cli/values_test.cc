@@ -59,6 +59,18 @@ struct AddressCase {
   const char *text, *authority, *prefix;
 };
 
+TEST(VolumeText, ParsesAndRefuses) {
+  auto named = parse_volume("cache:/data");
+  ASSERT_TRUE(named);
+  EXPECT_EQ(named->source, "cache");
+  EXPECT_EQ(named->path, "/data");
+  EXPECT_FALSE(named->read_only);
+  EXPECT_TRUE(parse_volume("/srv/a:/b:ro")->read_only);
+  EXPECT_FALSE(parse_volume("/srv/a:/b:rw")->read_only);
+  for (const char* text : {"", "a", "a:", ":/b", "a:b", "a:/b:", "a:/b:x", "a:/b:ro:x", "/a"})
+    EXPECT_FALSE(parse_volume(text)) << text;
+}
+
 TEST(Address, Parses) {
   for (auto [text, authority, prefix] : {AddressCase{"localhost:8080", "localhost:8080", ""},
                                          {"http://10.0.0.1", "10.0.0.1:80", ""},

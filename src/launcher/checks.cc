@@ -1,8 +1,6 @@
 #include "launcher/checks.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 
@@ -12,17 +10,10 @@
 #include "base/strings.h"
 #include "launcher/records.h"
 #include "launcher/system_steps.h"
+#include "launcher/volume_path.h"
 
 namespace osb::launcher {
-namespace {
 
-constexpr int64_t kMinMemoryBytes = 4 << 20;
-constexpr int64_t kMinDiskBytes = 4 << 20;
-constexpr int64_t kMinOpenFiles = 16;
-constexpr size_t kMaxName = 64;
-constexpr size_t kMaxLayers = 256;  // of all overlays; each is a descriptor and a mount
-
-// Absolute, no empty, "." or ".." component, no trailing slash ("/" itself is fine).
 bool is_clean_path(std::string_view path) {
   if (path == "/") return true;
   if (path.empty() || path[0] != '/' || path.size() > 4000 || path.find('\0') != path.npos) return false;
@@ -31,6 +22,18 @@ bool is_clean_path(std::string_view path) {
   }
   return true;
 }
+
+bool is_at_or_below(std::string_view path, std::string_view top) {
+  return path == top || (path.starts_with(top) && path.size() > top.size() && path[top.size()] == '/');
+}
+
+namespace {
+
+constexpr int64_t kMinMemoryBytes = 4 << 20;
+constexpr int64_t kMinDiskBytes = 4 << 20;
+constexpr int64_t kMinOpenFiles = 16;
+constexpr size_t kMaxName = 64;
+constexpr size_t kMaxLayers = 256;  // of all overlays; each is a descriptor and a mount
 
 bool is_name(std::string_view name) {
   return !name.empty() && name.size() <= kMaxName && std::all_of(name.begin(), name.end(), [](char c) {
@@ -41,10 +44,6 @@ bool is_name(std::string_view name) {
 Result<void> refuse(const Step& step, const char* why) {
   // The server chose every byte of it, and how many there are.
   return fail(Code::permission_denied, "refused: " + to_text(step).substr(0, 200) + ": " + why);
-}
-
-bool is_at_or_below(std::string_view path, std::string_view top) {
-  return path == top || (path.starts_with(top) && path.size() > top.size() && path[top.size()] == '/');
 }
 
 // Neither over, in nor around the kernel's trees: the system steps put them there, and nothing of a plan
@@ -65,10 +64,11 @@ Result<void> check_overlay(const Step& step) {
   return {};
 }
 
-// What is not made yet is refused by its name, so that nobody takes it for granted.
+// What can be written is a volume; everything else of the host is shown as it is.
 Result<void> check_bind(const Step& step) {
-  if (step.ids != Step::Ids::sandbox) return refuse(step, "this launcher cannot map ids to the owner's");
-  if (step.size_bytes) return refuse(step, "this launcher cannot limit the size of a bind");
+  bool is_shared = step.ids == Step::Ids::owner;
+  if (!is_shared && step.access != Step::Access::read_only)
+    return refuse(step, "only what has the ids of its owner can be written");
   return {};
 }
 
@@ -85,11 +85,15 @@ Result<void> check_fields(const Step& step) {
   bool placed = step.kind != Kind::hostname && step.kind != Kind::show_limits;
   if (placed ? !is_clean_path(step.target) : !step.target.empty())
     return refuse(step, "the target is not a clean absolute path");
-  if (step.kind == Kind::bind ? !is_clean_path(step.source) : !step.source.empty())
+  if (step.kind == Kind::volume) {
+    if (!parse_volume_path(step.source)) return refuse(step, "the source is not the name of a volume");
+  } else if (step.kind == Kind::bind ? !is_clean_path(step.source) : !step.source.empty()) {
     return refuse(step, "the source is not a clean absolute path");
+  }
   if (step.kind == Kind::bind) TRY(check_bind(step));
-  bool plain = step.access == Step::Access::read_only && step.ids == Step::Ids::sandbox && !step.size_bytes;
-  if (step.kind != Kind::bind && !plain) return refuse(step, "access, ids or size where none belong");
+  if (step.kind != Kind::bind && step.ids != Step::Ids::sandbox) return refuse(step, "ids where none belong");
+  if (!is_volume(step) && step.access != Step::Access::read_only)
+    return refuse(step, "access where none belongs");
   if (step.kind == Kind::overlay) return check_overlay(step);
   if (!step.lowers.empty()) return refuse(step, "layers where none belong");
   if (step.kind == Kind::hostname ? !is_name(step.name) : !step.name.empty())
@@ -122,7 +126,9 @@ class Order {
     size_t layers = 0;
     for (; more(); ++at_) {
       const Step& step = steps_[at_];
-      if (step.kind != Kind::overlay && step.kind != Kind::bind && step.kind != Kind::scratch) break;
+      if (step.kind != Kind::overlay && step.kind != Kind::bind && step.kind != Kind::scratch &&
+          step.kind != Kind::volume)
+        break;
       if (at_ > 0 && !is_apart_from_system(step.target))
         return refuse(step, "/, /proc, /sys, /dev and what is in them are not for files");
       if (!add(targets_, step.target)) return refuse(step, "the same target again");
@@ -195,7 +201,8 @@ Result<void> check(const Plan& plan) {
       !in_range(plan.limits.io_read_bytes, 1, INT64_MAX) ||
       !in_range(plan.limits.io_write_bytes, 1, INT64_MAX) ||
       !in_range(plan.disk_bytes, kMinDiskBytes, kMostDiskBytes) ||
-      !in_range(plan.open_files, kMinOpenFiles, kMostOpenFiles)) {
+      !in_range(plan.open_files, kMinOpenFiles, kMostOpenFiles) ||
+      !in_range(plan.shm_bytes, kMinShmBytes, kMostShmBytes)) {
     return fail(Code::permission_denied, "refused: a limit is out of range");
   }
   if (plan.record.size() > kMaxRecord)
@@ -204,26 +211,15 @@ Result<void> check(const Plan& plan) {
   return Order(plan.steps).check();
 }
 
-Result<Fd> open_bind(const Settings& settings, const Step& step) {
-  bool is_volume = std::any_of(settings.volume_dirs.begin(), settings.volume_dirs.end(),
-                               [&](const std::string& top) { return is_at_or_below(step.source, top); });
-  if (is_volume || step.access == Step::Access::read_write) return open_volume(settings, step.source);
-  return open_source(settings, step.source);
+bool is_volume(const Step& step) {
+  return step.kind == Step::Kind::volume || (step.kind == Step::Kind::bind && step.ids == Step::Ids::owner);
 }
 
-Result<Fd> open_volume(const Settings& settings, const std::string& path) {
-  for (const std::string& root : settings.volume_dirs) {
-    if (path == root || !is_at_or_below(path, root)) continue;
-    Fd top = TRY(open_at(AT_FDCWD, root, O_PATH | O_DIRECTORY | O_NOFOLLOW));
-    struct stat info{};
-    if (::fstat(top.get(), &info) < 0) return fail_errno("look at " + root);
-    if (info.st_uid != ::geteuid() || (info.st_mode & 077) != 0)
-      return fail(Code::permission_denied,
-                  "refused: " + root + " can be reached by others than root; set its mode to 0700");
-    return open_beneath(top.get(), path.substr(root.size() + 1), O_PATH | O_DIRECTORY);
-  }
-  return fail(Code::permission_denied,
-              "refused: " + path.substr(0, 200) + " is not below a directory for volumes of this launcher");
+Result<void> check_volume(const Step& step) {
+  if (!is_volume(step)) return refuse(step, "no volume");
+  TRY(check_fields(step));
+  if (!is_apart_from_system(step.target)) return refuse(step, "the target is not for files");
+  return {};
 }
 
 Result<Fd> open_source(const Settings& settings, const std::string& path) {

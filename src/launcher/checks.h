@@ -16,14 +16,14 @@ Result<void> check_id(std::string_view id);
 // Values only; nothing is looked up.
 Result<void> check(const Plan& plan);
 
-// What a bind shows: open_volume() for what lies below a directory for volumes or can be written, else
-// open_source().
-Result<Fd> open_bind(const Settings& settings, const Step& step);
+// A step that shows a volume: a named one, or a directory of the host.
+bool is_volume(const Step& step);
+// Values of such a step; nothing is looked up.
+Result<void> check_volume(const Step& step);
 
-// A directory that a sandbox may write to, strictly below one of the settings' directories for volumes, which
-// belongs to root alone: inside, the sandbox's root is root of these files, so others of the host must not
-// come near a set-user-id program that it leaves there. No symlink anywhere below.
-Result<Fd> open_volume(const Settings& settings, const std::string& path);
+// Absolute, no empty, "." or ".." component, no trailing slash ("/" itself is fine).
+bool is_clean_path(std::string_view path);
+bool is_at_or_below(std::string_view path, std::string_view top);
 
 // A directory or file of the host that a sandbox may be shown. `path` must be one of the settings' sources or
 // of the state directory's images, or lie below one, without any symlink on the way below.

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "launcher/host_paths.h"
 #include "launcher/system_steps.h"
 
 namespace osb::launcher {
@@ -183,21 +184,12 @@ TEST(Checks, IdsAndLimitsAreChecked) {
   }
 }
 
-TEST(Checks, WhatIsNotMadeYetIsRefusedByItsName) {
-  Step bind = other(Step::Kind::bind, "/data", "/volumes/a");
-  bind.access = Step::Access::read_write;
-  EXPECT_TRUE(check(plan(around({overlay("/"), bind}))))
-      << "where it comes from is looked at when it is opened";
+TEST(Checks, APolicyWithANameIsRefused) {
   auto refusal = [](const Plan& p) {
     auto checked = check(p);
     EXPECT_FALSE(checked);
     return checked ? "" : checked.error().message;
   };
-  Step owned = bind, limited = bind;
-  owned.ids = Step::Ids::owner;
-  limited.size_bytes = 1 << 20;
-  EXPECT_NE(refusal(plan(around({overlay("/"), owned}))).find("map ids"), std::string::npos);
-  EXPECT_NE(refusal(plan(around({overlay("/"), limited}))).find("limit the size"), std::string::npos);
   Plan connected = plan(around({overlay("/")}));
   connected.network = {PlanNetwork::Kind::policy, "web"};
   EXPECT_NE(refusal(connected).find("network policy \"web\""), std::string::npos);
@@ -209,14 +201,60 @@ TEST(Checks, WhatIsNotMadeYetIsRefusedByItsName) {
   EXPECT_TRUE(check(connected));
 }
 
-TEST(Checks, OnlyABindHasAccessIdsAndSize) {
-  for (const Step& step : {overlay("/opt", {"/usr"}, "opt"), other(Step::Kind::scratch, "/tmp")}) {
-    Step writable = step, owned = step, limited = step;
+TEST(Checks, OnlyVolumesCanBeWritten) {
+  using Kind = Step::Kind;
+  Step shared = other(Kind::bind, "/data", "/srv/data"), named = other(Kind::volume, "/data", "default/a");
+  shared.ids = Step::Ids::owner;
+  for (Step* step : {&shared, &named}) {
+    EXPECT_TRUE(check(plan(around({overlay("/"), *step}))));
+    EXPECT_TRUE(check_volume(*step));
+    step->access = Step::Access::read_write;
+    EXPECT_TRUE(check(plan(around({overlay("/"), *step})))) << to_text(*step);
+    EXPECT_TRUE(check_volume(*step));
+  }
+  for (const Step& step : {overlay("/opt", {"/usr"}, "opt"), other(Kind::scratch, "/tmp"),
+                           other(Kind::bind, "/data", "/srv/data")}) {
+    Step writable = step;
     writable.access = Step::Access::read_write;
+    EXPECT_FALSE(check(plan(around({overlay("/"), writable})))) << to_text(writable);
+    EXPECT_FALSE(check_volume(writable)) << to_text(writable);
+    EXPECT_FALSE(check_volume(step)) << to_text(step);
+  }
+  for (const Step& step : {overlay("/opt", {"/usr"}, "opt"), other(Kind::scratch, "/tmp"), named}) {
+    Step owned = step;
     owned.ids = Step::Ids::owner;
-    limited.size_bytes = 1;
-    for (const Step& wrong : {writable, owned, limited})
-      EXPECT_FALSE(check(plan(around({overlay("/"), wrong})))) << to_text(wrong);
+    EXPECT_FALSE(check(plan(around({overlay("/"), owned})))) << to_text(owned);
+  }
+}
+
+TEST(Checks, AVolumeHasANameAndAPlace) {
+  auto named = [](std::string source, std::string target = "/data") {
+    return other(Step::Kind::volume, std::move(target), std::move(source));
+  };
+  for (const char* source : {"default/a", "default/a/b", "a-1/b-2/c d/.e", "x/y/..."})
+    EXPECT_TRUE(check_volume(named(source))) << source;
+  const std::string nul("default/a/b\0c", 13);
+  for (const std::string& source :
+       {std::string(""), std::string("default"), std::string("default/"), std::string("/default/a"),
+        std::string("../a/b"), std::string("default/.."), std::string("default/A"), std::string("default/a/"),
+        std::string("default/a/../b"), std::string("default/a//b"), std::string("default/a/."), nul,
+        std::string("default/.making-1"), std::string("default/-a"), "default/" + std::string(300, 'a'),
+        "default/a/" + std::string(300, 'b'), "default/a" + std::string(3000, '/')}) {
+    EXPECT_FALSE(check_volume(named(source))) << source;
+    EXPECT_FALSE(check(plan(around({overlay("/"), named(source)})))) << source;
+  }
+  for (const char* target :
+       {"", "/", "/proc", "/proc/x", "/sys/fs", "/dev", "/dev/shm", "data", "/a/../b", "/a/"})
+    EXPECT_FALSE(check_volume(named("default/a", target))) << target;
+}
+
+TEST(Checks, SharedMemoryIsInRange) {
+  Plan p = plan(around({overlay("/")}));
+  p.shm_bytes = 64 << 10;
+  EXPECT_TRUE(check(p));
+  for (int64_t bytes : {int64_t{0}, int64_t{(64 << 10) - 1}, (int64_t{1} << 40) + 1, INT64_MAX}) {
+    p.shm_bytes = bytes;
+    EXPECT_FALSE(check(p)) << bytes;
   }
 }
 
@@ -226,23 +264,22 @@ class Sources : public testing::Test {
     char name[] = "/tmp/osb-checks-XXXXXX";
     top_ = ::mkdtemp(name);
     for (const char* dir : {"/state", "/state/images", "/state/images/x", "/state/db", "/shown", "/shown/in",
-                            "/hidden", "/volumes", "/volumes/a", "/volumes/a/b"}) {
+                            "/hidden", "/shared", "/shared/a", "/shared/a/b"}) {
       ::mkdir((top_ + dir).c_str(), 0755);
     }
     ASSERT_EQ(::symlink("../hidden", (top_ + "/shown/out").c_str()), 0);
     ASSERT_EQ(::symlink("in", (top_ + "/shown/link").c_str()), 0);
     settings_.state_dir = top_ + "/state";
     settings_.sources = {top_ + "/shown"};
-    ASSERT_EQ(::chmod((top_ + "/volumes").c_str(), 0700), 0);
-    ASSERT_EQ(::symlink("a", (top_ + "/volumes/link").c_str()), 0);
-    ASSERT_EQ(::symlink("../hidden", (top_ + "/volumes/out").c_str()), 0);
-    ASSERT_TRUE(write_file(top_ + "/volumes/file", "", O_CREAT));
-    settings_.volume_dirs = {top_ + "/volumes"};
+    ASSERT_EQ(::symlink("a", (top_ + "/shared/link").c_str()), 0);
+    ASSERT_EQ(::symlink("../hidden", (top_ + "/shared/out").c_str()), 0);
+    ASSERT_TRUE(write_file(top_ + "/shared/file", "", O_CREAT));
+    settings_.shared_paths = {top_ + "/shared"};
   }
   void TearDown() override {
-    for (const char* file : {"/shown/out", "/shown/link", "/volumes/link", "/volumes/out", "/volumes/file"})
+    for (const char* file : {"/shown/out", "/shown/link", "/shared/link", "/shared/out", "/shared/file"})
       ::unlink((top_ + file).c_str());
-    for (const char* dir : {"/volumes/a/b", "/volumes/a", "/volumes", "/hidden", "/shown/in", "/shown",
+    for (const char* dir : {"/shared/a/b", "/shared/a", "/shared", "/hidden", "/shown/in", "/shown",
                             "/state/db", "/state/images/x", "/state/images", "/state", ""}) {
       ::rmdir((top_ + dir).c_str());
     }
@@ -264,37 +301,45 @@ TEST_F(Sources, OnlyWhatTheSettingsName) {
   EXPECT_FALSE(open_source(settings_, "/etc"));
 }
 
-TEST_F(Sources, OnlyVolumesCanBeWritten) {
-  auto bind = [&](const std::string& path, Step::Access access) {
-    Step step = other(Step::Kind::bind, "/data", top_ + path);
-    step.access = access;
-    return open_bind(settings_, step);
+TEST_F(Sources, SharedPathsAreLookedUpWithoutLinks) {
+  for (const char* path : {"/shared", "/shared/a", "/shared/a/b"}) {
+    auto opened = open_host_path(settings_, top_ + path, Missing::refused);
+    EXPECT_TRUE(opened) << path << ": " << opened.error().message;
+  }
+  auto code = [&](const char* path) {
+    auto opened = open_host_path(settings_, top_ + path, Missing::refused);
+    EXPECT_FALSE(opened) << path;
+    return opened ? Code::internal : opened.error().code;
   };
-  using enum Step::Access;
-  for (const char* path : {"/volumes/a", "/volumes/a/b"}) {
-    EXPECT_TRUE(bind(path, read_write)) << path;
-    EXPECT_TRUE(bind(path, read_only)) << path;
-  }
-  EXPECT_TRUE(bind("/shown/in", read_only));
-  // Sources to be shown, the place of all volumes, links, files, and what is not there.
-  for (const char* path :
-       {"/shown", "/shown/in", "/state/images/x", "/hidden", "/volumes", "/volumes/link", "/volumes/link/b",
-        "/volumes/out", "/volumes/file", "/volumes/none", "/volumesmore", "/volumes/../hidden", ""}) {
-    EXPECT_FALSE(bind(path, read_write)) << path;
-  }
-  EXPECT_FALSE(bind("/volumes", read_only));
-  settings_.volume_dirs.clear();
-  EXPECT_FALSE(bind("/volumes/a", read_write));
-  EXPECT_FALSE(bind("/volumes/a", read_only));
+  for (const char* path : {"/shared/link", "/shared/link/b", "/shared/out", "/shared/file", "/shared/file/x"})
+    EXPECT_EQ(code(path), Code::invalid_argument) << path;
+  for (const char* path : {"/hidden", "/sharedmore", "/shown/in", "/state", "/state/images/x", ""})
+    EXPECT_EQ(code(path), Code::permission_denied) << path;
+  EXPECT_EQ(code("/shared/none"), Code::not_found);
+  EXPECT_EQ(code("/shared/a/none/x"), Code::not_found);
 }
 
-TEST_F(Sources, APlaceForVolumesIsRootsAlone) {
-  for (mode_t mode : {0711, 0755, 0770, 0701}) {
-    ASSERT_EQ(::chmod((top_ + "/volumes").c_str(), mode), 0);
-    auto opened = open_volume(settings_, top_ + "/volumes/a");
-    ASSERT_FALSE(opened);
-    EXPECT_NE(opened.error().message.find("0700"), std::string::npos);
+TEST_F(Sources, AMissingDirectoryIsMadeIfThatIsWished) {
+  auto made = open_host_path(settings_, top_ + "/shared/a/new/deep", Missing::made);
+  EXPECT_TRUE(made) << made.error().message;
+  EXPECT_TRUE(open_host_path(settings_, top_ + "/shared/a/new/deep", Missing::refused));
+  for (const char* path : {"/shared/link/new", "/shared/out/new", "/shared/file/new"})
+    EXPECT_FALSE(open_host_path(settings_, top_ + path, Missing::made)) << path;
+  EXPECT_LT(::access((top_ + "/hidden/new").c_str(), F_OK), 0);
+  ::rmdir((top_ + "/shared/a/new/deep").c_str());
+  ::rmdir((top_ + "/shared/a/new").c_str());
+}
+
+TEST_F(Sources, TheServicesOwnFilesAreNoSharedPath) {
+  settings_.shared_paths = {top_};
+  EXPECT_TRUE(open_host_path(settings_, top_ + "/hidden", Missing::refused));
+  for (const char* path : {"", "/state", "/state/db", "/state/images/x"}) {
+    auto opened = open_host_path(settings_, top_ + path, Missing::refused);
+    ASSERT_FALSE(opened) << path;
+    EXPECT_EQ(opened.error().code, Code::permission_denied) << path;
   }
+  EXPECT_FALSE(open_host_path(settings_, top_ + "/state/new", Missing::made));
+  EXPECT_LT(::access((top_ + "/state/new").c_str(), F_OK), 0);
 }
 
 }  // namespace

@@ -47,6 +47,7 @@ struct ChildOrder {
   const void* cpus = nullptr;  // cpu_set_t of cpu_bytes; null: all
   size_t cpu_bytes = 0;
   int64_t open_files = 0;  // of what execd starts; 0: as many as the launcher
+  int64_t shm_bytes = 0;   // of /dev; 0: as it is made ahead
   uint32_t first_id = 0;   // what uid and gid 0 of the sandbox are outside
   int user_namespace = -1;
   int network_namespace = -1;

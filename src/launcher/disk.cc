@@ -30,23 +30,11 @@ const char* formatter() {
   return nullptr;
 }
 
-int format(const char* path) {
+int format(const char* path, const char* features, const char* extended) {
   const char* program = formatter();
   if (!program) return -ENOENT;
-  // No journal: nobody recovers this file system. Everything else is in holes of the file and reads as zero.
-  const char* arguments[] = {program,
-                             "-q",
-                             "-F",
-                             "-b",
-                             "4096",
-                             "-m",
-                             "0",
-                             "-O",
-                             "^has_journal,^resize_inode",
-                             "-E",
-                             "lazy_itable_init=1,nodiscard",
-                             path,
-                             nullptr};
+  const char* arguments[] = {program, "-q",     "-F", "-b",     "4096", "-m",   "0",
+                             "-O",    features, "-E", extended, path,   nullptr};
   // The host's mke2fs.conf has no say in what is made.
   const char* environment[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "MKE2FS_CONFIG=/dev/null",
                                "MKE2FS_SYNC=0", nullptr};
@@ -72,7 +60,9 @@ int open_blank(const DiskOrder& order) {
   if (made < 0) return made;
   int status = check_call(::ftruncate(made, order.bytes));
   ::close(made);
-  if (status == 0) status = format(order.scratch);
+  // No journal: nobody recovers this file system. Everything else is in holes of the file and reads as zero.
+  if (status == 0)
+    status = format(order.scratch, "^has_journal,^resize_inode", "lazy_itable_init=1,nodiscard");
   // Whole or not at all; when two make it at once, either will do.
   if (status == 0) status = check_call(::rename(order.scratch, order.blank));
   if (status < 0) {
@@ -192,30 +182,57 @@ bool is_behind(int device, const struct stat& file) {
   return info.lo_device == encoded && info.lo_inode == file.st_ino;
 }
 
-}  // namespace
-
-int mount_disk_again(int image) {
+// The descriptor of the loop device that has this file behind it, and its path; -ENOENT when none has.
+int find_loop(int image, char (&path)[300]) {
   struct stat file{};
   if (::fstat(image, &file) < 0) return -errno;
   DIR* devices = ::opendir("/sys/block");
   if (!devices) return -errno;
-  int result = -ENOENT;
+  int found = -ENOENT;
   while (struct dirent* entry = ::readdir(devices)) {
     if (std::strncmp(entry->d_name, "loop", 4) != 0) continue;
-    char path[300];
     std::snprintf(path, sizeof path, "/dev/%s", entry->d_name);
     int device = ::open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (device < 0) continue;
     if (is_behind(device, file)) {
-      const sys::MountOption options[] = {{"source", path}};
-      result = sys::mount_filesystem(
-          "ext4", options, 1, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_RDONLY);
+      found = device;
+      break;
     }
     ::close(device);
-    if (result != -ENOENT) break;
   }
   ::closedir(devices);
+  return found;
+}
+
+}  // namespace
+
+int mount_disk_again(int image) {
+  char path[300];
+  int device = find_loop(image, path);
+  if (device < 0) return device;
+  const sys::MountOption options[] = {{"source", path}};
+  int result = sys::mount_filesystem(
+      "ext4", options, 1, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_RDONLY);
+  ::close(device);
   return result;
+}
+
+int format_lasting_disk(const char* path, uint32_t owner) {
+  char extended[96];
+  std::snprintf(extended, sizeof extended,
+                "lazy_itable_init=1,lazy_journal_init=1,nodiscard,root_owner=%u:%u", owner, owner);
+  return format(path, "^resize_inode", extended);
+}
+
+int mount_lasting_disk(int image) {
+  char path[300];
+  int device = find_loop(image, path);
+  if (device == -ENOENT) return mount_image(image);
+  if (device < 0) return device;
+  const sys::MountOption options[] = {{"source", path}};
+  int mount = sys::mount_filesystem("ext4", options, 1, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+  ::close(device);
+  return mount;
 }
 
 const char* disk_obstacle() {

@@ -34,6 +34,15 @@ int make_disk(const DiskOrder& order);
 // the other sees. -ENOENT when no device has it: then nobody uses it.
 int mount_disk_again(int image);
 
+// Those of volumes, which last: with a journal, so that a crash of the host leaves a file system that can be
+// mounted. Both take their time.
+//
+// Formats the image at `path`, a file of the right size; its root belongs to `owner`.
+int format_lasting_disk(const char* path, uint32_t owner);
+// A detached mount of the file system in an image: the one that others use already, if there is one. One
+// process at a time: two devices over one file would be two file systems in one place.
+int mount_lasting_disk(int image);
+
 // Whether this host has what it takes; an explanation when not, else null.
 const char* disk_obstacle();
 

@@ -2,7 +2,7 @@
 
 // Which ids of the host each sandbox gets: 65536 of them, a range.
 //
-// All services of a host draw from the same 4096 ranges, so each claims blocks of 64 that nobody else has. A
+// All services of a host draw from the same 4032 ranges, so each claims blocks of 64 that nobody else has. A
 // block is claimed by making its group at the top of the hierarchy of control groups, which all who share the
 // hierarchy can see and which ends with the boot, as the sandboxes do. The group bears a note of its owner,
 // and the owner locks it as long as it lives. After that it stays while sandboxes of the owner run, and the

@@ -117,11 +117,24 @@ class Table : public SandboxTable {
   Result<std::vector<std::string>> list_snapshots(const std::string&, size_t) override {
     return std::vector<std::string>(snapshots.begin(), snapshots.end());
   }
+  Result<Ensured> ensure_volume(const VolumeRequest& request) override {
+    if (!refuses.empty()) return fail(Code::permission_denied, refuses);
+    if (!volumes.insert(request.step.source).second) return Ensured();
+    return Ensured{TRY(fork_work([this] {
+      return volume_exists ? fail(Code::already_exists, "another was faster") : Result<void>();
+    }))};
+  }
+  Result<void> drop_volume(const VolumePath& path) override {
+    if (volumes.erase(path.volume()) > 0) return {};
+    return fail(Code::not_found, "no such volume");
+  }
   bool prepare() override { return false; }
   void drop_spares() override {}
   bool trash_is_empty() override { return true; }
   [[noreturn]] void run_trash_worker() override { ::_exit(0); }
 
+  std::set<std::string> volumes;
+  bool volume_exists = false;
   std::string refuses;
   std::map<std::string, Fd> reports;  // of sandboxes that start
   std::set<std::string> sandboxes;
@@ -262,6 +275,30 @@ TEST_F(LoopTest, VerbsAreAnswered) {
   EXPECT_EQ(exchange(9, DestroyRequest{{kId}}).error, 0);
   EXPECT_TRUE(decode_body<ListAnswer>(exchange(10, ListRequest{}).body)->ids.empty());
   EXPECT_EQ(exchange(11, DiffRequest{{kId}}).descriptors.size(), 1u);
+}
+
+TEST_F(LoopTest, AVolumeIsAnsweredWhenItIsThere) {
+  open();
+  VolumeRequest request{.step = {}, .create = true};
+  request.step.kind = Step::Kind::volume;
+  request.step.target = "/data";
+  request.step.source = "default/a";
+  auto made = [](const Answer& answer) { return decode_body<VolumeAnswer>(answer.body)->made; };
+  EXPECT_TRUE(made(exchange(1, request)));
+  EXPECT_FALSE(made(exchange(2, request)));
+  table_.volume_exists = true;
+  request.step.source = "default/b";
+  EXPECT_FALSE(made(exchange(3, request))) << "another was faster, and it is there";
+  EXPECT_EQ(exchange(4, DropVolumeRequest{"default", "b"}).error, 0);
+  EXPECT_EQ(exchange(5, DropVolumeRequest{"default", "b"}).code, static_cast<uint32_t>(Code::not_found));
+  for (const char* name : {"", "..", "a/b", "A"})
+    EXPECT_THAT(exchange(6, DropVolumeRequest{"default", name}).message, HasSubstr("refused")) << name;
+  EXPECT_THAT(exchange(7, VolumesRequest{"../x", ""}).message, HasSubstr("refused"));
+  request.step.source = "../db";
+  EXPECT_THAT(exchange(8, request).message, HasSubstr("refused"));
+  request.step.kind = Step::Kind::bind;
+  request.step.source = "/etc";
+  EXPECT_THAT(exchange(9, request).message, HasSubstr("refused")) << "a bind that is no volume";
 }
 
 constexpr char kSnapshot[] = "02900000-0000-4000-8000-000000000002";

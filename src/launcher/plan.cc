@@ -13,6 +13,16 @@ std::optional<int64_t> optional_number(ByteReader& in) {
   return value;
 }
 
+// A value of an enumeration that ends with `last`.
+template <class Enum>
+Enum one_of(ByteReader& in, Enum last) {
+  auto value = in.number<uint8_t>();
+  if (value > static_cast<uint8_t>(last)) in.fail();
+  return in.failed() ? Enum{} : static_cast<Enum>(value);
+}
+
+}  // namespace
+
 void write_step(const Step& step, ByteWriter& out) {
   out.number(static_cast<uint8_t>(step.kind));
   out.string(step.target);
@@ -22,20 +32,11 @@ void write_step(const Step& step, ByteWriter& out) {
   for (const std::string& lower : step.lowers) out.string(lower);
   out.number(static_cast<uint8_t>(step.access));
   out.number(static_cast<uint8_t>(step.ids));
-  put(out, step.size_bytes);
-}
-
-// A value of an enumeration that ends with `last`.
-template <class Enum>
-Enum one_of(ByteReader& in, Enum last) {
-  auto value = in.number<uint8_t>();
-  if (value > static_cast<uint8_t>(last)) in.fail();
-  return in.failed() ? Enum{} : static_cast<Enum>(value);
 }
 
 Step read_step(ByteReader& in) {
   Step step;
-  step.kind = one_of(in, Step::Kind::show_limits);
+  step.kind = one_of(in, Step::Kind::volume);
   step.target = in.string();
   step.source = in.string();
   step.name = in.string();
@@ -44,11 +45,8 @@ Step read_step(ByteReader& in) {
   for (uint32_t i = 0; i < lowers && !in.failed(); ++i) step.lowers.push_back(in.string());
   step.access = one_of(in, Step::Access::read_write);
   step.ids = one_of(in, Step::Ids::owner);
-  step.size_bytes = optional_number(in);
   return step;
 }
-
-}  // namespace
 
 std::string_view to_string(Step::Kind kind) {
   switch (kind) {
@@ -74,6 +72,8 @@ std::string_view to_string(Step::Kind kind) {
       return "seal";
     case Step::Kind::show_limits:
       return "show-limits";
+    case Step::Kind::volume:
+      return "volume";
   }
   return "unknown";
 }
@@ -86,7 +86,6 @@ std::string to_text(const Step& step) {
   for (size_t i = 0; i < step.lowers.size(); ++i) out += (i == 0 ? " <- " : " : ") + step.lowers[i];
   if (step.access == Step::Access::read_write) out += " read-write";
   if (step.ids == Step::Ids::owner) out += " ids=owner";
-  if (step.size_bytes) out += " size_bytes=" + std::to_string(*step.size_bytes);
   return out;
 }
 
@@ -98,7 +97,8 @@ std::string to_text(const Plan& plan) {
                     limit("memory_bytes", plan.limits.memory_bytes) + limit("pids", plan.limits.pids) +
                     limit("io_read_bytes", plan.limits.io_read_bytes) +
                     limit("io_write_bytes", plan.limits.io_write_bytes) +
-                    limit("disk_bytes", plan.disk_bytes) + limit("open_files", plan.open_files);
+                    limit("disk_bytes", plan.disk_bytes) + limit("open_files", plan.open_files) +
+                    limit("shm_bytes", plan.shm_bytes);
   if (plan.network.kind == PlanNetwork::Kind::policy)
     out += " network=" + (plan.network.policy.empty() ? "egress" : plan.network.policy);
   if (plan.network.kind == PlanNetwork::Kind::open) out += " network=open";
@@ -117,6 +117,7 @@ void write_plan(const Plan& plan, ByteWriter& out) {
   put(out, plan.limits.io_write_bytes);
   put(out, plan.disk_bytes);
   put(out, plan.open_files);
+  put(out, plan.shm_bytes);
   out.number(static_cast<uint8_t>(plan.network.kind));
   out.string(plan.network.policy);
   out.number(static_cast<uint32_t>(plan.steps.size()));
@@ -135,6 +136,7 @@ Plan read_plan(ByteReader& in) {
   plan.limits.io_write_bytes = optional_number(in);
   plan.disk_bytes = optional_number(in);
   plan.open_files = optional_number(in);
+  plan.shm_bytes = optional_number(in);
   plan.network.kind = one_of(in, PlanNetwork::Kind::open);
   plan.network.policy = in.string();
   auto steps = in.number<uint32_t>();

@@ -25,7 +25,7 @@ namespace osb::launcher {
 struct Step {
   enum class Kind : uint8_t {
     overlay,      // `target` <- `lowers` (topmost first) with a fresh upper named `name`
-    bind,         // `target` <- `source`, with `access`, `ids` and `size_bytes`
+    bind,         // `target` <- `source`, with `access` and `ids`
     proc,         // a fresh procfs at `target`
     sysfs,        // at `target`, read-only, what of a sysfs programs use: processors, memory, its network
     devices,      // a small device directory at `target`: null zero full random urandom tty pts shm
@@ -35,6 +35,7 @@ struct Step {
     scratch,      // an empty memory file system at `target`, writable by everybody
     seal,         // the overlay at `target` becomes read-only; the last of its steps
     show_limits,  // programs see a machine of the sandbox's size: /proc/meminfo, /sys/fs/cgroup, ...
+    volume,       // `target` <- a named volume, with `access`; `source` is owner/name, or a path below that
   };
   Kind kind = Kind::overlay;
   std::string target;
@@ -42,14 +43,14 @@ struct Step {
   std::string name;
   std::vector<std::string> lowers;
 
-  // Of a bind. What is shown read-only comes from the operator's sources, what can be written from the
-  // directories for volumes.
+  // Of a bind and a volume.
   enum class Access : uint8_t { read_only, read_write } access = Access::read_only;
+  // Of a bind.
   enum class Ids : uint8_t {
-    sandbox,  // ids 0 to 65535 of the files are those of the sandbox, whatever its range
-    owner,    // all files are of the one who owns the source, and its root's inside; not made yet
+    sandbox,  // ids 0 to 65535 of the files are those of the sandbox, whatever its range; read-only, and from
+              // the operator's sources
+    owner,    // the sandbox's root is who owns the source, one of the operator's shared paths (volume_ids.h)
   } ids = Ids::sandbox;
-  std::optional<int64_t> size_bytes = {};  // of everything in it; not made yet
 
   bool operator==(const Step&) const = default;
 };
@@ -71,6 +72,7 @@ struct Plan {
   std::optional<int64_t>
       disk_bytes;  // all that the sandbox writes; overlays lie on a file system of this size
   std::optional<int64_t> open_files;  // per process
+  std::optional<int64_t> shm_bytes;   // of /dev with /dev/shm; absent: kStandardShm
   PlanNetwork network;
   std::vector<Step> steps;
   std::string record;  // kept for the server, see records.h; "" for none
@@ -81,6 +83,8 @@ std::string_view to_string(Step::Kind kind);
 std::string to_text(const Step& step);
 std::string to_text(const Plan& plan);
 
+void write_step(const Step& step, ByteWriter& out);
+Step read_step(ByteReader& in);
 void write_plan(const Plan& plan, ByteWriter& out);
 // What is wrong makes the reader fail.
 Plan read_plan(ByteReader& in);

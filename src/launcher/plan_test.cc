@@ -27,8 +27,12 @@ Plan sample() {
   volume.source = "/volumes/a";
   volume.access = Step::Access::read_write;
   volume.ids = Step::Ids::owner;
-  volume.size_bytes = 1 << 20;
-  plan.steps = {root, view, volume};
+  Step named;
+  named.kind = Step::Kind::volume;
+  named.target = "/cache";
+  named.source = "default/cache/pip";
+  plan.shm_bytes = 1 << 26;
+  plan.steps = {root, view, volume, named};
   plan.network = {PlanNetwork::Kind::policy, "web"};
   return plan;
 }
@@ -40,11 +44,12 @@ TEST(Plan, SurvivesTheWire) {
   EXPECT_FALSE(decoded->plan.limits.pids.has_value());
 }
 
-TEST(Plan, TextNamesAccessIdsSizeAndNetwork) {
+TEST(Plan, TextNamesAccessIdsAndNetwork) {
   std::string text = to_text(sample());
   EXPECT_NE(text.find("bind /opt/tools <- /srv/tools\n"), text.npos) << text;
-  EXPECT_NE(text.find("bind /data <- /volumes/a read-write ids=owner size_bytes=1048576\n"), text.npos)
-      << text;
+  EXPECT_NE(text.find("bind /data <- /volumes/a read-write ids=owner\n"), text.npos) << text;
+  EXPECT_NE(text.find("volume /cache <- default/cache/pip\n"), text.npos) << text;
+  EXPECT_NE(text.find(" shm_bytes=67108864"), text.npos) << text;
   EXPECT_NE(text.find(" network=web\n"), text.npos) << text;
 }
 

@@ -1,9 +1,20 @@
 #include "launcher/ready_steps.h"
 
+#include <sys/mount.h>
+#include <sys/stat.h>
+
 #include "launcher/checks.h"
+#include "launcher/host_paths.h"
+#include "launcher/volume_ids.h"
 #include "sys/mount.h"
+#include "sys/namespaces.h"
 
 namespace osb::launcher {
+namespace {
+
+constexpr uint64_t kQuiet = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV;
+
+}  // namespace
 
 Result<Layers> open_layers(const Plan& plan, const Settings& settings) {
   Layers layers;
@@ -24,8 +35,39 @@ Result<void> ReadySteps::add_mount(int source, const std::string& what) {
   return {};
 }
 
+// With its ids and its access before anybody sees it.
+Result<ReadyStep::Made> ReadySteps::add_volume(const Step& step, uint32_t first_id, const Places& places) {
+  bool is_named = step.kind == Step::Kind::volume;
+  auto path = parse_volume_path(step.source);
+  Fd source;
+  if (is_named) {
+    opened_.push_back(TRY(places.volumes.mount(*path)));
+    sources_.back().push_back(opened_.back().get());
+  } else {
+    source = TRY(open_host_path(places.settings, step.source, Missing::refused));
+    TRY(add_mount(source.get(), "a directory of the host"));
+  }
+  // Ids inside are then those of our own user namespace.
+  if (places.settings.rootless) return ReadyStep::Made::nothing;
+  struct stat info{};
+  if (::fstat(opened_.back().get(), &info) < 0) return fail_errno("look at a volume");
+  bool writes = step.access == Step::Access::read_write;
+  if (!is_named && writes) TRY(check_writable(source.get()));
+  // What root has and nobody can write is shown as it is.
+  if (!is_named && !writes && info.st_uid == 0) return ReadyStep::Made::nothing;
+  IdMaps maps = is_named ? volume_maps(first_id) : owner_maps(first_id, info.st_uid, info.st_gid);
+  Fd ids = TRY(sys::create_id_map(maps.users, maps.groups));
+  int mount = opened_.back().get();
+  int status = sys::idmap_mount(mount, ids.get());
+  if (status == -EINVAL)
+    return fail(Code::unsupported, "the file system of the volume does not map ids, or the kernel cannot");
+  if (status == 0) status = sys::restrict_mount(mount, writes ? kQuiet : kQuiet | MOUNT_ATTR_RDONLY);
+  if (status < 0) return fail_errno("shape the mount of a volume", -status);
+  return ReadyStep::Made::whole;
+}
+
 Result<ReadySteps> ReadySteps::make(const Plan& plan, const Layers& layers, const Ahead& ahead,
-                                    const Settings& settings, const StateDir& state) {
+                                    uint32_t first_id, const Places& places) {
   ReadySteps ready;
   ready.sources_.reserve(plan.steps.size());
   ready.paths_.reserve(plan.steps.size() * 2);
@@ -34,8 +76,10 @@ Result<ReadySteps> ReadySteps::make(const Plan& plan, const Layers& layers, cons
     ReadyStep r;
     r.step = &step;
     ready.sources_.emplace_back();
-    if (step.kind == Step::Kind::bind) {
-      Fd source = TRY(open_bind(settings, step));
+    if (is_volume(step)) {
+      r.made = TRY(in_context(step.target, ready.add_volume(step, first_id, places)));
+    } else if (step.kind == Step::Kind::bind) {
+      Fd source = TRY(open_source(places.settings, step.source));
       TRY(ready.add_mount(source.get(), step.source));
     } else if (step.kind == Step::Kind::sysfs && ahead.sysfs_tree >= 0) {
       ready.sources_.back().push_back(ahead.sysfs_tree);
@@ -55,9 +99,11 @@ Result<ReadySteps> ReadySteps::make(const Plan& plan, const Layers& layers, cons
       // On a disk of its own that is attached nowhere; else where the state directory has them.
       bool on_disk = ahead.disk == Ahead::Disk::detached;
       r.upper =
-          ready.paths_.emplace_back(on_disk ? step.name + ".upper" : state.upper(plan.id, step.name)).c_str();
+          ready.paths_.emplace_back(on_disk ? step.name + ".upper" : places.state.upper(plan.id, step.name))
+              .c_str();
       r.work =
-          ready.paths_.emplace_back(on_disk ? step.name + ".work" : state.work(plan.id, step.name)).c_str();
+          ready.paths_.emplace_back(on_disk ? step.name + ".work" : places.state.work(plan.id, step.name))
+              .c_str();
     }
     r.sources = ready.sources_.back().data();
     ready.steps_.push_back(r);

@@ -9,6 +9,7 @@
 #include "launcher/roots.h"
 #include "launcher/settings.h"
 #include "launcher/state_dir.h"
+#include "launcher/volume_store.h"
 
 namespace osb::launcher {
 
@@ -26,14 +27,22 @@ class ReadySteps {
     // Where a sandbox with a disk limit has its file system: nowhere, or over its directory (older kernels).
     enum class Disk { attached, detached } disk = Disk::attached;
   };
+  // Where things are looked up.
+  struct Places {
+    const Settings& settings;
+    const StateDir& state;
+    const VolumeStore& volumes;
+  };
+  // `first_id`: what uid and gid 0 of the sandbox are outside.
   static Result<ReadySteps> make(const Plan& plan, const Layers& layers, const Ahead& ahead,
-                                 const Settings& settings, const StateDir& state);
+                                 uint32_t first_id, const Places& places);
 
   const ReadyStep* data() const { return steps_.data(); }
   size_t size() const { return steps_.size(); }
 
  private:
   Result<void> add_mount(int source, const std::string& what);
+  Result<ReadyStep::Made> add_volume(const Step& step, uint32_t first_id, const Places& places);
 
   std::vector<Fd> opened_;
   std::vector<std::vector<int>> sources_;

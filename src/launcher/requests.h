@@ -70,6 +70,9 @@ class Requests {
   void on(From from, const DiffRequest& request);
   void on(From from, const CallersRequest& request);
   void answer_caller();
+  void on(From from, const VolumeRequest& request);
+  void on(From from, const VolumesRequest& request);
+  void on(From from, const DropVolumeRequest& request);
 
   void finish_start(From from, Starting starting, const Plan& plan);
   void end(From from, const std::string& id, bool keep_files);
@@ -84,6 +87,7 @@ class Requests {
   void finish_when_ended(const std::shared_ptr<Capturing>& capturing);
   void finish_capture(const std::shared_ptr<Capturing>& capturing, Result<void> outcome);
   void cancel_capture(const std::string& id);
+  void finish_volume(From from, const VolumeRequest& request, const Result<void>& outcome);
   void answer_kept(From from, const std::string& id, const Result<void>& outcome);
 
   template <class Body>

@@ -168,11 +168,13 @@ int RootBuilder::add_root(int mount, const Step& step) {
 
 int RootBuilder::bind(const ReadyStep& ready) const {
   int mount = ready.sources[0];
+  const char* target = ready.step->target.c_str();
+  if (ready.made == ReadyStep::Made::whole) return place(mount, target, Links::inside);
   int status = map_ids(mount);
   bool writable = ready.step->access == Step::Access::read_write;
   if (status == 0) status = sys::restrict_mount(mount, writable ? kQuiet : kQuiet | MOUNT_ATTR_RDONLY);
   if (status < 0) return status;
-  return place(mount, ready.step->target.c_str(), Links::inside);
+  return place(mount, target, Links::inside);
 }
 
 int RootBuilder::sysfs(const ReadyStep& ready) const {
@@ -205,6 +207,8 @@ int RootBuilder::devices(const ReadyStep& ready) {
   int status = attach(dev, target, Links::refused);
   if (status == 0 && !whole)
     status = fill_devices(dev, order_.first_id, order_.rootless ? Nodes::bound : Nodes::made);
+  // What was made ahead of need has the usual size, and nothing in it yet.
+  if (status == 0 && order_.shm_bytes > 0) status = sys::resize_tmpfs(dev, order_.shm_bytes);
   if (status == 0) null_ = open_null(dev);
   if (!whole) ::close(dev);
   return status < 0 ? status : null_ < 0 ? null_ : 0;
@@ -313,6 +317,7 @@ int RootBuilder::run(const ReadyStep& ready) {
     case Step::Kind::overlay:
       return overlay(ready);
     case Step::Kind::bind:
+    case Step::Kind::volume:
       return bind(ready);
     case Step::Kind::proc:
       return place(sys::mount_filesystem("proc", nullptr, 0, kKernel), target, Links::refused);

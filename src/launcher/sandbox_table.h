@@ -10,9 +10,11 @@
 
 #include "base/fd.h"
 #include "launcher/forked.h"
+#include "launcher/messages/volumes.h"
 #include "launcher/plan.h"
 #include "launcher/snapshot_manifest.h"
 #include "launcher/started.h"
+#include "launcher/volume_path.h"
 
 namespace osb::launcher {
 
@@ -88,6 +90,25 @@ class SandboxTable {
 
   // What the sandbox has changed, written to a pipe of which this is the other end.
   virtual Result<Fd> diff(const std::string& id) = 0;
+
+  // Volumes. A named one that has to be made waits for the disk, in a process of its own: when that has
+  // ended, ask again.
+  struct Ensured {
+    std::optional<Forked> under_way = {};
+  };
+  virtual Result<Ensured> ensure_volume(const VolumeRequest& request) {
+    (void)request;
+    return fail(Code::unsupported, "there are no volumes");
+  }
+  virtual Result<std::vector<VolumesAnswer::Volume>> list_volumes(const std::string& owner,
+                                                                  const std::string& after, size_t most) {
+    (void)owner, (void)after, (void)most;
+    return fail(Code::unsupported, "there are no volumes");
+  }
+  virtual Result<void> drop_volume(const VolumePath& path) {
+    (void)path;
+    return fail(Code::unsupported, "there are no volumes");
+  }
 
   // Makes things ahead of need; true when there was something to make.
   virtual bool prepare() = 0;

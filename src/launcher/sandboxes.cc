@@ -49,7 +49,8 @@ Result<Sandboxes> Sandboxes::open(const Settings& settings, StateDir& state, sys
   std::vector<std::string> ids = TRY(state.list());
   IdRanges ranges = settings.rootless ? IdRanges::none() : TRY(ranges_of(ids, state, cgroups.layout().v2));
   Spares spares = TRY(Spares::open(settings, state, std::move(ranges)));
-  Sandboxes sandboxes(settings, state, cgroups, std::move(views), std::move(spares));
+  VolumeStore volumes = TRY(VolumeStore::open(settings, state));
+  Sandboxes sandboxes(settings, state, cgroups, std::move(views), std::move(spares), std::move(volumes));
   if (!settings.rootless) {
     TRY(sandboxes.leave_strangers_alone());
     sandboxes.snapshots_ = TRY(SnapshotStore::open(settings.state_dir));
@@ -90,7 +91,8 @@ void Sandboxes::leave() {
 }
 
 Result<Starting> Sandboxes::start(const Plan& plan) {
-  Starting starting = TRY(start_process(plan, {*settings_, *state_, *cgroups_, views_, cpus_, spares_}));
+  Starting starting =
+      TRY(start_process(plan, {*settings_, *state_, *cgroups_, views_, cpus_, spares_, volumes_}));
   if (Fd copy(::fcntl(starting.pidfd.get(), F_DUPFD_CLOEXEC, 0)); copy.valid())
     first_.remember(plan.id, std::move(copy));
   return starting;
@@ -115,8 +117,13 @@ Result<void> Sandboxes::remove(const std::string& id, bool keep_files) {
   cpus_.release(id);
   heard_.erase(id);
   sweep_is_due_ |= !keep_files && snapshots_ && snapshots_->has_layers();
-  if (!keep_files) return spares_.take_back(id);
-  spares_.forget(id);
+  if (keep_files) {
+    spares_.forget(id);
+    return {};
+  }
+  std::vector<std::string> volumes = volumes_.used_by(id);
+  TRY(spares_.take_back(id));
+  volumes_.release(volumes);
   return {};
 }
 
@@ -277,6 +284,41 @@ Result<Fd> Sandboxes::diff(const std::string& id) {
     return write_diff(*state_, id, write.get());
   }));
   return read;
+}
+
+Result<SandboxTable::Ensured> Sandboxes::ensure_volume(const VolumeRequest& request) {
+  const Step& step = request.step;
+  if (step.kind == Step::Kind::bind) {
+    Fd found =
+        TRY(open_host_path(*settings_, step.source, request.create ? Missing::made : Missing::refused));
+    bool writes = step.access == Step::Access::read_write;
+    if (writes && !settings_->rootless) TRY(check_writable(found.get()));
+    return Ensured();
+  }
+  auto path = parse_volume_path(step.source);
+  if (!path) return fail(Code::permission_denied, "refused: not the name of a volume");
+  Ensured ensured;
+  VolumeManifest wanted{.ephemeral = request.ephemeral};
+  if (request.size_bytes >= 0) wanted.size_bytes = request.size_bytes;
+  if (auto found = volumes_.find(*path); !found) {
+    if (found.error().code != Code::not_found || !request.create)
+      return std::unexpected(std::move(found.error()));
+    TRY(volumes_.check(wanted));
+    ensured.under_way = TRY(fork_work([this, path = *path, wanted] { return volumes_.make(path, wanted); }));
+    return ensured;
+  }
+  // A directory in a volume is made, also in one that has to be there.
+  if (!path->below.empty()) TRY(volumes_.make_directories(*path));
+  return ensured;
+}
+
+Result<std::vector<VolumesAnswer::Volume>> Sandboxes::list_volumes(const std::string& owner,
+                                                                   const std::string& after, size_t most) {
+  std::vector<VolumesAnswer::Volume> out;
+  for (ListedVolume& one : TRY(volumes_.list(owner, after, most)))
+    out.push_back({std::move(one.name), one.manifest.created, one.manifest.ephemeral, one.users,
+                   one.manifest.size_bytes.value_or(-1)});
+  return out;
 }
 
 // Asked when a worker could be started.

@@ -19,6 +19,7 @@
 #include "launcher/spares.h"
 #include "launcher/starting.h"
 #include "launcher/state_dir.h"
+#include "launcher/volume_store.h"
 #include "sys/cgroup.h"
 
 namespace osb::launcher {
@@ -53,6 +54,10 @@ class Sandboxes final : public SandboxTable {
   Result<FoundSnapshot> find_snapshot(const std::string& id) override;
   Result<std::vector<std::string>> list_snapshots(const std::string& after, size_t most) override;
   Result<Fd> diff(const std::string& id) override;
+  Result<Ensured> ensure_volume(const VolumeRequest& request) override;
+  Result<std::vector<VolumesAnswer::Volume>> list_volumes(const std::string& owner, const std::string& after,
+                                                          size_t most) override;
+  Result<void> drop_volume(const VolumePath& path) override { return volumes_.drop(path); }
   bool prepare() override { return spares_.prepare(); }
   void drop_spares() override;
   bool trash_is_empty() override;
@@ -63,14 +68,15 @@ class Sandboxes final : public SandboxTable {
 
  private:
   Sandboxes(const Settings& settings, StateDir& state, sys::CgroupTree& cgroups, LimitViews views,
-            Spares spares)
+            Spares spares, VolumeStore volumes)
       : settings_(&settings),
         state_(&state),
         cgroups_(&cgroups),
         views_(std::move(views)),
         spares_(std::move(spares)),
         first_(settings, cgroups),
-        image_keepers_(settings) {}
+        image_keepers_(settings),
+        volumes_(std::move(volumes)) {}
 
   Result<void> leave_strangers_alone();
   Result<const SnapshotStore*> snapshots() const;
@@ -85,6 +91,7 @@ class Sandboxes final : public SandboxTable {
   Spares spares_;
   FirstProcesses first_;
   ImageKeepers image_keepers_;
+  VolumeStore volumes_;
   std::optional<SnapshotStore> snapshots_;  // none: a service without root
   std::set<std::string> heard_;             // whose outlets the egress process has
   // Something that may have been the last to use a layer went while a trash worker was under way, which has

@@ -15,7 +15,7 @@ std::vector<std::string> to_arguments(const Settings& s) {
   if (s.rootless) out.push_back("--rootless=1");
   if (!s.runtime_dir.empty()) out.push_back("--runtime-dir=" + s.runtime_dir);
   for (const std::string& source : s.sources) out.push_back("--source=" + source);
-  for (const std::string& dir : s.volume_dirs) out.push_back("--volume-dir=" + dir);
+  for (const std::string& path : s.shared_paths) out.push_back("--shared-path=" + path);
   for (const std::string& word : s.server) out.push_back("--server-argument=" + word);
   for (const std::string& word : s.egress) out.push_back("--egress-argument=" + word);
   if (!s.egress.empty()) {
@@ -55,8 +55,8 @@ Result<Settings> from_arguments(const std::vector<std::string>& arguments) {
       s.runtime_dir = value;
     else if (name == "--source")
       s.sources.push_back(value);
-    else if (name == "--volume-dir")
-      s.volume_dirs.push_back(value);
+    else if (name == "--shared-path")
+      s.shared_paths.push_back(value);
     else if (name == "--server-argument")
       s.server.push_back(value);
     else if (name == "--egress-argument")

@@ -17,7 +17,9 @@ namespace osb::launcher {
 // service managers give to containers, and below the sign bit that some programs trip over.
 inline constexpr uint32_t kFirstId = 0x7000'0000;
 inline constexpr uint32_t kIdsPerSandbox = 0x1'0000;
-inline constexpr uint32_t kRanges = 0x1000;
+inline constexpr uint32_t kRanges = 0xfc0;
+// Behind them, of no sandbox: whose the files of named volumes are on the host; see volume_ids.h.
+inline constexpr uint32_t kFirstVolumeId = kFirstId + kRanges * kIdsPerSandbox;
 
 struct Settings {
   std::string state_dir;  // ours alone; see StateDir
@@ -25,8 +27,8 @@ struct Settings {
   gid_t service_gid = 0;
   std::vector<std::string>
       sources;  // directories that may be shown to sandboxes, besides those of the state directory
-  // Directories below which sandboxes may be given something to write; each root's alone. None: nothing.
-  std::vector<std::string> volume_dirs;
+  // Directories of the host that sandboxes may be given, or what is below: the operator's allow-list.
+  std::vector<std::string> shared_paths;
   std::vector<std::string> server;  // command line of the server
   // Command line of the egress process, and who it runs as; empty: there is none.
   std::vector<std::string> egress;
@@ -61,6 +63,7 @@ inline constexpr char kLowers[] = "lowers";    // likewise for its layers: direc
 inline constexpr char kDatabase[] = "db";      // the server's own
 inline constexpr char kViews[] = "views";      // files that show a sandbox its own size; see LimitViews
 inline constexpr char kDisks[] = "disks";      // empty file systems, one per size; see disk.h; root only
+inline constexpr char kVolumes[] = "volumes";  // <owner>/<name>/; see VolumeStore; root only
 inline constexpr char kSecret[] = "secret";    // see secret.h; only the service's user reads it
 inline constexpr char kEgress[] = "egress";    // the egress process's own: policies of sandboxes
 inline constexpr char kCatalog[] = "catalog";  // which images there are; root writes, the service group reads

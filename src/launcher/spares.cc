@@ -5,6 +5,7 @@
 #include "launcher/ready_steps.h"
 #include "launcher/records.h"
 #include "launcher/snapshot_manifest.h"
+#include "launcher/volume_store.h"
 #include "sys/namespaces.h"
 
 namespace osb::launcher {
@@ -143,6 +144,7 @@ bool Spares::keep_as_spare(const std::string& id, Root root) {
   std::string name = std::to_string(range);
   // The next sandbox in there must not be taken for this one.
   auto directory = state_->open_sandbox(id);
+  if (directory) VolumeStore::forget_note(directory->get());
   if (!directory || !remove_record(directory->get()) || !remove_network_note(directory->get()) ||
       !state_->sandbox_to_spare(id, name))
     return false;

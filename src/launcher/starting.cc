@@ -56,8 +56,8 @@ ReadySteps::Ahead made_ahead(const Place& place, const Network& network) {
 Result<Parts> make_parts(const Plan& plan, const Place& place, const Network& network, const Workshop& with,
                          Cleanup& undo) {
   Parts parts;
-  parts.steps =
-      TRY(ReadySteps::make(plan, place.layers, made_ahead(place, network), with.settings, with.state));
+  parts.steps = TRY(ReadySteps::make(plan, place.layers, made_ahead(place, network), place.range,
+                                     {with.settings, with.state, with.volumes}));
   undo.push([&plan, &with] { with.cpus.release(plan.id); });
   parts.limits =
       TRY(LimitOrder::make(plan, place.range, overlay_names(plan), with.state, with.views, with.cpus));
@@ -97,6 +97,7 @@ ChildOrder make_order(const Plan& plan, const Place& place, const Network& netwo
       !with.settings.rootless && with.cgroups.layout().cpu.version != sys::Controller::Version::none;
   order.seccomp = osb_seccomp_program;
   order.seccomp_bytes = static_cast<size_t>(osb_seccomp_program_end - osb_seccomp_program);
+  order.shm_bytes = plan.shm_bytes.value_or(0);
   order.sized = plan.limits.memory_bytes.has_value();
   order.execd = with.settings.execd_fd;
   order.api_listener = parts.api.get();
@@ -152,6 +153,8 @@ Result<Starting> start_process(const Plan& plan, const Workshop& with) {
   if (with.state.range_of(plan.id)) return fail(Code::already_exists, "there is a sandbox " + plan.id);
   Cleanup undo;
   Place place = TRY(with.spares.make_place(plan, undo));
+  // Before any of them is opened: who removes volumes looks there.
+  TRY(with.volumes.note(plan));
   Network network = TRY(with.spares.take_network());
   Parts parts = TRY(make_parts(plan, place, network, with, undo));
   // A later launcher must not take it for one that may reach everything.

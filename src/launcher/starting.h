@@ -11,6 +11,7 @@
 #include "launcher/plan.h"
 #include "launcher/spares.h"
 #include "launcher/started.h"
+#include "launcher/volume_store.h"
 #include "sys/cgroup.h"
 
 namespace osb::launcher {
@@ -23,6 +24,7 @@ struct Workshop {
   LimitViews& views;
   Cpus& cpus;
   Spares& spares;
+  const VolumeStore& volumes;
 };
 
 // Clones the sandbox; nothing is left behind when that fails. Its process goes on by itself; finish_start()

@@ -135,12 +135,13 @@ int make_sysfs_tree(int sysfs) {
 }
 
 int make_device_frame(uint32_t first_id) {
-  char owner[16];
+  char owner[16], size[24];
   std::snprintf(owner, sizeof owner, "%u", first_id);
+  std::snprintf(size, sizeof size, "%lld", static_cast<long long>(kStandardShm));
   // With room for /dev/shm, which is a part of it: every file system more makes others slower to take
   // apart.
   const sys::MountOption options[] = {
-      {"mode", "0755"}, {"size", "67108864"}, {"nr_inodes", "16384"}, {"uid", owner}, {"gid", owner}};
+      {"mode", "0755"}, {"size", size}, {"nr_inodes", "16384"}, {"uid", owner}, {"gid", owner}};
   return sys::mount_filesystem("tmpfs", options, 5, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
 }
 

@@ -18,6 +18,9 @@ int make_sysfs_tree(int sysfs);
 int make_sysfs_frame();
 int show_sysfs(int sysfs, int frame);
 
+// How large /dev, with /dev/shm in it, may become unless a plan says otherwise. It is memory, and counted as
+// such.
+inline constexpr int64_t kStandardShm = int64_t{1} << 30;
 // Device nodes, terminals, /dev/shm, detached. `first_id`: what uid and gid 0 of the sandbox are outside.
 int make_device_tree(uint32_t first_id);
 // The same in two halves.

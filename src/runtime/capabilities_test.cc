@@ -55,7 +55,7 @@ TEST(Capabilities, OfAHostWithoutControllers) {
   EXPECT_FALSE(bare.memory);
   EXPECT_THAT(bare.io_write.why, HasSubstr("version 2"));
   EXPECT_TRUE(bare.pause);
-  EXPECT_FALSE(bare.volumes);
+  EXPECT_TRUE(bare.volumes);
   EXPECT_EQ(bare.platforms.size(), 1u);
   std::string text = to_text(bare);
   EXPECT_THAT(text, HasSubstr("can: "));

@@ -19,6 +19,12 @@ Task<Result<KeptSnapshot>> Runtime::keep(std::string) {
 Task<Result<std::vector<sandbox::FileChange>>> Runtime::changes(std::string) {
   co_return fail(Code::unsupported, capabilities().snapshots.why);
 }
+Task<Result<std::vector<NamedVolume>>> Runtime::list_volumes(std::string) {
+  co_return std::vector<NamedVolume>();
+}
+Task<Result<void>> Runtime::remove_volume(std::string, std::string) {
+  co_return fail(Code::not_found, "this runtime has no volumes");
+}
 Task<Result<void>> Runtime::drop(std::string) { co_return Result<void>(); }
 Task<Result<std::vector<std::string>>> Runtime::list_snapshots() { co_return std::vector<std::string>(); }
 

@@ -43,9 +43,14 @@ struct CreateFailure {
     entry_ended,        // it was started, and has failed before anybody could be told
     bad_limit,          // cannot be enforced here
     unsupported,        // a part of the spec that this runtime does not have
-    overloaded,         // no capacity now; nothing was started
-    unavailable,        // the engine is away: whether something was started is not known
-    step_failed,        // the error says which step of the set-up, and why
+    host_path_refused,  // a directory of the host that no sandbox may have, or not so
+    sub_path_refused,   // a directory of a volume to which no plain way leads
+    host_path_failed,   // one that cannot be made
+    volume_missing,     // a volume that has to be there
+    volume_failed,
+    overloaded,   // no capacity now; nothing was started
+    unavailable,  // the engine is away: whether something was started is not known
+    step_failed,  // the error says which step of the set-up, and why
   };
   Kind kind = Kind::step_failed;
   Error error;
@@ -173,6 +178,10 @@ class Runtime {
   virtual Task<Result<std::vector<std::string>>> list_snapshots();
   // What the sandbox has changed, as far as can be told while it goes on.
   virtual Task<Result<std::vector<sandbox::FileChange>>> changes(std::string handle);
+  // Volumes that have names, of one owner, in order.
+  virtual Task<Result<std::vector<NamedVolume>>> list_volumes(std::string owner);
+  // Code::not_found, Code::wrong_state while a sandbox has it.
+  virtual Task<Result<void>> remove_volume(std::string owner, std::string name);
   // What it may reach now; nothing when it was made without a policy and got none.
   virtual Task<Result<std::optional<NetworkPolicy>>> network_of(std::string handle);
   // Where clients reach a port without this server; nothing: only through its proxy.

@@ -13,6 +13,7 @@
 
 #include "sandbox/limits.h"
 #include "sandbox/snapshot.h"
+#include "sandbox/volume.h"
 
 namespace osb::runtime {
 
@@ -46,8 +47,13 @@ struct Mount {
   std::string target;  // a path inside
   Access access = Access::read_only;
   Kind kind = Kind::host_path;
-  std::string sub_path = {};  // of the source
+  std::string sub_path = {};               // of the source
+  bool create = true;                      // a volume that is not there is made,
+  bool ephemeral = false;                  // and goes with the last sandbox that has it
+  std::optional<int64_t> size_bytes = {};  // of one that is made
 };
+
+using sandbox::NamedVolume;
 
 // What the sandbox may reach.
 struct NetworkPolicy {
@@ -64,7 +70,9 @@ struct SandboxSpec {
   ImageRequest image;
   Limits limits = {};
   bool read_only_root = false;  // nothing but /tmp, /run and devices can be written
+  std::string owner = {};       // whose volumes `mounts` names
   std::vector<Mount> mounts = {};
+  std::optional<int64_t> shm_bytes = {};  // of /dev/shm; absent: what the runtime gives
   std::optional<NetworkPolicy> network = {};
   std::map<std::string, std::string> labels = {};  // for whoever looks at the engine; nothing depends on them
 };

@@ -13,6 +13,7 @@
 #include "sandbox/limits.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/snapshot.h"
+#include "sandbox/volume.h"
 
 namespace osb::sandbox {
 
@@ -25,15 +26,6 @@ inline constexpr char kIdleExtension[] = "access.pause.idle.seconds";
 // For the registry that the image is in: for the runtime that brings it here, nobody else.
 struct ImageAuth {
   std::string username, password;
-};
-
-// Something from outside that the sandbox sees.
-struct Volume {
-  enum class Backend { host, claim, object_store };
-  Backend backend = Backend::host;
-  std::string source = {};  // host path, claim name or bucket
-  std::string mount_path = {}, sub_path = {};
-  bool read_only = false;
 };
 
 // What the sandbox may reach.
@@ -49,6 +41,9 @@ struct NetworkPolicy {
 // In the extensions of a request: when to ask the registry of an image, "always", "if-not-present" or
 // "never".
 inline constexpr char kPullPolicyExtension[] = "opensandbox.extensions.image-pull-policy";
+
+// How large /dev/shm may become, as a size: 512Mi.
+inline constexpr char kShmExtension[] = "opensandbox.extensions.shm-size";
 
 struct CreateRequest {
   std::string id = {};       // of the sandbox; "": a new one
@@ -69,6 +64,7 @@ struct CreateRequest {
   std::string platform = {};                           // "linux/amd64", or ""
   std::optional<std::chrono::seconds> timeout = {};    // absent: never expires
   bool read_only_root = false;
+  std::optional<int64_t> shm_bytes = {};  // absent: what the server gives
   // What execd is to run before the entry process and beside it, as JSON (execd/hooks.h); "": nothing.
   std::string hooks = {};
 };

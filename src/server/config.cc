@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <array>
 
+#include "api/resource_limits.h"
 #include "base/fd.h"
+#include "base/limit_bounds.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "sandbox/egress_target.h"
@@ -83,6 +85,33 @@ void read_native(Section in, NativeSection& out) {
     if (target.empty() || target.find('*') != target.npos) {
       in.wrong("image_aliases." + shown_name(name), "must name one image", "write the name of a local image");
     }
+  }
+}
+
+void read_sandbox(Section in, SandboxSection& out) {
+  using namespace limit_bounds;
+  in.boolean("allow_network", out.allow_network);
+  std::string size;
+  in.text("shm_size", size);
+  if (size.empty()) return;
+  out.shm_bytes = api::parse_memory(size);
+  if (!out.shm_bytes || *out.shm_bytes < kMinShmBytes || *out.shm_bytes > kMostShmBytes)
+    in.wrong("shm_size", "must be a size from 64Ki to 1Ti", "write shm_size = \"1Gi\", or remove it");
+}
+
+// As requests write them: what is compared has one form.
+void read_storage(Section in, StorageSection& out) {
+  in.texts("allowed_host_paths", out.allowed_host_paths);
+  for (std::string& path : out.allowed_host_paths) {
+    require_absolute(in, "allowed_host_paths", path);
+    while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+    bool is_clean =
+        path.size() > 1 && std::ranges::none_of(split(path.substr(1), '/'), [](std::string_view part) {
+          return part.empty() || part == "." || part == "..";
+        });
+    if (!is_clean)
+      in.wrong("allowed_host_paths", "must have directories other than /, without '.' or '..'",
+               "write allowed_host_paths = [\"/srv/shared\"]");
   }
 }
 
@@ -290,7 +319,8 @@ Result<Config> parse_config(std::string_view text, const std::string& source,
   Section(file, "proxy").boolean("open", config.proxy.open);
   read_renewal({file, "renew_intent"}, config.renew);
   read_renewal_redis({file, "renew_intent.redis"}, config.renew.redis);
-  Section(file, "sandbox").boolean("allow_network", config.sandbox.allow_network);
+  read_sandbox({file, "sandbox"}, config.sandbox);
+  read_storage({file, "storage"}, config.storage);
   read_egress({file, "egress"}, config.egress);
   read_store({file, "store"}, config, environment);
   read_environment(config, environment);

@@ -63,7 +63,13 @@ struct RegistrySection {
 
 // What sandboxes may reach, beside what their own policies say.
 struct SandboxSection {
-  bool allow_network = true;  // without a policy: the public internet, and nothing private
+  bool allow_network = true;         // without a policy: the public internet, and nothing private
+  std::optional<int64_t> shm_bytes;  // "shm_size", of /dev/shm; absent: by the memory limit
+};
+
+// What of the host sandboxes may be given.
+struct StorageSection {
+  std::vector<std::string> allowed_host_paths;  // with what is below; none: nothing
 };
 
 struct EgressSection {
@@ -100,6 +106,7 @@ struct Config {
   ProxySection proxy;
   RenewSection renew;
   SandboxSection sandbox;
+  StorageSection storage;
   EgressSection egress;
   std::string log_level = "INFO";
   std::string store_path;                 // "": below the state directory

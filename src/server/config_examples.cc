@@ -294,6 +294,13 @@ constexpr std::string_view kSkeleton =
 # false: a sandbox whose request has no networkPolicy reaches nothing. Otherwise it reaches the public internet, and
 # nothing private.
 # allow_network = true
+# How large /dev/shm may become, where a request does not say it (extensions["opensandbox.extensions.shm-size"]). It is memory of
+# the sandbox. Not set: half of the sandbox's memory limit, or "1Gi" without one.
+# shm_size = ""
+
+[storage]
+# Directories of this host that requests may mount in sandboxes, or what lies below (docs/volumes.md). None: no such volume.
+# allowed_host_paths = []
 
 [egress]
 # false: sandboxes have no network, and a request with a networkPolicy is refused. Otherwise they have one, through a process

@@ -78,7 +78,7 @@ const std::vector<KnownSection>& known_sections() {
       {"registry", "default pull_policy plain_hosts ca_files auth_file disk_budget_gb", ""},
       {"registry.mirrors", "*", ""},
       {"proxy", "open", "resolve_internal"},
-      {"sandbox", "allow_network", ""},
+      {"sandbox", "allow_network shm_size", ""},
       {"store", "type path", ""},
       {"store.postgresql", "",
        "dsn min_pool_size max_pool_size connect_timeout_seconds pool_timeout_seconds "
@@ -106,7 +106,7 @@ const std::vector<KnownSection>& known_sections() {
       {"egress.requests", "", "*"},
       {"egress.limits", "", "*"},
       {"egress.upstream_proxy", "", "url authorization ca_cert_path ca_secret_name"},
-      {"storage", "", "allowed_host_paths volume_default_size ossfs_mount_root"},
+      {"storage", "allowed_host_paths", "volume_default_size ossfs_mount_root"},
       {"secure_runtime", "", "type docker_runtime k8s_runtime_class"},
       {"renew_intent", "enabled min_interval_seconds", ""},
       {"renew_intent.redis", "enabled dsn queue_key consumer_concurrency", ""},

@@ -108,8 +108,8 @@ TEST(ConfigKeys, AGuessIsCloseOrNotMade) {
   EXPECT_EQ(suggest_section("Native"), "did you mean [native]?");
   EXPECT_EQ(suggest_section("images"),
             "the sections are server, log, runtime, native, native.images, "
-            "native.image_aliases, registry, registry.mirrors, proxy, sandbox, store, egress, renew_intent, "
-            "renew_intent.redis");
+            "native.image_aliases, registry, registry.mirrors, proxy, sandbox, store, egress, storage, "
+            "renew_intent, renew_intent.redis");
   EXPECT_THAT(shown_name(std::string(5000, 'a')), SizeIs(63));
 }
 

@@ -79,6 +79,11 @@ python = "/images/python"
 "a/b:1" = "/images/ab"
 [native.image_aliases]
 "python:*" = "python"
+[sandbox]
+shm_size = "2Gi"
+[storage]
+allowed_host_paths = ["/srv/shared", "/data/"]
+volume_default_size = "1Gi"
 [store]
 path = "~/state.db"
 )",
@@ -106,6 +111,8 @@ path = "~/state.db"
   EXPECT_EQ(config->native.images,
             (std::map<std::string, std::string>{{"a/b:1", "/images/ab"}, {"python", "/images/python"}}));
   EXPECT_EQ(config->database_path(), "/home/u/state.db");
+  EXPECT_EQ(config->sandbox.shm_bytes, int64_t{2} << 30);
+  EXPECT_EQ(config->storage.allowed_host_paths, (std::vector<std::string>{"/srv/shared", "/data"}));
 }
 
 TEST(Config, MistakesNameKeyCauseAndRemedy) {
@@ -153,6 +160,14 @@ TEST(Config, MistakesNameKeyCauseAndRemedy) {
       {"[native.images]\nx = \"relative\"", "native.images.x"},
       {"[native.image_aliases]\nx = 5", "native.image_aliases.x"},
       {"[native.image_aliases]\nx = \"a*\"", "native.image_aliases.x"},
+      {"[sandbox]\nshm_size = 5", "sandbox.shm_size"},
+      {"[sandbox]\nshm_size = \"much\"", "sandbox.shm_size"},
+      {"[sandbox]\nshm_size = \"1Ki\"", "sandbox.shm_size"},
+      {"[storage]\nallowed_host_paths = \"/x\"", "storage.allowed_host_paths"},
+      {"[storage]\nallowed_host_paths = [\"x\"]", "storage.allowed_host_paths"},
+      {"[storage]\nallowed_host_paths = [\"/\"]", "storage.allowed_host_paths"},
+      {"[storage]\nallowed_host_paths = [\"/a/../b\"]", "storage.allowed_host_paths"},
+      {"[storage]\nallowed_host_paths = [\"/a//b\"]", "storage.allowed_host_paths"},
       {"[store]\ntype = \"postgresql\"", "store.type"},
       {"[renew_intent.redis]\nqueue_key = \" \"", "renew_intent.redis.queue_key"},
       {"[renew_intent.redis]\nconsumer_concurrency = 65", "renew_intent.redis.consumer_concurrency"},

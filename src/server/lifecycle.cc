@@ -58,8 +58,13 @@ Task<> Lifecycle::write_record(std::string id) {
   if (!row || !*row) co_return;
   runtime::Runtime& runtime = runtime_of(**row);
   std::optional<Environment> env;
-  if (auto recalled = co_await runtime.recall((*row)->handle)) env = environment_of(recalled->record);
-  auto kept = co_await runtime.keep_record((*row)->handle, to_record(**row, env));
+  std::vector<sandbox::Volume> volumes;
+  auto recalled = co_await runtime.recall((*row)->handle);
+  if (recalled) {
+    env = environment_of(recalled->record);
+    volumes = volumes_of(recalled->record).value_or(std::vector<sandbox::Volume>());
+  }
+  auto kept = co_await runtime.keep_record((*row)->handle, to_record(**row, env, volumes));
   if (!kept && kept.error().code != Code::not_found)
     log::warn("cannot keep the record of a sandbox", {{"id", id}, {"error", kept.error().message}});
 }

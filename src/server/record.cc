@@ -39,9 +39,38 @@ void read_map(const json::Field& field, json::StringMap& into) {
   into = std::move(*map);
 }
 
+bj::array volumes_json(const std::vector<sandbox::Volume>& volumes) {
+  bj::array out;
+  for (const sandbox::Volume& one : volumes) {
+    bj::object volume{{"host", one.backend == sandbox::Volume::Backend::host},
+                      {"source", one.source},
+                      {"mountPath", one.mount_path},
+                      {"subPath", one.sub_path},
+                      {"readOnly", one.read_only},
+                      {"create", one.create},
+                      {"ephemeral", one.ephemeral}};
+    if (one.size_bytes) volume["sizeBytes"] = *one.size_bytes;
+    out.push_back(std::move(volume));
+  }
+  return out;
+}
+
+sandbox::Volume read_volume(const json::Field& field) {
+  using Backend = sandbox::Volume::Backend;
+  return {.backend = field["host"].boolean().value_or(false) ? Backend::host : Backend::claim,
+          .source = field["source"].required_string(),
+          .mount_path = field["mountPath"].required_string(),
+          .sub_path = field["subPath"].required_string(),
+          .read_only = field["readOnly"].boolean().value_or(true),
+          .create = field["create"].boolean().value_or(false),
+          .ephemeral = field["ephemeral"].boolean().value_or(false),
+          .size_bytes = field["sizeBytes"].integer()};
+}
+
 }  // namespace
 
-std::string to_record(const sandbox::Sandbox& row, const std::optional<Environment>& env) {
+std::string to_record(const sandbox::Sandbox& row, const std::optional<Environment>& env,
+                      const std::vector<sandbox::Volume>& volumes) {
   bj::object record{{"version", 1},
                     {"id", row.id},
                     {"owner", row.owner},
@@ -49,6 +78,7 @@ std::string to_record(const sandbox::Sandbox& row, const std::optional<Environme
                     {"image", row.image},
                     {"platform", row.platform},
                     {"created", micros(row.created)}};
+  if (!volumes.empty()) record["volumes"] = volumes_json(volumes);
   if (row.expires) record["expires"] = micros(*row.expires);
   const std::vector<Part> parts = parts_of(row);
   for (const Part& part : parts) record[part.name] = part.text;
@@ -90,6 +120,20 @@ Result<sandbox::Sandbox> from_record(std::string_view record) {
     return fail(Code::corrupt, "a sandbox's " + json::to_string(issue.path) + ": " + issue.message);
   }
   return row;
+}
+
+Result<std::vector<sandbox::Volume>> volumes_of(std::string_view record) {
+  std::vector<sandbox::Volume> volumes;
+  if (record.empty()) return volumes;
+  auto value = json::parse(record);
+  if (!value) return fail(Code::corrupt, "a sandbox's record: " + value.error().message);
+  json::Issues issues;
+  auto field = json::Field::root(*value, issues, "record", json::Reading::exact)["volumes"];
+  if (auto elements = field.array()) {
+    for (const json::Field& element : *elements) volumes.push_back(read_volume(element));
+  }
+  if (!issues.empty()) return fail(Code::corrupt, "the volumes in a sandbox's record make no sense");
+  return volumes;
 }
 
 std::optional<Environment> environment_of(std::string_view record) {

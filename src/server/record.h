@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "sandbox/sandbox.h"
+#include "sandbox/volume.h"
 
 namespace osb::server {
 
@@ -19,10 +20,14 @@ using Environment = std::vector<std::pair<std::string, std::string>>;
 // Everything but state and identity, which the runtime knows. Long parts are left out when it would be too
 // long. The environment is in no row: only here are its values kept, with the sandbox's own files, for
 // whoever makes another sandbox from it.
-std::string to_record(const sandbox::Sandbox& row, const std::optional<Environment>& env = {});
+// Neither are its volumes.
+std::string to_record(const sandbox::Sandbox& row, const std::optional<Environment>& env = {},
+                      const std::vector<sandbox::Volume>& volumes = {});
 // Code::corrupt for anything else.
 Result<sandbox::Sandbox> from_record(std::string_view record);
 // Nothing when it was not kept.
 std::optional<Environment> environment_of(std::string_view record);
+// Code::corrupt when they cannot be read.
+Result<std::vector<sandbox::Volume>> volumes_of(std::string_view record);
 
 }  // namespace osb::server

@@ -45,6 +45,29 @@ TEST(Record, ARowIsMadeAgain) {
   EXPECT_EQ(from_record(to_record(made))->expires, std::nullopt);
 }
 
+TEST(Record, VolumesComeBackAsTheyWere) {
+  using Backend = sandbox::Volume::Backend;
+  std::vector<sandbox::Volume> volumes = {
+      {.backend = Backend::host, .source = "/srv/a", .mount_path = "/a", .read_only = true},
+      {.backend = Backend::claim, .source = "b", .mount_path = "/b", .sub_path = "c/d", .create = false},
+      {.backend = Backend::claim,
+       .source = "e",
+       .mount_path = "/e",
+       .ephemeral = true,
+       .size_bytes = 1 << 30}};
+  std::string record = to_record(row(), Environment{}, volumes);
+  auto again = volumes_of(record);
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(*again, volumes);
+  EXPECT_TRUE(volumes_of(to_record(row()))->empty());
+  EXPECT_TRUE(from_record(record));
+  sandbox::Sandbox made = row();
+  made.entrypoint = {"sh", std::string(100'000, 'x')};
+  EXPECT_EQ(*volumes_of(to_record(made, Environment{{"A", std::string(70'000, 'x')}}, volumes)), volumes);
+  for (const char* bad : {R"({"volumes":{}})", R"({"volumes":[1]})", R"({"volumes":[{}]})", "{", "[]"})
+    EXPECT_FALSE(volumes_of(bad)) << bad;
+}
+
 TEST(Record, IsBounded) {
   sandbox::Sandbox made = row();
   made.entrypoint = {"sh", std::string(100'000, 'x')};

@@ -29,6 +29,7 @@ void mount_once(http::Router& router, Service& service, std::string_view method,
 
 void add_sandbox_routes(http::Router& router, Service& service);
 void add_snapshot_routes(http::Router& router, Service& service);
+void add_volume_routes(http::Router& router, Service& service);
 void add_endpoint_routes(http::Router& router, Service& service);
 void add_diagnostics_routes(http::Router& router, Service& service);
 void add_service_routes(http::Router& router, Service& service);

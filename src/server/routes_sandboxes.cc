@@ -54,6 +54,7 @@ Task<ApiResult<Answer>> create_sandbox(Service& service, Request& request) {
                          .no_network_policy = can.network_policy ? "" : can.network_policy.why,
                          .no_volumes = can.volumes ? "" : can.volumes.why,
                          .no_pause = can.pause ? "" : can.pause.why,
+                         .allowed_host_paths = service.config.storage.allowed_host_paths,
                          .renews_on_access = service.config.renew.enabled};
   sandbox::CreateRequest wanted = CO_TRY(api::check_create(std::move(decoded), rules));
   bool with_metadata = wanted.metadata.has_value();

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "base/ids.h"
+#include "sandbox/principal.h"
 #include "server/test_server.h"
 
 namespace osb::server {
@@ -234,7 +235,7 @@ TEST(Routes, WhatARuntimeCannotDoIsRefusedWithItsReason) {
   };
   server.runtime.abilities.volumes = runtime::Ability::cannot("volumes are for others");
   server.runtime.abilities.network_policy = runtime::Ability::cannot("all or nothing");
-  std::string volume = R"("volumes":[{"name":"a","mountPath":"/a","host":{"path":"/srv"}}])";
+  std::string volume = R"("volumes":[{"name":"a","mountPath":"/a","pvc":{"claimName":"data"}}])";
   EXPECT_THAT(post(volume).text("message"), HasSubstr("volumes: volumes are for others"));
   std::string policy =
       R"("networkPolicy":{"defaultAction":"allow","egress":[{"action":"deny","target":"a.b"}]})";
@@ -248,12 +249,39 @@ TEST(Routes, WhatARuntimeCannotDoIsRefusedWithItsReason) {
   ASSERT_EQ(made.status, 202) << made.body;
   const auto& spec = server.runtime.sandboxes.at(made.text("id"))->spec;
   ASSERT_EQ(spec.mounts.size(), 1u);
-  EXPECT_EQ(spec.mounts[0].source, "/srv");
+  EXPECT_EQ(spec.mounts[0].source, "data");
+  EXPECT_EQ(spec.mounts[0].kind, runtime::Mount::Kind::volume);
+  EXPECT_EQ(spec.owner, sandbox::kDefaultOwner);
   EXPECT_EQ(spec.mounts[0].target, "/a");
   ASSERT_TRUE(spec.network);
   EXPECT_TRUE(spec.network->allow_the_rest);
   EXPECT_FALSE(spec.network->egress.at(0).allow);
   EXPECT_EQ(spec.network->egress.at(0).target, "a.b");
+}
+
+TEST(Routes, VolumesAreThoseOfTheCaller) {
+  TestServer server("[server]\napi_key = \"key-of-one\"\n", {}, {{"two", "key-of-two"}});
+  server.runtime.volumes[std::string(sandbox::kDefaultOwner)] = {
+      {.name = "a", .created = WallTime(std::chrono::seconds(1)), .users = 1},
+      {.name = "b", .ephemeral = true}};
+  auto call = [&](const char* method, const char* target, const char* key) {
+    return server.call(method, target, "", {{"OPEN-SANDBOX-API-KEY", key}});
+  };
+  EXPECT_EQ(
+      call("GET", "/v1/volumes", "key-of-one").body,
+      R"({"items":[{"name":"a","createdAt":"1970-01-01T00:00:01Z","deleteOnSandboxTermination":false,"sandboxes":1},)"
+      R"({"name":"b","createdAt":"1970-01-01T00:00:00Z","deleteOnSandboxTermination":true,"sandboxes":0}]})");
+  EXPECT_EQ(call("GET", "/v1/volumes", "key-of-two").body, R"({"items":[]})");
+  for (const char* target : {"/v1/volumes/a", "/v1/volumes/b", "/v1/volumes/none", "/v1/volumes/..%2Fdb"}) {
+    Reply theirs = call("DELETE", target, "key-of-two");
+    EXPECT_EQ(theirs.status, 404) << target;
+    EXPECT_EQ(theirs.code(), "VOLUME::NOT_FOUND") << target;
+  }
+  Reply used = call("DELETE", "/v1/volumes/a", "key-of-one");
+  EXPECT_EQ(used.status, 409);
+  EXPECT_EQ(used.code(), "VOLUME::IN_USE");
+  EXPECT_EQ(call("DELETE", "/volumes/b", "key-of-one").status, 204);
+  EXPECT_EQ(server.runtime.volumes[std::string(sandbox::kDefaultOwner)].size(), 1u);
 }
 
 TEST(Routes, CredentialsOfAnImageGoToTheRuntimeAndNowhereElse) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "sandbox/failures.h"
+#include "sandbox/volume_failures.h"
 #include "server/record.h"
 
 namespace osb::server {
@@ -44,7 +45,10 @@ runtime::Mount mount_of(const sandbox::Volume& volume) {
           .kind = volume.backend == Backend::host    ? Kind::host_path
                   : volume.backend == Backend::claim ? Kind::volume
                                                      : Kind::object_store,
-          .sub_path = volume.sub_path};
+          .sub_path = volume.sub_path,
+          .create = volume.create,
+          .ephemeral = volume.ephemeral,
+          .size_bytes = volume.size_bytes};
 }
 
 }  // namespace
@@ -65,6 +69,8 @@ runtime::SandboxSpec spec_of(const sandbox::Sandbox& row, const sandbox::CreateR
   if (request.image_auth) spec.image.auth = {request.image_auth->username, request.image_auth->password};
   spec.limits = request.limits;
   spec.read_only_root = request.read_only_root;
+  spec.owner = row.owner;
+  spec.shm_bytes = request.shm_bytes;
   for (const sandbox::Volume& volume : request.volumes) spec.mounts.push_back(mount_of(volume));
   if (request.network_policy) {
     auto& policy = spec.network.emplace();
@@ -78,7 +84,7 @@ runtime::SandboxSpec spec_of(const sandbox::Sandbox& row, const sandbox::CreateR
 runtime::Claim claim_of(const sandbox::Sandbox& row, sandbox::CreateRequest request) {
   runtime::Claim claim;
   claim.id = row.id;
-  claim.record = to_record(row, request.env);
+  claim.record = to_record(row, request.env, request.volumes);
   claim.entrypoint = sandbox::words_of(std::move(request.entrypoint));
   claim.env = std::move(request.env);
   std::erase_if(claim.env, [](const auto& pair) { return pair.first == "OPENSANDBOX_ID"; });
@@ -105,6 +111,16 @@ sandbox::Failure to_failure(const CreateFailure& failure) {
       return sandbox::bad_limit(failure.error);
     case CreateFailure::Kind::unsupported:
       return sandbox::unsupported_by_runtime(failure.error);
+    case CreateFailure::Kind::host_path_refused:
+      return sandbox::host_path_refused(failure.error);
+    case CreateFailure::Kind::sub_path_refused:
+      return sandbox::sub_path_refused(failure.error);
+    case CreateFailure::Kind::host_path_failed:
+      return sandbox::host_path_failed(failure.error);
+    case CreateFailure::Kind::volume_missing:
+      return sandbox::volume_missing(failure.error);
+    case CreateFailure::Kind::volume_failed:
+      return sandbox::volume_failed(failure.error);
     case CreateFailure::Kind::unavailable:
       return sandbox::runtime_away(failure.error);
     case CreateFailure::Kind::overloaded:

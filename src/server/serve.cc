@@ -72,6 +72,7 @@ http::Router make_router(Service& service) {
   http::Router router;
   add_sandbox_routes(router, service);
   add_snapshot_routes(router, service);
+  add_volume_routes(router, service);
   add_endpoint_routes(router, service);
   add_diagnostics_routes(router, service);
   add_image_routes(router, service);

@@ -38,12 +38,17 @@ Task<Outcome<CreateRequest>> Snapshots::request_like(const Sandbox& row, std::op
   if (row.expires)
     request.timeout = std::chrono::duration_cast<std::chrono::seconds>(*row.expires - row.created);
   auto read_only = row.extensions.find(kReadOnlyRoot);
+  if (auto shm = row.extensions.find(sandbox::kShmExtension); shm != row.extensions.end())
+    request.shm_bytes = api::parse_memory(shm->second);
   request.read_only_root = read_only != row.extensions.end() && read_only->second == "true";
   if (!record) {
     auto recalled = co_await runtimes_.of(row.runtime).recall(row.handle);
     if (!recalled) co_return refuse(sandbox::unreachable(row.id, recalled.error()));
     record = std::move(recalled->record);
   }
+  auto volumes = volumes_of(*record);
+  if (!volumes) co_return refuse(sandbox::cannot_be_copied(row.id, volumes.error().message));
+  request.volumes = std::move(*volumes);
   auto env = environment_of(*record);
   if (!env && !row.env_names.empty())
     co_return refuse(sandbox::cannot_be_copied(

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstring>
 
 #include "base/error.h"
@@ -111,6 +112,17 @@ int mount_overlay_at_once(const char* scratch, const MountOption* options, int c
   status = check_call(::umount2(scratch, MNT_DETACH));
   if (status == 0 || copy < 0) return copy;
   ::close(copy);
+  return status;
+}
+
+int resize_tmpfs(int root, int64_t bytes) {
+  char size[24];
+  std::snprintf(size, sizeof size, "%lld", static_cast<long long>(bytes));
+  int context = check_call(::fspick(root, "", FSPICK_CLOEXEC | FSPICK_EMPTY_PATH));
+  if (context < 0) return context;
+  int status = check_call(::fsconfig(context, FSCONFIG_SET_STRING, "size", size, 0));
+  if (status == 0) status = check_call(::fsconfig(context, FSCONFIG_CMD_RECONFIGURE, nullptr, nullptr, 0));
+  ::close(context);
   return status;
 }
 

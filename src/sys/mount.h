@@ -54,6 +54,9 @@ int mount_overlay_at_once(const char* scratch, const MountOption* options, int c
 // The text of its options as mount(2) wants it; -E2BIG when it needs more than `size` bytes.
 int overlay_options_text(const MountOption* options, int count, char* text, size_t size);
 
+// Gives a tmpfs, by an open directory at its root, another size. 0 or -errno; EINVAL when it holds more.
+int resize_tmpfs(int root, int64_t bytes);
+
 // Forgets what is cached of the names in a file system that nobody uses at the moment. 0 or -errno.
 int forget_cached(int mount);
 

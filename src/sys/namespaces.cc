@@ -128,7 +128,8 @@ int32_t make_as(uint32_t owner) {
   ::_exit(0);
 }
 
-Result<Fd> create_user_namespace(const std::string& map, std::optional<uint32_t> owner) {
+Result<Fd> create_user_namespace(const std::string& users, const std::string& groups,
+                                 std::optional<uint32_t> owner) {
   int pipe[2], pidfd = -1;
   if (::pipe2(pipe, O_CLOEXEC) < 0) return fail_errno("pipe");
   Fd made(pipe[0]), done(pipe[1]);
@@ -155,18 +156,25 @@ Result<Fd> create_user_namespace(const std::string& map, std::optional<uint32_t>
   if (n != sizeof error) error = EIO;
   if (error != 0) return fail_errno("make a user namespace", error);
   std::string proc = "/proc/" + std::to_string(pid);
-  TRY(write_file(proc + "/uid_map", map));
-  TRY(write_file(proc + "/gid_map", map));
+  TRY(write_file(proc + "/uid_map", users));
+  TRY(write_file(proc + "/gid_map", groups));
   return open_at(AT_FDCWD, proc + "/ns/user", O_RDONLY);
 }
 
 }  // namespace
 
 Result<Fd> create_user_namespace(uint32_t base, uint32_t count) {
-  return create_user_namespace("0 " + std::to_string(base) + " " + std::to_string(count), base);
+  std::string map = "0 " + std::to_string(base) + " " + std::to_string(count);
+  return create_user_namespace(map, map, base);
 }
 
-Result<Fd> create_user_namespace(const std::string& map) { return create_user_namespace(map, std::nullopt); }
+Result<Fd> create_user_namespace(const std::string& map) {
+  return create_user_namespace(map, map, std::nullopt);
+}
+
+Result<Fd> create_id_map(const std::string& users, const std::string& groups) {
+  return create_user_namespace(users, groups, std::nullopt);
+}
 
 Result<Fd> own_network_namespace() { return open_at(AT_FDCWD, "/proc/self/ns/net", O_RDONLY); }
 

@@ -16,6 +16,8 @@ namespace osb::sys {
 Result<Fd> create_user_namespace(uint32_t base, uint32_t count);
 // The same with a map of several lines, as the kernel takes them; it belongs to the caller.
 Result<Fd> create_user_namespace(const std::string& map);
+// One for mounts whose ids are to be mapped, with a map for each; nobody ever is in it.
+Result<Fd> create_id_map(const std::string& users, const std::string& groups);
 
 // A network namespace whose only interface, lo, is up, is the way to everywhere (outlet.h), and in which
 // every user may bind low ports. The caller must be single-threaded: it enters the new namespace for a moment

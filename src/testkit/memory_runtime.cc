@@ -265,6 +265,21 @@ Task<Result<runtime::KeptSnapshot>> MemoryRuntime::keep(std::string snapshot) {
   co_return found->second.what;
 }
 
+Task<Result<std::vector<runtime::NamedVolume>>> MemoryRuntime::list_volumes(std::string owner) {
+  CO_TRY(co_await answer());
+  co_return volumes[owner];
+}
+
+Task<Result<void>> MemoryRuntime::remove_volume(std::string owner, std::string name) {
+  CO_TRY(co_await answer());
+  auto& all = volumes[owner];
+  auto found = std::ranges::find(all, name, &runtime::NamedVolume::name);
+  if (found == all.end()) co_return fail(Code::not_found, "there is no volume of this name");
+  if (found->users > 0) co_return fail(Code::wrong_state, "a sandbox uses it");
+  all.erase(found);
+  co_return Result<void>();
+}
+
 Task<Result<void>> MemoryRuntime::drop(std::string snapshot) {
   CO_TRY(co_await answer());
   snapshots.erase(snapshot);

@@ -54,6 +54,8 @@ class MemoryRuntime : public runtime::Runtime {
   Task<Result<runtime::KeptSnapshot>> keep(std::string snapshot) override;
   Task<Result<void>> drop(std::string snapshot) override;
   Task<Result<std::vector<std::string>>> list_snapshots() override;
+  Task<Result<std::vector<runtime::NamedVolume>>> list_volumes(std::string owner) override;
+  Task<Result<void>> remove_volume(std::string owner, std::string name) override;
   std::optional<std::string> endpoint(const std::string&, uint16_t) const override { return own_endpoint; }
 
   // The entry process ends.
@@ -75,6 +77,9 @@ class MemoryRuntime : public runtime::Runtime {
     bool is_kept = false;
   };
   std::map<std::string, Captured> snapshots;
+
+  // Named volumes, by owner. Of this object only; creates make none.
+  std::map<std::string, std::vector<runtime::NamedVolume>> volumes;
 
   // What single calls do.
   std::optional<Failure> next_failure, next_prepare_failure;

@@ -134,7 +134,7 @@ class TestFilesOfOtherServers:
         assert api.delete(made["id"]).status == 204
         warned = [line for line in service.log_tail(200).splitlines() if "no effect here" in line]
         for key in ("server.loop", "log.file_enabled", "runtime.execd_image", "docker.network_mode", "docker.sandbox_env", "egress.image",
-                    "storage.allowed_host_paths", "secure_runtime.type"):  # fmt: skip
+                    "secure_runtime.type"):  # fmt: skip
             assert sum(f" {key}: " in line or f": {key}: " in line for line in warned) == 1, (key, warned)
         assert all(" WARN " in line for line in warned) and len(warned) == 18, warned
         assert (service.state_dir / "db" / "opensandbox.db").exists()
@@ -220,7 +220,7 @@ class TestCommandLine:
 
     def test_doctor_says_what_is_not_there(self, service, bin_dir):
         said = self.osb(bin_dir, "doctor", OPEN_SANDBOX_DOMAIN="%s:%d" % service.address).stdout
-        for part in ("volumes", "snapshots", "secureAccess", "signed endpoints", "vaults", "GPUs"):
+        for part in ("pools", "snapshots", "secureAccess", "signed endpoints", "vaults", "GPUs"):
             assert part in said, (part, said)
 
     def test_an_empty_directory_is_no_image(self, service, bin_dir, tmp_path):

@@ -525,3 +525,34 @@ def test_the_published_client(rootless):
         limits = next(line for line in inspect(Api(rootless), sandbox.id).splitlines() if line.startswith("limits"))
         assert "cpu" in limits and "memory" in limits, "this client sends limits by itself"
         sandbox.kill()
+
+
+def test_volumes_are_the_users(bin_dir):
+    require_user_namespaces()
+    with services(RootlessService, bin_dir) as make:
+        service = make(start=False)
+        own, other = service.directory / "own", service.directory / "roots"
+        for path in (own, other):
+            path.mkdir()
+        (other / "file").write_text("seen\n")
+        os.chown(own, service.uid, service.uid)
+        text = service.config_path.read_text()
+        service.config_path.write_text(text + f'\n[storage]\nallowed_host_paths = ["{own}", "{other}"]\n')
+        service.start()
+        api = Api(service)
+
+        def volume(name, at, source, **more):
+            return {"name": name, "mountPath": at, **source, **more}
+
+        wanted = [volume("a", "/own", {"host": {"path": str(own)}}), volume("b", "/other", {"host": {"path": str(other)}}, readOnly=True),
+                  volume("c", "/named", {"pvc": {"claimName": "named"}}, subPath="x/y")]  # fmt: skip
+        first, second = (api.create(volumes=wanted)["id"] for _ in range(2))
+        ran = api.run(first, "echo 1 > /own/f && echo 2 > /named/f && cat /other/file && stat -c %u /own /named /named/f")
+        assert ran.stdout == "seen\n0\n0\n0", ran.stderr
+        assert (own / "f").stat().st_uid == service.uid
+        assert api.run(second, "cat /own/f /named/f").stdout == "1\n2"
+        assert "Read-only" in api.run(second, "touch /other/x").stderr
+        assert api.call("DELETE", "/volumes/named").status == 409
+        for name in (first, second):
+            assert api.delete(name).status == 204
+        assert api.call("DELETE", "/volumes/named").status == 204

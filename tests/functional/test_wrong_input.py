@@ -163,7 +163,8 @@ def test_environment_that_no_process_can_have(api, env):
 
 
 UNSUPPORTED_PARTS = [
-    ("volumes", {"volumes": [{"name": "v", "mountPath": "/v", "host": {"path": "/srv"}}]}),
+    ("ossfs", {"volumes": [{"name": "v", "mountPath": "/v", "ossfs": {"bucket": "abc", "endpoint": "e", "accessKeyId": "i", "accessKeySecret": "s"}}]}),
+    ("volumes[0].pvc", {"volumes": [{"name": "v", "mountPath": "/v", "pvc": {"claimName": "v", "storage": "1Ki"}}]}),
     ("secureAccess", {"secureAccess": True}),
     ("image.auth", {"image": {"uri": "host", "auth": {"username": "u", "password": "p"}}}),
 ]

@@ -22,11 +22,12 @@ LAUNCHER_FD = 4
 SERVICE_ID = 60_700
 MAX_MESSAGE = 128 * 1024
 
-VERSION = 3
+VERSION = 4
 START, STOP, DESTROY, LIST, ADOPT, SOCKETS, OOMS, FREEZE, THAW, RECALL, RECORD, HEALTH, IMAGES, LISTENERS = range(1, 15)
-CAPTURE, KEEP, DROP, SNAPSHOTS, DIFF = range(15, 20)
-KINDS = ["overlay", "bind", "proc", "sysfs", "devices", "mask", "read_only", "hostname", "scratch", "seal", "show_limits"]
-WRITABLE = 1  # access of a bind
+CAPTURE, KEEP, DROP, SNAPSHOTS, DIFF, VOLUME, VOLUMES, DROP_VOLUME = range(15, 23)
+KINDS = ["overlay", "bind", "proc", "sysfs", "devices", "mask", "read_only", "hostname", "scratch", "seal", "show_limits", "volume"]
+WRITABLE = 1  # access of a volume
+OWNER = 1  # ids of a directory of the host
 READ_ONLY = ["/proc/sys", "/proc/sysrq-trigger"]
 MASKED = ["/proc/" + name for name in (
     "acpi asound bootconfig bus cmdline diskstats fs interrupts irq kcore keys latency_stats mdstat partitions sched_debug scsi "
@@ -38,10 +39,10 @@ def text(value):
     return struct.pack("<I", len(data)) + data
 
 
-def step(kind, target="", *, source="", name="", lowers=(), access=0, ids=0, size=-1):
+def step(kind, target="", *, source="", name="", lowers=(), access=0, ids=0):
     number = KINDS.index(kind) if isinstance(kind, str) else kind
     out = struct.pack("<B", number) + text(target) + text(source) + text(name) + struct.pack("<I", len(lowers))
-    return out + b"".join(text(lower) for lower in lowers) + struct.pack("<BBq", access, ids, size)
+    return out + b"".join(text(lower) for lower in lowers) + struct.pack("<BB", access, ids)
 
 
 def system_steps():
@@ -52,8 +53,8 @@ def system_steps():
     return steps
 
 
-def plan(sandbox_id, steps, *, image="", limits=(-1,) * 7, count=None, record=b"", network=0, policy=""):
-    head = text(sandbox_id) + text(image) + struct.pack("<7qB", *limits, network) + text(policy)
+def plan(sandbox_id, steps, *, image="", limits=(-1,) * 8, count=None, record=b"", network=0, policy=""):
+    head = text(sandbox_id) + text(image) + struct.pack("<8qB", *limits, network) + text(policy)
     return head + struct.pack("<I", len(steps) if count is None else count) + b"".join(steps) + text(record)
 
 
@@ -95,7 +96,7 @@ class Gone(Exception):
 class Rogue:
     """A launcher with a rogue server, and the rogue's end of their socket."""
 
-    def __init__(self, bin_dir, directory, sources, volume_dirs=()):
+    def __init__(self, bin_dir, directory, sources, shared_paths=()):
         self.directory = Path(directory)
         self.state_dir = self.directory / "state"
         self.log_path = self.directory / "launcher.log"
@@ -121,7 +122,7 @@ class Rogue:
         words = [
             f"--state-dir={self.state_dir}", f"--service-uid={SERVICE_ID}", f"--service-gid={SERVICE_ID}",
             f"--listener-fd={listener.fileno()}", f"--server-fd={python}", f"--execd-fd={execd}",
-            *(f"--source={source}" for source in sources), *(f"--volume-dir={path}" for path in volume_dirs),
+            *(f"--source={source}" for source in sources), *(f"--shared-path={path}" for path in shared_paths),
             "--server-argument=python3", f"--server-argument={script}", f"--server-argument={place}",
         ]  # fmt: skip
         with open(self.log_path, "ab") as log:
@@ -259,9 +260,18 @@ def hostile_plans(lower):
         found[f"writable {source[-24:]!r}"] = ordinary_steps(lower, before=[step("bind", "/opt", source=source, access=WRITABLE)])
     found["a source that is to be read, writable"] = ordinary_steps(lower, before=[step("bind", "/opt", source=lower, access=WRITABLE)])
     found["an unknown access"] = ordinary_steps(lower, before=[step("bind", "/opt", source=lower, access=2)])
-    found["ids of the owner"] = ordinary_steps(lower, before=[step("bind", "/opt", source=lower, ids=1)])
+    found["ids of the owner"] = ordinary_steps(lower, before=[step("bind", "/opt", source=lower, ids=OWNER)])
+    for source in ("/", "/etc", "/root", f"{lower}/..", f"{lower}/link-out", f"{lower}/link-root", "etc", "", b"/usr\0"):
+        found[f"shared {source[-24:]!r}"] = ordinary_steps(lower, before=[step("bind", "/opt", source=source, ids=OWNER, access=WRITABLE)])
+    for source in ("", "default", "default/", "/etc", "default/..", "../../etc", "default/none", "default/A", "default/a/../../b", "default/a//b",
+                   b"default/a\0b", "default/.making-x", "default/" + "a" * 300, "/default/a"):  # fmt: skip
+        found[f"volume {source[:24]!r}"] = ordinary_steps(lower, before=[step("volume", "/opt", source=source, access=WRITABLE)])
+    for target in ("/", "/proc", "/dev", "/dev/shm", "/sys/fs/cgroup", "opt", "/opt/.."):
+        found[f"volume over {target}"] = ordinary_steps(lower, before=[step("volume", target, source="default/none")])
+    found["a volume behind the masks"] = ordinary_steps(lower, after=[step("volume", "/opt", source="default/none")])
+    found["a volume with ids"] = ordinary_steps(lower, before=[step("volume", "/opt", source="default/none", ids=OWNER)])
+    found["a volume with layers"] = ordinary_steps(lower, before=[step("volume", "/opt", source="default/none", lowers=[lower])])
     found["unknown ids"] = ordinary_steps(lower, before=[step("bind", "/opt", source=lower, ids=2)])
-    found["a bind with a size"] = ordinary_steps(lower, before=[step("bind", "/opt", source=lower, size=1 << 20)])
     found["a writable overlay"] = [step("overlay", "/", name="root", lowers=[lower], access=WRITABLE), *system]
     found["a source where none belongs"] = ordinary_steps(lower, before=[step("scratch", "/tmp", source="/etc")])
     found["layers where none belong"] = ordinary_steps(lower, before=[step("scratch", "/tmp", lowers=["/etc"])])
@@ -281,7 +291,7 @@ def hostile_ids():
 
 def hostile_limits():
     whole, none = 2**63 - 1, -1
-    return [tuple(value if i == at else none for i in range(7)) for at in range(7) for value in (0, whole)
+    return [tuple(value if i == at else none for i in range(8)) for at in range(8) for value in (0, whole)
             if (at, value) not in ((1, whole), (3, whole), (4, whole))]  # fmt: skip  # memory and speeds have no upper end
 
 
@@ -309,7 +319,7 @@ def write_corpus(directory):
     lower = "/srv/image"
     seeds = {"ordinary": request(1, START, plan(GOOD_ID, ordinary_steps(lower)))}
     limited = ordinary_steps(lower, after=[step("show_limits")])
-    seeds["limited"] = request(2, START, plan(GOOD_ID, limited, limits=(500, 1 << 28, 64, 1000, 1000, 1 << 26, 64)))
+    seeds["limited"] = request(2, START, plan(GOOD_ID, limited, limits=(500, 1 << 28, 64, 1000, 1000, 1 << 26, 64, 1 << 26)))
     for name, steps in hostile_plans(lower).items():
         if name.startswith("without mask") or name.endswith("afterwards"):
             continue  # too much like the others
@@ -326,6 +336,13 @@ def write_corpus(directory):
     seeds["capture"] = request(9, CAPTURE, text(GOOD_ID) + text(GOOD_ID))
     seeds["keep"] = request(10, KEEP, GOOD_ID)
     seeds["snapshots"] = request(11, SNAPSHOTS, GOOD_ID)
+    named = step("volume", "/data", source="default/a/b", access=WRITABLE)
+    shared = step("bind", "/data", source="/srv/shared/a", ids=OWNER, access=WRITABLE)
+    seeds["with volumes"] = request(13, START, plan(GOOD_ID, ordinary_steps(lower, before=[named, step("bind", "/in", source="/srv/a", ids=OWNER)])))
+    seeds["volume"] = request(14, VOLUME, named + struct.pack("<BBq", 1, 0, 1 << 30))
+    seeds["shared path"] = request(15, VOLUME, shared + struct.pack("<BBq", 1, 1, -1))
+    seeds["volumes"] = request(16, VOLUMES, text("default") + text("a"))
+    seeds["drop volume"] = request(17, DROP_VOLUME, text("default") + text("a"))
     seeds.update(nonsense())
     for name, data in seeds.items():
         if len(data) <= 4096:

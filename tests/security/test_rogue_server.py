@@ -134,7 +134,7 @@ def test_every_descriptor_of_execd_is_accounted_for(server, sources):
     own = {"anon_inode:[eventpoll]", "anon_inode:[eventfd]", "anon_inode:[timerfd]", "anon_inode:[signalfd]", "anon_inode:[pidfd]",
            "anon_inode:inotify", "anon_inode:seccomp notify"}  # fmt: skip
     sandbox_id = new_id()
-    answer, pid = server.start(sandbox_id, rogue.ordinary_steps(str(sources / "null-20")), limits=(-1, 1 << 28, -1, -1, -1, -1, -1))
+    answer, pid = server.start(sandbox_id, rogue.ordinary_steps(str(sources / "null-20")), limits=(-1, 1 << 28, -1, -1, -1, -1, -1, -1))
     assert pid, answer
     listening = {line.split()[6] for line in Path("/proc/net/unix").read_text().splitlines()[1:] if int(line.split()[3], 16) & 0x10000}
     for fd in wait_for(lambda: os.listdir(f"/proc/{pid}/fd"), 5, "execd has descriptors"):

@@ -8,6 +8,7 @@
 #include "launcher/messages/pausing.h"
 #include "launcher/messages/snapshots.h"
 #include "launcher/messages/start.h"
+#include "launcher/messages/volumes.h"
 
 namespace osb::launcher {
 
@@ -53,6 +54,12 @@ auto with_request_of(Verb verb, Use use) {
       return use(ListenersRequest{});
     case Verb::diff:
       return use(DiffRequest{});
+    case Verb::volume:
+      return use(VolumeRequest{});
+    case Verb::volumes:
+      return use(VolumesRequest{});
+    case Verb::drop_volume:
+      return use(DropVolumeRequest{});
     case Verb::callers:
       return use(CallersRequest{});
   }

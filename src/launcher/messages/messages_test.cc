@@ -37,6 +37,15 @@ TEST(Messages, BodiesWithFieldsAreReadExactly) {
   expect_exact(ListenersAnswer{kId, true});
   expect_exact(CaptureRequest{kId, kId});
   expect_exact(KeepAnswer{"image", 1, 2, {{"root", "digest"}, {"usr", "other"}}, "record"});
+  Step step;
+  step.kind = Step::Kind::volume;
+  step.target = "/data";
+  step.source = "default/a";
+  expect_exact(VolumeRequest{step, true, false, 1 << 30});
+  expect_exact(VolumeAnswer{true});
+  expect_exact(VolumesRequest{"default", "a"});
+  expect_exact(VolumesAnswer{{{"a", 1, true, 2, -1}, {"b", 3, false, 0, 1 << 30}}});
+  expect_exact(DropVolumeRequest{"default", "a"});
   Plan plan;
   plan.id = kId;
   plan.record = "{}";
@@ -65,6 +74,17 @@ TEST(Messages, AListIsAPage) {
   EXPECT_FALSE(
       decode_body<ListAnswer>(encode_body(ListAnswer{std::vector<std::string>(kListPage + 1, kId)})));
   EXPECT_FALSE(decode_body<ListAnswer>(std::string("\xff\xff\xff\xff", 4)));
+}
+
+TEST(Messages, VolumesAreAPageOfShortNames) {
+  VolumesAnswer page;
+  page.volumes.resize(kVolumesPage);
+  EXPECT_TRUE(decode_body<VolumesAnswer>(encode_body(page)));
+  page.volumes.resize(kVolumesPage + 1);
+  EXPECT_FALSE(decode_body<VolumesAnswer>(encode_body(page)));
+  std::string more(kMostVolumeName + 1, 'a');
+  EXPECT_FALSE(decode_body<DropVolumeRequest>(encode_body(DropVolumeRequest{"default", more})));
+  EXPECT_FALSE(decode_body<VolumesRequest>(encode_body(VolumesRequest{more, ""})));
 }
 
 TEST(Messages, AFlagIsZeroOrOne) {

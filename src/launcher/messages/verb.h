@@ -28,15 +28,18 @@ enum class Verb : uint8_t {
   drop,
   snapshots,
   diff,
+  volume,  // volumes.h
+  volumes,
+  drop_volume,
   callers,  // looking.h
 };
 inline constexpr Verb kLastVerb = Verb::callers;
 
 constexpr std::string_view to_string(Verb verb) {
-  constexpr std::string_view kNames[] = {"start",   "stop",   "destroy",   "list",      "adopt",
-                                         "sockets", "ooms",   "freeze",    "thaw",      "recall",
-                                         "record",  "health", "images",    "listeners", "capture",
-                                         "keep",    "drop",   "snapshots", "diff",      "callers"};
+  constexpr std::string_view kNames[] = {
+      "start", "stop",      "destroy", "list",   "adopt",   "sockets",     "ooms",    "freeze",
+      "thaw",  "recall",    "record",  "health", "images",  "listeners",   "capture", "keep",
+      "drop",  "snapshots", "diff",    "volume", "volumes", "drop-volume", "callers"};
   return kNames[static_cast<uint8_t>(verb) - 1];
 }
 

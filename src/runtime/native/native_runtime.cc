@@ -48,6 +48,8 @@ struct NativePrepared : Prepared {
   Limits limits;                         // as asked for; the entry process is shown these
   std::optional<NetworkPolicy> network;  // of its own
   image::ImageConfig config;
+  std::string owner;
+  std::vector<Mount> mounts;
 };
 
 // pid, start time and boot: together they name one process for ever.
@@ -149,6 +151,9 @@ Task<Created<PreparedPtr>> NativeRuntime::prepare(SandboxSpec spec) {
   Limits limits = spec.limits;
   if (!limits.pids && capabilities_.pids) limits.pids = settings_.pids_limit;
   prepared->network = spec.network;
+  if (!spec.shm_bytes) spec.shm_bytes = settings_.shm_bytes;
+  prepared->owner = spec.owner;
+  prepared->mounts = spec.mounts;
   prepared->plan = make_plan(spec, *image, limits, settings_.images.state_dir);
   // The default policy needs no word to the egress process: it hears of the sandbox when it speaks.
   if (!spec.network && settings_.network && settings_.egress)
@@ -234,9 +239,16 @@ Task<Created<std::string>> NativeRuntime::start(PreparedPtr given, Claim claim) 
   const std::string& handle = prepared.plan.id;
   EntryProcess process = entry_process(claim, prepared.limits, prepared.config);
   prepared.plan.record = std::move(claim.record);
+  std::vector<MadeVolume> made;
+  if (!prepared.mounts.empty()) {
+    auto volumes = co_await ensure_volumes(prepared.owner, prepared.mounts);
+    if (!volumes) co_return std::unexpected(std::move(volumes).error());
+    made = std::move(*volumes);
+  }
   auto started = co_await start_processes(prepared.plan);
   if (!started) {
     (void)co_await destroy(handle);
+    co_await drop_volumes(std::move(made));
     Kind kind = started.error().code == Code::exhausted ? Kind::overloaded : Kind::step_failed;
     co_return failed(kind, std::move(started).error());
   }
@@ -253,6 +265,7 @@ Task<Created<std::string>> NativeRuntime::start(PreparedPtr given, Claim claim) 
   }
   if (!entry) {
     (void)co_await destroy(handle);
+    co_await drop_volumes(std::move(made));
     co_return std::unexpected(std::move(entry).error());
   }
   sandboxes_[handle] = sandbox;

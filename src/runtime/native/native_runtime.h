@@ -20,12 +20,18 @@ namespace osb::runtime {
 struct NativeSettings {
   ImageSettings images;
   ImageRequest::Pull pull_policy = ImageRequest::Pull::if_missing;
-  int64_t pids_limit = 4096;            // for sandboxes that do not ask
-  sys::CgroupLayout cgroups;            // what this host can limit
-  bool rootless = false;                // see rootless.h: what is not limited is named, not refused
-  std::string rootless_abilities = {};  // of its cgroups; see launcher/rootless.h
-  bool egress = true;                   // there is an egress process
-  bool network = true;                  // sandboxes without a policy reach the public internet
+  int64_t pids_limit = 4096;              // for sandboxes that do not ask
+  sys::CgroupLayout cgroups;              // what this host can limit
+  bool rootless = false;                  // see rootless.h: what is not limited is named, not refused
+  std::string rootless_abilities = {};    // of its cgroups; see launcher/rootless.h
+  bool egress = true;                     // there is an egress process
+  bool network = true;                    // sandboxes without a policy reach the public internet
+  std::optional<int64_t> shm_bytes = {};  // of /dev/shm; absent: by the sandbox's memory
+};
+
+// A volume that a creation has made: it goes when that fails.
+struct MadeVolume {
+  std::string owner, name;
 };
 
 class NativeRuntime : public Runtime {
@@ -61,6 +67,8 @@ class NativeRuntime : public Runtime {
   Task<Result<std::vector<std::string>>> list_snapshots() override;
   Task<Result<std::vector<sandbox::FileChange>>> changes(std::string handle) override;
   Task<Result<std::optional<NetworkPolicy>>> network_of(std::string handle) override;
+  Task<Result<std::vector<NamedVolume>>> list_volumes(std::string owner) override;
+  Task<Result<void>> remove_volume(std::string owner, std::string name) override;
 
  private:
   struct Sandbox;
@@ -73,6 +81,9 @@ class NativeRuntime : public Runtime {
   // The parts of start(): processes, then the entry process.
   Task<Result<std::pair<SandboxPtr, std::string>>> start_processes(const launcher::Plan& plan);
   Task<Created<void>> start_entry(SandboxPtr sandbox, EntryProcess entry);
+  // See native_volumes.cc.
+  Task<Created<std::vector<MadeVolume>>> ensure_volumes(std::string owner, std::vector<Mount> mounts);
+  Task<> drop_volumes(std::vector<MadeVolume> made);
   // Its way out, while the entry process is started.
   struct Attaching;
   Task<> attach(std::shared_ptr<Attaching> attaching, std::string handle, std::string id);

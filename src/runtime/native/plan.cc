@@ -1,7 +1,12 @@
 #include "runtime/native/plan.h"
 
+#include <algorithm>
+
+#include "base/limit_bounds.h"
+#include "base/sha256.h"
 #include "launcher/settings.h"
 #include "launcher/system_steps.h"
+#include "launcher/volume_path.h"
 
 namespace osb::runtime {
 namespace {
@@ -26,7 +31,32 @@ std::vector<std::string> layers_of(const SandboxSpec& spec, const std::string& s
   return paths;
 }
 
+// It is memory of the sandbox: what is left has to hold its programs.
+std::optional<int64_t> shm_of(const SandboxSpec& spec, const Limits& limits) {
+  if (spec.shm_bytes) return spec.shm_bytes;
+  if (!limits.memory_bytes) return std::nullopt;
+  return std::clamp(*limits.memory_bytes / 2, limit_bounds::kMinShmBytes, limit_bounds::kMostShmBytes);
+}
+
 }  // namespace
+
+std::string volume_owner(const std::string& owner) {
+  if (owner.size() <= 64 && launcher::is_volume_name(owner)) return owner;
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string out = "owner-";
+  for (uint8_t byte : sha256_digest(owner)) out.append({kDigits[byte >> 4], kDigits[byte & 15]});
+  return out;
+}
+
+launcher::Step volume_step(const std::string& owner, const Mount& mount) {
+  bool is_host = mount.kind == Mount::Kind::host_path;
+  Step volume = step(is_host ? Step::Kind::bind : Step::Kind::volume, mount.target);
+  volume.source = is_host ? mount.source : volume_owner(owner) + "/" + mount.source;
+  if (!mount.sub_path.empty()) volume.source += "/" + mount.sub_path;
+  if (is_host) volume.ids = Step::Ids::owner;
+  if (mount.access == Mount::Access::read_write) volume.access = Step::Access::read_write;
+  return volume;
+}
 
 launcher::Plan make_plan(const SandboxSpec& spec, const ImageRoot& image, const Limits& limits,
                          const std::string& state_dir) {
@@ -40,6 +70,10 @@ launcher::Plan make_plan(const SandboxSpec& spec, const ImageRoot& image, const 
                  .io_write_bytes = limits.io_write_bytes};
   plan.disk_bytes = limits.disk_bytes;
   plan.open_files = limits.open_files;
+  plan.shm_bytes = shm_of(spec, limits);
+  auto is_mounted = [&](const std::string& target) {
+    return std::ranges::any_of(spec.mounts, [&](const Mount& mount) { return mount.target == target; });
+  };
   if (spec.network) plan.network.kind = launcher::PlanNetwork::Kind::policy;
 
   Step root = step(Step::Kind::overlay, "/");
@@ -55,13 +89,17 @@ launcher::Plan make_plan(const SandboxSpec& spec, const ImageRoot& image, const 
     plan.steps.push_back(std::move(tree));
   }
   for (const auto& [target, source] : image.views) {
+    if (is_mounted(target)) continue;
     Step view = step(Step::Kind::bind, target);
     view.source = source;
     plan.steps.push_back(std::move(view));
   }
   if (spec.read_only_root) {
-    for (const char* path : {"/tmp", "/run"}) plan.steps.push_back(step(Step::Kind::scratch, path));
+    for (const char* path : {"/tmp", "/run"}) {
+      if (!is_mounted(path)) plan.steps.push_back(step(Step::Kind::scratch, path));
+    }
   }
+  for (const Mount& mount : spec.mounts) plan.steps.push_back(volume_step(spec.owner, mount));
   const auto& system = launcher::system_steps();
   plan.steps.insert(plan.steps.end(), system.begin(), system.end());
   if (limits.cpu_millis || limits.memory_bytes) plan.steps.push_back(step(Step::Kind::show_limits, ""));

@@ -13,4 +13,9 @@ namespace osb::runtime {
 launcher::Plan make_plan(const SandboxSpec& spec, const ImageRoot& image, const Limits& limits,
                          const std::string& state_dir = "");
 
+// The step that shows a volume; `owner` is whose it is.
+launcher::Step volume_step(const std::string& owner, const Mount& mount);
+// An owner as the name of a directory: itself, unless it could not be one.
+std::string volume_owner(const std::string& owner);
+
 }  // namespace osb::runtime

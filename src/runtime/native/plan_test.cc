@@ -21,7 +21,8 @@ TEST(MakePlan, HostImage) {
   auto plan = make_plan(spec, image, Limits{1000, 2147483648, 4096, 1 << 30, 1000000, 2000000, 512});
   EXPECT_EQ(launcher::to_text(plan),
             "sandbox 01900000-0000-7000-8000-000000000001 cpu_millis=1000 memory_bytes=2147483648 pids=4096 "
-            "io_read_bytes=1000000 io_write_bytes=2000000 disk_bytes=1073741824 open_files=512\n"
+            "io_read_bytes=1000000 io_write_bytes=2000000 disk_bytes=1073741824 open_files=512 "
+            "shm_bytes=1073741824\n"
             "overlay / root <- /state/images/host-1/common : /state/images/host-1/root\n"
             "overlay /usr usr <- /usr\n"
             "bind /opt/tools <- /srv/tools\n"
@@ -76,6 +77,47 @@ TEST(MakePlan, AReadOnlyRootIsSealedLast) {
   EXPECT_NE(text.find("overlay /usr usr <- /usr\nscratch /tmp\nscratch /run\nproc /proc\n"), text.npos)
       << text;
   EXPECT_TRUE(text.ends_with("hostname sandbox\nseal /usr\nseal /\n")) << text;
+}
+
+TEST(MakePlan, VolumesLieOverTheImageAndUnderTheSystem) {
+  SandboxSpec spec;
+  spec.handle = "01900000-0000-7000-8000-000000000004";
+  spec.owner = "default";
+  spec.read_only_root = true;
+  spec.mounts = {
+      {.source = "/srv/shared", .target = "/in", .sub_path = "a/b"},
+      {.source = "cache", .target = "/tmp", .access = Mount::Access::read_write, .kind = Mount::Kind::volume},
+      {.source = "data", .target = "/opt/tools", .kind = Mount::Kind::volume, .sub_path = "x"}};
+  ImageRoot image;
+  image.lowers = {"/state/images/host-1/common"};
+  image.views = {{"/opt/tools", "/srv/tools"}};
+  std::string text = launcher::to_text(make_plan(spec, image, Limits{}));
+  EXPECT_NE(text.find("overlay / root <- /state/images/host-1/common\n"
+                      "scratch /run\n"
+                      "bind /in <- /srv/shared/a/b ids=owner\n"
+                      "volume /tmp <- default/cache read-write\n"
+                      "volume /opt/tools <- default/data/x\n"
+                      "proc /proc\n"),
+            text.npos)
+      << text;
+}
+
+TEST(MakePlan, AnOwnerIsTheNameOfADirectory) {
+  EXPECT_EQ(volume_owner("default"), "default");
+  for (const char* odd : {"", "../x", "A", "a/b", "x@example.com", "."}) {
+    std::string name = volume_owner(odd);
+    EXPECT_EQ(name.size(), 70u) << odd;
+    EXPECT_TRUE(name.starts_with("owner-")) << odd;
+  }
+  EXPECT_NE(volume_owner("A"), volume_owner("B"));
+}
+
+TEST(MakePlan, SharedMemoryIsAPartOfTheMemory) {
+  SandboxSpec spec;
+  EXPECT_EQ(make_plan(spec, {}, Limits{}).shm_bytes, std::nullopt);
+  EXPECT_EQ(make_plan(spec, {}, Limits{.memory_bytes = 1 << 28}).shm_bytes, 1 << 27);
+  spec.shm_bytes = 1 << 20;
+  EXPECT_EQ(make_plan(spec, {}, Limits{.memory_bytes = 1 << 28}).shm_bytes, 1 << 20);
 }
 
 TEST(Images, UnknownNamesListTheKnownOnes) {

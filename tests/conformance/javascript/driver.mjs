@@ -129,6 +129,23 @@ try {
   seen.no_snapshot = await manager.getSnapshot(snapshot.id).then(() => "found", (error) => error.error?.code ?? String(error));
   await manager.close();
 
+  // Volumes
+  const common = { connectionConfig, image: "host", entrypoint: ["tail", "-f", "/dev/null"], timeoutSeconds: 300 };
+  const volume = { name: "v", pvc: { claimName: "js-volume", deleteOnSandboxTermination: true }, mountPath: "/v" };
+  const writer = await Sandbox.create({ ...common, volumes: [volume] });
+  seen.volume_written = shape(await writer.commands.run("echo shared > /v/f"));
+  const reader = await Sandbox.create({ ...common, volumes: [{ ...volume, readOnly: true }] });
+  seen.volume_read = shape(await reader.commands.run("cat /v/f; touch /v/x"));
+  for (const one of [writer, reader]) {
+    await one.kill();
+    await one.close();
+  }
+  const refused = (wanted) => Sandbox.create({ ...common, volumes: [wanted] }).then(() => "made", (error) => error.error?.code ?? String(error));
+  seen.volumes_refused = [
+    await refused({ name: "h", host: { path: "/etc" }, mountPath: "/h" }),
+    await refused({ name: "p", pvc: { claimName: "js-volume", createIfNotExists: false }, mountPath: "/p" }),
+  ];
+
   // Metrics
   const metrics = await sandbox.getMetrics();
   seen.metrics = [metrics.cpuCount, metrics.cpuUsedPercentage, metrics.memoryTotalMiB, metrics.memoryUsedMiB, metrics.timestamp];

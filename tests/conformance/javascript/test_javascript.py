@@ -92,3 +92,9 @@ def test_metrics_and_health(seen):
 
 def test_isolation_says_what_it_can(seen):
     assert seen["isolation"] in (True, False)
+
+
+def test_volumes(seen):
+    assert seen["volume_written"]["exit"] == 0
+    assert seen["volume_read"]["stdout"] == ["shared"] and "Read-only file system" in seen["volume_read"]["stderr"][0]
+    assert seen["volumes_refused"] == ["VOLUME::HOST_PATH_NOT_ALLOWED", "VOLUME::PVC_NOT_FOUND"], "the second went with its last sandbox"

@@ -1,0 +1,130 @@
+#include "launcher/host_paths.h"
+
+#include <fcntl.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/strings.h"
+#include "launcher/checks.h"
+#include "launcher/volume_ids.h"
+
+namespace osb::launcher {
+namespace {
+
+constexpr int kDeepest = 4096;
+
+Result<struct stat> look_at(int fd) {
+  struct stat info{};
+  if (::fstat(fd, &info) < 0) return fail_errno("look at a directory");
+  return info;
+}
+
+bool is_same(const struct stat& one, const struct stat& other) {
+  return one.st_dev == other.st_dev && one.st_ino == other.st_ino;
+}
+
+// Whether `directory` is `top` or lies somewhere below it.
+Result<bool> is_within(int directory, const struct stat& top) {
+  Fd at = TRY(open_at(directory, ".", O_PATH | O_DIRECTORY));
+  struct stat here = TRY(look_at(at.get()));
+  for (int depth = 0; depth < kDeepest; ++depth) {
+    if (is_same(here, top)) return true;
+    at = TRY(open_at(at.get(), "..", O_PATH | O_DIRECTORY));
+    struct stat above = TRY(look_at(at.get()));
+    if (is_same(above, here)) return false;
+    here = above;
+  }
+  return fail(Code::internal, "directories that never end");
+}
+
+std::unexpected<Error> files_of_the_service() {
+  return fail(Code::permission_denied, "refused: the files of the service are in there");
+}
+
+// With the rights of who owns the place: a sandbox may be at work in it, and could put something else under a
+// name between two calls.
+Result<void> make_directory(const Settings& settings, int parent, const std::string& name) {
+  Maker maker = maker_in(TRY(look_at(parent)));
+  // Without root there is one user; the kernel knows what he may do.
+  bool as_ourselves = settings.rootless || maker.by_root;
+  int made = 0;
+  {
+    Cleanup back;
+    if (!as_ourselves) {
+      ::setfsgid(maker.gid);
+      ::setfsuid(maker.uid);
+      back.push([] {
+        ::setfsuid(0);
+        ::setfsgid(0);
+      });
+    }
+    made = check_call(::mkdirat(parent, name.c_str(), 0755));
+  }
+  if (made < 0 && made != -EEXIST) return fail_errno("make a directory", -made);
+  // Nobody but root could have taken its name away.
+  if (made == 0 && as_ourselves && !settings.rootless &&
+      ::fchownat(parent, name.c_str(), maker.uid, maker.gid, AT_SYMLINK_NOFOLLOW) < 0)
+    return fail_errno("give a directory away");
+  return {};
+}
+
+Result<Fd> open_part(int parent, const std::string& name) {
+  auto opened = open_beneath(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW);
+  if (opened || (opened.error().sys_errno != ELOOP && opened.error().sys_errno != ENOTDIR)) return opened;
+  return fail(Code::invalid_argument, "a symbolic link or a file is on the way; only directories are used");
+}
+
+// Nothing is made within `state`.
+Result<Fd> walk(const Settings& settings, Fd top, std::string_view path, Missing missing,
+                const struct stat* state) {
+  for (std::string_view part : split(path, '/')) {
+    std::string name(part);
+    auto next = open_part(top.get(), name);
+    if (!next && next.error().code == Code::not_found && missing == Missing::made) {
+      if (state != nullptr && TRY(is_within(top.get(), *state))) return files_of_the_service();
+      TRY(make_directory(settings, top.get(), name));
+      next = open_part(top.get(), name);
+    }
+    if (!next && next.error().code == Code::not_found)
+      return fail(Code::not_found, "there is no such directory");
+    top = TRY(std::move(next));
+  }
+  return top;
+}
+
+}  // namespace
+
+Result<Fd> open_below(const Settings& settings, Fd top, std::string_view path, Missing missing) {
+  return walk(settings, std::move(top), path, missing, nullptr);
+}
+
+Result<Fd> open_host_path(const Settings& settings, const std::string& path, Missing missing) {
+  for (const std::string& root : settings.shared_paths) {
+    if (!is_at_or_below(path, root)) continue;
+    // The root itself is the operator's word and may be a symlink; what lies below may be somebody else's.
+    Fd top = TRY(open_at(AT_FDCWD, root, O_PATH | O_DIRECTORY));
+    Fd state = TRY(open_at(AT_FDCWD, settings.state_dir, O_PATH | O_DIRECTORY));
+    struct stat state_info = TRY(look_at(state.get()));
+    Fd opened = std::move(top);
+    if (path != root)
+      opened = TRY(walk(settings, std::move(opened), path.substr(root.size() + 1), missing, &state_info));
+    // Neither what the service keeps, nor something that has this in it.
+    if (TRY(is_within(opened.get(), state_info)) || TRY(is_within(state.get(), TRY(look_at(opened.get())))))
+      return files_of_the_service();
+    return opened;
+  }
+  return fail(Code::permission_denied, "refused: not below a directory of storage.allowed_host_paths");
+}
+
+// The kernel changes nothing of a file whose owner or group the mount does not map.
+Result<void> check_writable(int directory) {
+  struct stat info = TRY(look_at(directory));
+  if (info.st_uid != 0 && info.st_gid != 0) return {};
+  return fail(Code::permission_denied,
+              "the directory belongs to root or to root's group, as whom no sandbox writes; give it to "
+              "others (chown USER:GROUP), or mount it read-only");
+}
+
+}  // namespace osb::launcher
