@@ -223,6 +223,14 @@ constexpr std::string_view kSkeleton =
 [log]
 # DEBUG, INFO, WARNING or ERROR.
 # level = "INFO"
+# true: the log goes to a file, and not to standard error.
+# file_enabled = false
+# Its directory is made when it is missing.
+# file_path = "~/logs/opensandbox/server.log"
+# A file that would grow beyond this becomes NAME.1, and the one before it NAME.2.
+# file_max_bytes = 104857600
+# How many of those are kept. 0: a full file begins anew.
+# file_backup_count = 5
 
 [runtime]
 # native, docker or kubernetes.
@@ -284,6 +292,10 @@ constexpr std::string_view kSkeleton =
 # false: a sandbox whose request has no networkPolicy reaches nothing. Otherwise it reaches the public internet, and
 # nothing private.
 # allow_network = true
+# Seconds that a sandbox lives whose request names no timeout, at least 60. Not set: until somebody deletes it.
+# timeout_seconds = 3600
+# Seconds after its creation at which every sandbox ends, however often it was renewed, at least 60. Not set: no limit.
+# max_lifetime = 86400
 
 [egress]
 # true: sandboxes have a network, through a process that looks at their policies (docs/network.md). false: they have none, and

@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "base/fd.h"
 #include "base/strings.h"
 #include "server/config.h"
 #include "server/config_examples.h"
@@ -91,6 +92,23 @@ std::set<std::string> skeleton_keys() {
 }
 
 TEST(ConfigKeys, TheSkeletonHasEveryKeyThatIsRead) { EXPECT_EQ(skeleton_keys(), read_keys()); }
+
+// Rows of the document: "| `server.port` | `8080` | ... |". Only keys have a dot in the first cell.
+std::set<std::string> documented_keys() {
+  std::set<std::string> out;
+  auto text = read_file(OSB_CONFIGURATION_DOCUMENT);
+  EXPECT_TRUE(text) << text.error().message;
+  for (std::string_view line : split(text.value_or(""), '\n')) {
+    constexpr std::string_view kStart = "| `";
+    size_t end = line.find("` |");
+    if (!line.starts_with(kStart) || end == line.npos) continue;
+    std::string name(line.substr(kStart.size(), end - kStart.size()));
+    if (name.find('.') != name.npos) out.insert(name);
+  }
+  return out;
+}
+
+TEST(ConfigKeys, TheDocumentHasEveryKeyThatIsRead) { EXPECT_EQ(documented_keys(), read_keys()); }
 
 TEST(ConfigKeys, OurOwnExamplesHaveNoUnknownKey) {
   for (std::string_view name : config_example_names()) {
