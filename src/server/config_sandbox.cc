@@ -14,7 +14,8 @@ constexpr int64_t kLeastLife = 60;             // as a request may ask for
 constexpr int64_t kMostLife = 3650LL * 86400;  // far beyond any use
 constexpr int64_t kMostPool = 10'000;
 constexpr int64_t kMostCpu = 100 * 1024;            // 1024 cores
-constexpr int64_t kMostMemory = int64_t{64} << 30;  // 64 TiB in KiB
+constexpr int64_t kLeastMemory = 16 << 10;          // KiB; as a request may ask for
+constexpr int64_t kMostMemory = int64_t{16} << 30;  // 16 TiB in KiB
 
 std::optional<std::string> variable(const Environment& environment, const char* name) {
   const char* value = environment(name);
@@ -71,8 +72,12 @@ void wrong_variable(ConfigFile& file, std::string_view name, std::string_view ca
 void read_sandbox(ConfigFile& file, const Environment& environment, Config& config) {
   SandboxDefaults& out = config.sandbox;
   read_number(file, environment, "SANDBOX_POOL_SIZE", 0, kMostPool, out.pool_size);
-  read_number(file, environment, "SANDBOX_CPU_QUOTA", 1, kMostCpu, out.cpu_quota);
-  read_number(file, environment, "SANDBOX_MEMORY_LIMIT", 1, kMostMemory, out.memory_limit_kb);
+  read_number(file, environment, "SANDBOX_CPU_QUOTA", 0, kMostCpu, out.cpu_quota);
+  read_number(file, environment, "SANDBOX_MEMORY_LIMIT", 0, kMostMemory, out.memory_limit_kb);
+  if (out.memory_limit_kb && *out.memory_limit_kb > 0 && *out.memory_limit_kb < kLeastMemory) {
+    wrong_variable(file, "SANDBOX_MEMORY_LIMIT", "must be at least 16384 KiB, or 0 for no limit",
+                   "correct it, or unset it to get the default");
+  }
   read_boolean(file, environment, "SANDBOX_ALLOW_NETWORK", out.allow_network);
   Section in(file, "sandbox");
   bool network = out.has_network();

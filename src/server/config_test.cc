@@ -192,8 +192,8 @@ TEST(Config, VariablesCountWhereTheFileIsSilent) {
 TEST(Config, AVariableThatCannotBeReadEndsTheStart) {
   const std::pair<const char*, const char*> refused[] = {
       {"SANDBOX_POOL_SIZE", ""},      {"SANDBOX_POOL_SIZE", "-1"},        {"SANDBOX_POOL_SIZE", "10001"},
-      {"SANDBOX_POOL_SIZE", "ten"},   {"SANDBOX_CPU_QUOTA", "0"},         {"SANDBOX_CPU_QUOTA", "50%"},
-      {"SANDBOX_CPU_QUOTA", "1.5"},   {"SANDBOX_CPU_QUOTA", "102401"},    {"SANDBOX_MEMORY_LIMIT", "0"},
+      {"SANDBOX_POOL_SIZE", "ten"},   {"SANDBOX_CPU_QUOTA", "-1"},        {"SANDBOX_CPU_QUOTA", "50%"},
+      {"SANDBOX_CPU_QUOTA", "1.5"},   {"SANDBOX_CPU_QUOTA", "102401"},    {"SANDBOX_MEMORY_LIMIT", "16383"},
       {"SANDBOX_MEMORY_LIMIT", "1G"}, {"SANDBOX_ALLOW_NETWORK", "maybe"}, {"SANDBOX_ALLOW_NETWORK", ""},
   };
   for (const auto& [name, value] : refused) {

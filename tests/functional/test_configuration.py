@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 from datetime import datetime
+from pathlib import Path
 
 import pytest
 from lib.api import Api, assert_envelope
@@ -171,7 +172,7 @@ class TestLogFile:
         service = new_service(start=False, sections={"log": {"level": "DEBUG", "file_enabled": True, "file_path": f"~/{path}", "file_max_bytes": 1000, "file_backup_count": 2}})
         service.start()
         api = Api(service)
-        file = service.directory / path
+        file = home_of(service) / path
         names = [api.create()["id"] for _ in range(30)]
         assert "from here on the log is in a file" in service.log_tail()
         assert names[0] not in service.log_tail(500), "and not to standard error"
@@ -191,7 +192,7 @@ class TestLogFile:
         service = new_service(start=False, sections={"log": {"file_enabled": True, "file_path": "~/server.log"}})
         service.start()
         name = Api(service).create()["id"]
-        writers = [pid for pid in os.listdir("/proc") if pid.isdigit() and writes(pid, service.directory / "server.log")]
+        writers = [pid for pid in os.listdir("/proc") if pid.isdigit() and writes(pid, home_of(service) / "server.log")]
         assert len(writers) == 1
         assert len(os.listdir(f"/proc/{writers[0]}/fd")) == 5, "nothing of the service: the port, its sockets"
         os.kill(int(writers[0]), signal.SIGTERM)
@@ -205,6 +206,10 @@ class TestLogFile:
         assert service.ends() == CANNOT_START
         assert "log.file_path: " in service.log_tail() and "remove file_enabled" in service.log_tail()
         assert not is_open(service.address) and not service.state_dir.exists()
+
+
+def home_of(service):
+    return Path(service.env.get("HOME", service.directory))
 
 
 def everything(directory):
