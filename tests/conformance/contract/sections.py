@@ -25,11 +25,13 @@ SECTIONS = {
     "5.18": "Metrics events",
     "6.1": "States", "6.2": "Reasons", "6.3": "Transitions", "6.4": "Restart", "6.8": "States of snapshots",
     "7.1": "Place of the configuration", "7.2": "Keys", "7.3": "Environment", "7.4": "Command line",
+    "11.1": "Store of snapshots", "11.2": "Life of a snapshot", "11.3": "Reasons of snapshots",
     "12.1": "Renewal by use: when", "12.2": "Renewal by use: how far", "12.3": "Renewal by use: Redis",
 }  # fmt: skip
 
 NOT_HERE = {
     "5.13": "pools are not built; test_s2_1 has that they want the key",
+    "11.1": "a database of another server is not taken over (docs/configuration.md)",
     "12.3": "uses that a gateway reports are not read",
 }
 
