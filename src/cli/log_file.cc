@@ -33,6 +33,7 @@ void keep_only(int one, int other) {
   for (int signal : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGPIPE, SIGXFSZ}) ::signal(signal, SIG_IGN);
   keep_only(from.get(), to.descriptor());
   ::prctl(PR_SET_NAME, "osb-log");
+  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   ::setsid();
   if (::chdir("/") < 0) ::_exit(1);
   copy_lines(from.get(), to);

@@ -201,6 +201,21 @@ class TestLogFile:
         service.start()
         assert Api(service).delete(name).status == 204
 
+    def test_without_its_writer_the_service_goes_on(self, new_service):
+        service = new_service(start=False, sections={"log": {"file_enabled": True, "file_path": "~/server.log"}})
+        service.start()
+        (writer,) = [pid for pid in os.listdir("/proc") if pid.isdigit() and writes(pid, home_of(service) / "server.log")]
+        os.kill(int(writer), signal.SIGKILL)
+        wait_for(lambda: process_gone(int(writer)), 5, "it is gone")
+        api = Api(service)
+        server = service.server_pid()
+        for _ in range(3):
+            assert api.delete(api.create()["id"]).status == 204
+        assert service.server_pid() == server and service.launcher_pid
+        service.kill_server()
+        assert api.delete(api.create()["id"]).status == 204
+        assert service.stop() == 0
+
     def test_a_place_that_cannot_be_written_ends_the_start(self, new_service):
         service = new_service(start=False, sections={"log": {"file_enabled": True, "file_path": "/proc/none/server.log"}})
         assert service.ends() == CANNOT_START
