@@ -50,6 +50,13 @@ def test_it_declares_no_500_and_nothing_that_may_be_anything(spec):
     walk(spec, [])
 
 
+def test_whatever_needs_the_key_says_401(spec):
+    for path, item in spec["paths"].items():
+        for method in {"get", "post", "put", "patch", "delete"} & item.keys():
+            needs = item[method].get("security", spec["security"]) != []
+            assert ("401" in item[method]["responses"]) == needs, f"{method} {path}"
+
+
 def test_every_path_of_it_exists(spec, keyed_service):
     """With both prefixes, and with no method beside those it names."""
     api = Api(keyed_service, prefix="")
