@@ -24,4 +24,14 @@ void complain_value(const json::Field& field, std::string why) {
   field.complain("value_error", "Value error, " + std::move(why));
 }
 
+void complain_null(const json::Field& object, std::initializer_list<std::string_view> names,
+                   std::string_view type, std::string_view wanted) {
+  const auto* members = object.raw() ? object.raw()->if_object() : nullptr;
+  for (std::string_view name : names) {
+    const auto* value = members ? members->if_contains(name) : nullptr;
+    if (value && value->is_null())
+      object.any_of(names).complain(std::string(type), "must be " + std::string(wanted) + ", not null");
+  }
+}
+
 }  // namespace osb::api

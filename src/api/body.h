@@ -19,4 +19,8 @@ ApiResult<boost::json::value> parse_body(std::string_view content_type, std::str
 // The issue types of values that have the right type but not the right content.
 void complain_value(const json::Field& field, std::string why);  // value_error, "Value error, ..."
 
+// For the few members that may be left out but have no null. The first name is the one that is told.
+void complain_null(const json::Field& object, std::initializer_list<std::string_view> names,
+                   std::string_view type, std::string_view wanted);
+
 }  // namespace osb::api

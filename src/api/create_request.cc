@@ -51,15 +51,10 @@ void decode_env(const Field& field, CreateBody& out) {
   }
 }
 
-// The one optional member that has no null: whoever asks for protection must say so or leave it out.
+// Whoever asks for protection must say so or leave it out.
 void decode_secure_access(const Field& body, CreateBody& out) {
-  Field secure = body.any_of({"secureAccess", "secure_access"});
-  const auto* object = body.raw() ? body.raw()->if_object() : nullptr;
-  for (const char* name : {"secureAccess", "secure_access"}) {
-    const auto* value = object ? object->if_contains(name) : nullptr;
-    if (value && value->is_null()) secure.complain("bool_type", "must be true or false, not null");
-  }
-  out.secure_access = secure.boolean().value_or(false);
+  complain_null(body, {"secureAccess", "secure_access"}, "bool_type", "true or false");
+  out.secure_access = body.any_of({"secureAccess", "secure_access"}).boolean().value_or(false);
 }
 
 void decode_entrypoint(const Field& field, CreateBody& out) {
@@ -100,6 +95,7 @@ CreateBody decode_fields(const Field& body) {
   decode_entrypoint(body["entrypoint"], out);
   out.network_policy = decode_network_policy(body.any_of({"networkPolicy", "network_policy"}));
   if (Field proxy = body.any_of({"credentialProxy", "credential_proxy"}); proxy.present()) {
+    complain_null(proxy, {"enabled"}, "bool_type", "true or false");
     out.credential_proxy = proxy["enabled"].boolean().value_or(false);
   }
   decode_secure_access(body, out);

@@ -129,8 +129,9 @@ ApiResult<std::string> check_platform(const CreateBody& r, const CreateRules& ru
 }
 
 ApiResult<std::optional<seconds>> check_timeout(const CreateBody& r, const CreateRules& rules) {
-  if (!r.timeout_seconds) return std::nullopt;
-  int64_t timeout = *r.timeout_seconds;
+  auto wanted = r.timeout_seconds ? r.timeout_seconds : rules.default_timeout_seconds;
+  if (!wanted) return std::nullopt;
+  int64_t timeout = *wanted;
   if (rules.max_timeout_seconds && timeout > *rules.max_timeout_seconds) {
     return refuse(invalid_parameter(
         "timeout",

@@ -14,7 +14,8 @@ namespace osb::api {
 // it cannot.
 struct CreateRules {
   std::optional<int64_t> max_timeout_seconds;
-  std::string arch;  // that the runtime runs: amd64, arm64
+  std::optional<int64_t> default_timeout_seconds;  // of a request that names none; nothing: it never expires
+  std::string arch;                                // that the runtime runs: amd64, arm64
   WallTime now;
   std::string no_network_policy = "this server does not have this part yet";
   std::string no_volumes = "this server does not have this part yet";

@@ -123,8 +123,9 @@ constexpr ErrorRow kLiving[] = {
      "The sandbox could not be removed. The server goes on trying by itself.",
      "Repeating is safe; see `cause` and the log of the service."},
     {"SANDBOX::INVALID_EXPIRATION", "400, 409",
-     "A renewal to the past (400), or of a sandbox without a timeout (409).",
-     "Give a time in the future; a sandbox without a timeout never expires and is deleted instead."},
+     "A renewal to the past or beyond `sandbox.max_lifetime` (400), or of a sandbox without a timeout (409).",
+     "Give a time in the future and within the longest life; a sandbox without a timeout never expires and "
+     "is deleted instead."},
 };
 
 constexpr ErrorRow kPorts[] = {

@@ -1,11 +1,14 @@
 #include "api/network_policy.h"
 
+#include "api/body.h"
+
 namespace osb::api {
 
 std::optional<NetworkPolicy> decode_network_policy(const json::Field& field) {
   if (!field.present()) return std::nullopt;
   NetworkPolicy policy;
   policy.default_action = field.any_of({"defaultAction", "default_action"}).string();
+  complain_null(field, {"egress"}, "list_type", "a list");
   if (auto rules = field["egress"].array()) {
     for (const json::Field& rule : *rules) {
       if (!rule.present()) {

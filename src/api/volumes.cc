@@ -49,6 +49,9 @@ void decode_claim(const json::Field& claim, Volume& volume) {
   std::string text = name.required_string();
   if (!is_claim_name(text))
     mismatch(name, "lower-case letters, digits and inner '-', at most 253 characters");
+  complain_null(claim, {"createIfNotExists", "create_if_not_exists"}, "bool_type", "true or false");
+  complain_null(claim, {"deleteOnSandboxTermination", "delete_on_sandbox_termination"}, "bool_type",
+                "true or false");
   volume.source = text;
   volume.backend = Volume::Backend::claim;
   volume.create = claim.any_of({"createIfNotExists", "create_if_not_exists"}).boolean().value_or(true);
@@ -92,6 +95,7 @@ Volume decode_volume(const json::Field& field) {
     mismatch(name, "lower-case letters, digits and inner '-', at most 63 characters");
   volume.mount_path = mount.required_string();
   if (!volume.mount_path.starts_with('/')) mismatch(mount, "an absolute path");
+  complain_null(field, {"readOnly", "read_only"}, "bool_type", "true or false");
   volume.read_only = field.any_of({"readOnly", "read_only"}).boolean().value_or(false);
   volume.sub_path = field.any_of({"subPath", "sub_path"}).string().value_or("");
 

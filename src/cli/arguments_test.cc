@@ -187,6 +187,14 @@ TEST(ServerArguments, Run) {
             "opensandbox-server, version " OSB_VERSION "\n");
 }
 
+TEST(ServerArguments, WhatOnlyOtherServersDoIsRefusedInWords) {
+  auto said = stop(server(
+      {"opensandbox-server", "migrate-snapshots", "--from", "/x", "--to", "postgresql://h/d", "--dry-run"}));
+  EXPECT_EQ(said.status, 2);
+  EXPECT_THAT(said.err, HasSubstr("this build keeps its state in SQLite only; nothing was done"));
+  EXPECT_THAT(stop(server({"opensandbox-server", "--help"})).out, ::testing::Not(HasSubstr("migrate")));
+}
+
 TEST(ServerArguments, InitConfig) {
   auto plain = std::get<InitConfigOptions>(server({"opensandbox-server", "init-config"}));
   EXPECT_EQ(plain.path + plain.example, "");

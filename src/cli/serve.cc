@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 #include <chrono>
+#include <optional>
 #include <thread>
 
 #include <cstdlib>
@@ -12,6 +13,7 @@
 #include "base/log.h"
 #include "cli/api_error.h"
 #include "cli/host_values.h"
+#include "cli/log_file.h"
 #include "cli/server_role.h"
 #include "cli/store_path.h"
 #include "io/socket.h"
@@ -111,7 +113,19 @@ Result<Checked> check_configuration(const ServeOptions& options) {
   return Checked{std::move(file), std::move(config)};
 }
 
-Result<void> hand_over(Checked checked, const std::string& given, const Embedded& embedded) {
+Result<RotatingFile> open_log(const server::Config& config) {
+  auto file = RotatingFile::open({.path = config.log_file.path,
+                                  .max_bytes = config.log_file.max_bytes,
+                                  .backups = config.log_file.backups});
+  if (file) return file;
+  file.error().message =
+      fmt::format("{}: {}\n  remedy: name a place that can be written, or remove file_enabled",
+                  config.place("log.file_path"), file.error().message);
+  return file;
+}
+
+Result<void> hand_over(Checked checked, const std::string& given, std::optional<RotatingFile> log_file,
+                       const Embedded& embedded) {
   auto& [file, config] = checked;
   if (embedded.launcher.empty() || embedded.execd.empty()) {
     return fail(
@@ -124,6 +138,10 @@ Result<void> hand_over(Checked checked, const std::string& given, const Embedded
   if (::setenv(kConfigVariable, file.text.c_str(), 1) < 0 ||
       ::setenv(kConfigSourceVariable, file.source.c_str(), 1) < 0) {
     return fail_errno("pass the configuration on");
+  }
+  if (log_file) {
+    log::info("from here on the log is in a file", {{"path", config.log_file.path}});
+    TRY(log_to(std::move(*log_file)));
   }
   return std::unexpected(
       runtime::become_service({.given_state_dir = given,
@@ -161,7 +179,13 @@ int become_service(const ServeOptions& options, const Embedded& embedded) {
   native.state_dir = *resolved;
   auto store = check_store_path(checked->config, runtime::service_account(native.user, native.state_dir));
   if (!store) return refused_configuration(store.error());
-  return refused(hand_over(std::move(*checked), *given, embedded).error(), 1);
+  std::optional<RotatingFile> log_file;
+  if (checked->config.log_file.enabled) {
+    auto opened = open_log(checked->config);
+    if (!opened) return refused_configuration(opened.error());
+    log_file = std::move(*opened);
+  }
+  return refused(hand_over(std::move(*checked), *given, std::move(log_file), embedded).error(), 1);
 }
 
 }  // namespace osb::cli

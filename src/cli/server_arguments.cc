@@ -20,10 +20,20 @@ Command parse_server_arguments(int argc, const char* const* argv) {
   init->add_option("--example", options.example, "a ready example instead of the commented skeleton")
       ->check(CLI::IsMember({"native", "docker", "docker-zh", "k8s", "k8s-zh"}));
   init->add_flag("--force", options.force, "overwrite an existing file");
+  // What other servers have and users of them type: told in words, not by a list of words that are not
+  // expected.
+  CLI::App* migrate = app.add_subcommand("migrate-snapshots", "of other servers; not here")->group("");
+  migrate->allow_extras();
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
     return stopped(app, e, init->parsed() ? "opensandbox-server init-config" : "opensandbox-server");
+  }
+  if (migrate->parsed()) {
+    return usage(
+        "migrate-snapshots copies to PostgreSQL, and this build keeps its state in SQLite only; nothing was "
+        "done",
+        "opensandbox-server");
   }
   if (init->parsed()) return options;
   return serve;

@@ -61,7 +61,7 @@ runtime::NativeSettings native_settings(const server::Config& config, const Serv
           .rootless = role.rootless,
           .rootless_abilities = role.cgroups,
           .egress = config.egress.enabled,
-          .network = config.sandbox.allow_network,
+          .network = config.sandbox.has_network(),
           .shm_bytes = config.sandbox.shm_bytes};
 }
 

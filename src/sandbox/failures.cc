@@ -149,6 +149,14 @@ Failure expiration_in_the_past() {
           .message = "expiresAt must be in the future."};
 }
 
+Failure expiration_too_late(WallTime latest) {
+  return {.kind = Kind::invalid,
+          .code = "SANDBOX::INVALID_EXPIRATION",
+          .message = fmt::format("expiresAt must not be after {}: no sandbox of this server lives longer.",
+                                 format_time(latest, 0)),
+          .remedy = "renew until then at most, and go on in a new sandbox"};
+}
+
 Failure no_expiration(std::string_view id) {
   return {.kind = Kind::wrong_state,
           .code = "SANDBOX::INVALID_EXPIRATION",

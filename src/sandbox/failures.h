@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "sandbox/failure.h"
 
@@ -31,6 +32,7 @@ Failure too_many_creates(std::string why);
 
 // Changing one.
 Failure expiration_in_the_past();
+Failure expiration_too_late(WallTime latest);
 Failure no_expiration(std::string_view id);
 Failure not_running(std::string_view id, std::string_view state, std::string_view message);
 Failure not_paused(std::string_view id, std::string_view state);

@@ -14,6 +14,7 @@
 #include "sandbox/egress_target.h"
 #include "server/config_keys.h"
 #include "server/config_reader.h"
+#include "server/config_sandbox.h"
 
 namespace osb::server {
 namespace {
@@ -86,17 +87,6 @@ void read_native(Section in, NativeSection& out) {
       in.wrong("image_aliases." + shown_name(name), "must name one image", "write the name of a local image");
     }
   }
-}
-
-void read_sandbox(Section in, SandboxSection& out) {
-  using namespace limit_bounds;
-  in.boolean("allow_network", out.allow_network);
-  std::string size;
-  in.text("shm_size", size);
-  if (size.empty()) return;
-  out.shm_bytes = api::parse_memory(size);
-  if (!out.shm_bytes || *out.shm_bytes < kMinShmBytes || *out.shm_bytes > kMostShmBytes)
-    in.wrong("shm_size", "must be a size from 64Ki to 1Ti", "write shm_size = \"1Gi\", or remove it");
 }
 
 // As requests write them: what is compared has one form.
@@ -196,6 +186,18 @@ void read_log(Section in, std::string& level) {
   }
 }
 
+void read_log_file(Section in, LogFileSection& out, const Environment& environment) {
+  in.boolean("file_enabled", out.enabled);
+  in.text("file_path", out.path);
+  out.path = expand_home(std::move(out.path), environment);
+  if (out.enabled && !out.path.starts_with('/')) {
+    in.wrong("file_path", "must be an absolute path, or begin with ~/ where HOME is set",
+             "write file_path = \"/var/log/opensandbox/server.log\"");
+  }
+  in.number("file_max_bytes", 1, kNoMaximum, [&](int64_t v) { out.max_bytes = v; });
+  in.number("file_backup_count", 0, 1000, [&](int64_t v) { out.backups = v; });
+}
+
 // Where other OpenSandbox servers keep their database, and what their example files say. It is in the home of
 // who starts the service, out of reach for the user it runs as, and there may be a database of theirs.
 constexpr std::string_view kOthersDatabase = "~/.opensandbox/opensandbox.db";
@@ -211,7 +213,24 @@ void read_store(Section in, Config& out, const Environment& environment) {
   (others ? out.others_store_path : out.store_path) = expand_home(path, environment);
 }
 
-// Two things that other servers offer protect, and leaving them out is not for this server to decide.
+// Where sandboxes have a network, a file that asks for less of it gets what it asks for or a refusal.
+void refuse_missing_network_rules(ConfigFile& file) {
+  std::string mode;
+  Section docker(file, "docker");
+  docker.text("network_mode", mode);
+  if (mode == "none") {
+    docker.wrong("network_mode", "it asks for sandboxes without a network, and egress.enabled gives them one",
+                 "remove egress.enabled, or this key");
+  }
+  const toml::node* url = file.root.at_path("egress.upstream_proxy.url").node();
+  if (!url) return;
+  file.lines["egress.upstream_proxy.url"] = url->source().begin.line;
+  file.wrong("egress.upstream_proxy.url",
+             "this build sends nothing through another proxy, and sandboxes would go around it",
+             "remove egress.enabled, so that they have no network, or this key");
+}
+
+// What other servers offer to protect, and leaving it out is not for this server to decide.
 void refuse_missing_protection(ConfigFile& file, const Config& config) {
   std::string runtime;
   Section secure(file, "secure_runtime");
@@ -226,6 +245,22 @@ void refuse_missing_protection(ConfigFile& file, const Config& config) {
                "this build has one key and no tenants, and without their keys anybody could use the server",
                "remove [tenants] and write api_key = \"...\" below [server]");
   }
+  if (config.egress.enabled) refuse_missing_network_rules(file);
+}
+
+// Variables that only other servers read. A key of which one half is missing protects nothing there either.
+void look_at_variables_of_others(ConfigFile& file, const Environment& environment, Config& config) {
+  constexpr std::array<const char*, 4> kOthers = {
+      "OPENSANDBOX_STORE_POSTGRESQL_DSN", "OPENSANDBOX_SECURE_ACCESS_KEYS",
+      "OPENSANDBOX_SECURE_ACCESS_ACTIVE_KEY", "SANDBOX_TENANTS_CONFIG_PATH"};
+  for (const char* name : kOthers) {
+    if (environment(name) == nullptr) continue;
+    config.warnings.push_back(
+        fmt::format("environment: {}: other OpenSandbox servers know it; it has no effect here", name));
+  }
+  if ((environment(kOthers[1]) == nullptr) != (environment(kOthers[2]) == nullptr))
+    wrong_variable(file, environment(kOthers[1]) ? kOthers[2] : kOthers[1], "is missing beside the other one",
+                   "set both or neither");
 }
 
 void read_renewal(Section in, RenewSection& out) {
@@ -313,18 +348,20 @@ Result<Config> parse_config(std::string_view text, const std::string& source,
   config.warnings = TRY(check_keys(file));
   read_server({file, "server"}, config.server);
   read_log({file, "log"}, config.log_level);
+  read_log_file({file, "log"}, config.log_file, environment);
   read_runtime({file, "runtime"}, config.runtime);
   read_native({file, "native"}, config.native);
   read_registry({file, "registry"}, config.registry);
   Section(file, "proxy").boolean("open", config.proxy.open);
   read_renewal({file, "renew_intent"}, config.renew);
   read_renewal_redis({file, "renew_intent.redis"}, config.renew.redis);
-  read_sandbox({file, "sandbox"}, config.sandbox);
+  read_sandbox(file, environment, config);
   read_storage({file, "storage"}, config.storage);
   read_egress({file, "egress"}, config.egress);
   read_store({file, "store"}, config, environment);
   read_environment(config, environment);
   refuse_missing_protection(file, config);
+  look_at_variables_of_others(file, environment, config);
   if (file.error) return std::unexpected(std::move(*file.error));
   if (config.renew.redis.enabled && !config.renew.enabled) {
     config.warnings.push_back(

@@ -50,6 +50,14 @@ struct NativeSection {
   std::map<std::string, std::string> image_aliases;  // a name, or a pattern with '*' -> a local name
 };
 
+// Instead of standard error; the file is opened and turned over by whoever starts the service.
+struct LogFileSection {
+  bool enabled = false;
+  std::string path = "~/logs/opensandbox/server.log";  // '~' is resolved when the file is read
+  int64_t max_bytes = 100 << 20;
+  int64_t backups = 5;
+};
+
 // Where images come from that are not on this host.
 struct RegistrySection {
   std::string standard = "docker.io";          // "default": of names without a host
@@ -61,15 +69,25 @@ struct RegistrySection {
   std::map<std::string, std::string> mirrors;  // registry -> URL that is asked first
 };
 
-// What sandboxes may reach, beside what their own policies say.
-struct SandboxSection {
-  bool allow_network = true;         // without a policy: the public internet, and nothing private
-  std::optional<int64_t> shm_bytes;  // "shm_size", of /dev/shm; absent: by the memory limit
-};
-
 // What of the host sandboxes may be given.
 struct StorageSection {
   std::vector<std::string> allowed_host_paths;  // with what is below; none: nothing
+};
+
+// What holds for creates that do not say otherwise, and two bounds on them. The file has them below
+// [sandbox]; where it is silent, variables of the environment count (server/config_sandbox.h).
+struct SandboxDefaults {
+  std::optional<int64_t> timeout_seconds;  // of a create without a timeout; nothing: it never expires
+  std::optional<int64_t> max_lifetime;     // seconds after its creation no sandbox lives on, renewed or not
+  std::optional<int64_t> pool_size;
+  std::optional<int64_t> cpu_quota;  // percent of a core; 0 means no limit
+  std::optional<int64_t> memory_limit_kb;
+  std::optional<int64_t> disk_limit_kb;
+  std::optional<bool> allow_network;
+  std::optional<int64_t> shm_bytes;  // "shm_size", of /dev/shm; absent: by the memory limit
+
+  // Without a policy: the public internet, and nothing private.
+  bool has_network() const { return allow_network.value_or(true); }
 };
 
 struct EgressSection {
@@ -105,10 +123,11 @@ struct Config {
   RegistrySection registry;
   ProxySection proxy;
   RenewSection renew;
-  SandboxSection sandbox;
+  SandboxDefaults sandbox;
   StorageSection storage;
   EgressSection egress;
   std::string log_level = "INFO";
+  LogFileSection log_file;
   std::string store_path;                 // "": below the state directory
   std::string others_store_path;          // the file names the usual place of other servers: not used
   std::string source;                     // the file it came from; "" for the defaults

@@ -223,6 +223,14 @@ constexpr std::string_view kSkeleton =
 [log]
 # DEBUG, INFO, WARNING or ERROR.
 # level = "INFO"
+# true: the log goes to a file, and not to standard error.
+# file_enabled = false
+# Its directory is made when it is missing.
+# file_path = "~/logs/opensandbox/server.log"
+# A file that would grow beyond this becomes NAME.1, and the one before it NAME.2.
+# file_max_bytes = 104857600
+# How many of those are kept. 0: a full file begins anew.
+# file_backup_count = 5
 
 [runtime]
 # native, docker or kubernetes.
@@ -297,6 +305,14 @@ constexpr std::string_view kSkeleton =
 # How large /dev/shm may become, where a request does not say it (extensions["opensandbox.extensions.shm-size"]). It is memory of
 # the sandbox. Not set: half of the sandbox's memory limit, or "1Gi" without one.
 # shm_size = ""
+# Seconds that a sandbox lives whose request names no timeout, at least 60. Not set: until somebody deletes it.
+# timeout_seconds = 3600
+# Seconds after its creation at which every sandbox ends, however often it was renewed, at least 60. Not set: no limit.
+# max_lifetime = 86400
+# Limits of sandboxes whose requests do not name them: percent of one core; KiB. 0: none.
+# cpu_quota = 0
+# memory_limit = 0
+# disk_limit = 0
 
 [storage]
 # Directories of this host that requests may mount in sandboxes, or what lies below (docs/volumes.md). None: no such volume.

@@ -70,7 +70,7 @@ const std::vector<KnownSection>& known_sections() {
        "host port api_key eip max_sandbox_timeout_seconds timeout_keep_alive timeout_graceful_shutdown "
        "limit_concurrency backlog cors_origins",
        "thread_pool_size loop http"},
-      {"log", "level", "file_enabled file_path access_file_path file_max_bytes file_backup_count"},
+      {"log", "level file_enabled file_path file_max_bytes file_backup_count", "access_file_path"},
       {"runtime", "type fallback", "execd_image execd_run_as_init"},
       {"native", "state_dir user pids_limit host_paths", ""},
       {"native.images", "*", ""},
@@ -78,7 +78,8 @@ const std::vector<KnownSection>& known_sections() {
       {"registry", "default pull_policy plain_hosts ca_files auth_file disk_budget_gb", ""},
       {"registry.mirrors", "*", ""},
       {"proxy", "open", "resolve_internal"},
-      {"sandbox", "allow_network shm_size", ""},
+      {"sandbox", "allow_network timeout_seconds max_lifetime shm_size cpu_quota memory_limit disk_limit",
+       "pool_size"},
       {"store", "type path", ""},
       {"store.postgresql", "",
        "dsn min_pool_size max_pool_size connect_timeout_seconds pool_timeout_seconds "

@@ -142,6 +142,10 @@ TEST(Config, MistakesNameKeyCauseAndRemedy) {
       {"[log]\nlevel = 1", "log.level"},
       {"[log]\nlevel = \"verbose\"", "log.level"},
       {"[log]\nlevel = \"\"", "log.level"},
+      {"[log]\nfile_enabled = \"yes\"", "log.file_enabled"},
+      {"[log]\nfile_path = \"x.log\"\nfile_enabled = true", "log.file_path"},
+      {"[log]\nfile_max_bytes = 0", "log.file_max_bytes"},
+      {"[log]\nfile_backup_count = -1", "log.file_backup_count"},
       {"[proxy]\nopen = \"yes\"", "proxy.open"},
       {"[secure_runtime]\ntype = \"gvisor\"", "secure_runtime.type"},
       {"[runtime]\ntype = \"podman\"", "runtime.type"},
@@ -168,6 +172,10 @@ TEST(Config, MistakesNameKeyCauseAndRemedy) {
       {"[storage]\nallowed_host_paths = [\"/\"]", "storage.allowed_host_paths"},
       {"[storage]\nallowed_host_paths = [\"/a/../b\"]", "storage.allowed_host_paths"},
       {"[storage]\nallowed_host_paths = [\"/a//b\"]", "storage.allowed_host_paths"},
+      {"[sandbox]\nallow_network = 1", "sandbox.allow_network"},
+      {"[sandbox]\ntimeout_seconds = 59", "sandbox.timeout_seconds"},
+      {"[sandbox]\nmax_lifetime = 0", "sandbox.max_lifetime"},
+      {"[sandbox]\nmax_lifetime = \"1h\"", "sandbox.max_lifetime"},
       {"[store]\ntype = \"postgresql\"", "store.type"},
       {"[renew_intent.redis]\nqueue_key = \" \"", "renew_intent.redis.queue_key"},
       {"[renew_intent.redis]\nconsumer_concurrency = 65", "renew_intent.redis.consumer_concurrency"},
@@ -182,6 +190,91 @@ TEST(Config, MistakesNameKeyCauseAndRemedy) {
         << c.toml;
     EXPECT_THAT(config.error().message, HasSubstr("; ")) << "no remedy: " << config.error().message;
   }
+}
+
+TEST(Config, VariablesCountWhereTheFileIsSilent) {
+  const Variables all = {{"SANDBOX_POOL_SIZE", "3"},
+                         {"SANDBOX_CPU_QUOTA", " 150 "},
+                         {"SANDBOX_MEMORY_LIMIT", "524288"},
+                         {"SANDBOX_ALLOW_NETWORK", "No"}};
+  auto config = parse("", all);
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->sandbox.pool_size, 3);
+  EXPECT_EQ(config->sandbox.cpu_quota, 150);
+  EXPECT_EQ(config->sandbox.memory_limit_kb, 524288);
+  EXPECT_EQ(config->sandbox.allow_network, false);
+  EXPECT_FALSE(config->sandbox.has_network());
+  EXPECT_TRUE(parse("[sandbox]\nallow_network = true", all)->sandbox.has_network()) << "the file wins";
+  EXPECT_TRUE(parse("")->sandbox.has_network());
+}
+
+TEST(Config, AVariableThatCannotBeReadEndsTheStart) {
+  const std::pair<const char*, const char*> refused[] = {
+      {"SANDBOX_POOL_SIZE", ""},      {"SANDBOX_POOL_SIZE", "-1"},        {"SANDBOX_POOL_SIZE", "10001"},
+      {"SANDBOX_POOL_SIZE", "ten"},   {"SANDBOX_CPU_QUOTA", "-1"},        {"SANDBOX_CPU_QUOTA", "50%"},
+      {"SANDBOX_CPU_QUOTA", "1.5"},   {"SANDBOX_CPU_QUOTA", "102401"},    {"SANDBOX_MEMORY_LIMIT", "16383"},
+      {"SANDBOX_MEMORY_LIMIT", "1G"}, {"SANDBOX_ALLOW_NETWORK", "maybe"}, {"SANDBOX_ALLOW_NETWORK", ""},
+  };
+  for (const auto& [name, value] : refused) {
+    auto config = parse("", {{name, value}});
+    ASSERT_FALSE(config) << name << "=" << value;
+    EXPECT_EQ(config.error().code, Code::invalid_argument);
+    EXPECT_THAT(config.error().message, StartsWith(fmt::format("environment: {}: must be ", name)));
+    EXPECT_THAT(config.error().message, HasSubstr("; correct it, or unset it"));
+  }
+}
+
+TEST(Config, VariablesOfOtherServersAreWarnedOf) {
+  EXPECT_THAT(parse("", {{"SANDBOX_TENANTS_CONFIG_PATH", "/x"}})->warnings,
+              testing::ElementsAre(HasSubstr("environment: SANDBOX_TENANTS_CONFIG_PATH: other OpenSandbox")));
+  EXPECT_THAT(parse("", {{"OPENSANDBOX_STORE_POSTGRESQL_DSN", "secret"}})->warnings,
+              testing::ElementsAre(testing::Not(HasSubstr("secret"))));
+  auto half = parse("", {{"OPENSANDBOX_SECURE_ACCESS_KEYS", "a=c2VjcmV0"}});
+  ASSERT_FALSE(half);
+  EXPECT_THAT(half.error().message,
+              StartsWith("environment: OPENSANDBOX_SECURE_ACCESS_ACTIVE_KEY: is missing"));
+  EXPECT_EQ(parse("", {{"OPENSANDBOX_SECURE_ACCESS_KEYS", "a=c2VjcmV0"},
+                       {"OPENSANDBOX_SECURE_ACCESS_ACTIVE_KEY", "a"}})
+                ->warnings.size(),
+            2u);
+}
+
+TEST(Config, ALogFile) {
+  EXPECT_FALSE(parse("")->log_file.enabled);
+  auto config =
+      parse("[log]\nfile_enabled = true\nfile_max_bytes = 10\nfile_backup_count = 0", {{"HOME", "/home/u"}});
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_TRUE(config->log_file.enabled);
+  EXPECT_EQ(config->log_file.path, "/home/u/logs/opensandbox/server.log");
+  EXPECT_EQ(config->log_file.max_bytes, 10);
+  EXPECT_EQ(config->log_file.backups, 0);
+  EXPECT_FALSE(parse("[log]\nfile_enabled = true")) << "nobody's home";
+}
+
+TEST(Config, ALifeIsBounded) {
+  auto config = parse("[sandbox]\ntimeout_seconds = 60\nmax_lifetime = 3600");
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->sandbox.timeout_seconds, 60);
+  EXPECT_EQ(config->sandbox.max_lifetime, 3600);
+  for (const char* wrong : {"[sandbox]\ntimeout_seconds = 100\nmax_lifetime = 99",
+                            "[sandbox]\ntimeout_seconds = 100\n[server]\nmax_sandbox_timeout_seconds = 99"}) {
+    auto refused = parse(wrong);
+    ASSERT_FALSE(refused) << wrong;
+    EXPECT_THAT(refused.error().message,
+                StartsWith("test.toml:2: sandbox.timeout_seconds: must be at most "));
+  }
+}
+
+TEST(Config, AFileThatAsksForLessNetworkIsNotGivenMore) {
+  auto refused = parse("[docker]\nnetwork_mode = \"none\"\n[egress]\nenabled = true");
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, StartsWith("test.toml:2: docker.network_mode: "));
+  refused = parse("[egress]\nenabled = true\n[egress.upstream_proxy]\nurl = \"http://proxy.example\"");
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, StartsWith("test.toml:4: egress.upstream_proxy.url: "));
+  EXPECT_TRUE(parse("[docker]\nnetwork_mode = \"none\""));
+  EXPECT_TRUE(parse("[docker]\nnetwork_mode = \"bridge\"\n[egress]\nenabled = true"));
+  EXPECT_TRUE(parse("[egress.upstream_proxy]\nurl = \"http://proxy.example\""));
 }
 
 TEST(Config, UnknownNamesAreErrorsWithAPlaceAndAGuess) {

@@ -27,7 +27,8 @@ std::string request_id_of(const Request& request) {
 }
 
 bool is_open_path(std::string_view path) {
-  constexpr std::array<std::string_view, 4> kOpen = {"/health", "/version", "/openapi.json", "/docs"};
+  constexpr std::array<std::string_view, 5> kOpen = {"/health", "/version", "/openapi.json", "/docs",
+                                                     "/redoc"};
   return std::ranges::find(kOpen, path) != kOpen.end();
 }
 

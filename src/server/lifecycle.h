@@ -57,6 +57,8 @@ class Lifecycle {
   static constexpr io::Duration kHeld = std::chrono::seconds(25);
   Task<Outcome<sandbox::Sandbox>> create(Principal who, sandbox::CreateRequest request);
   void hold_creates_for(io::Duration limit) { held_ = limit; }
+  // So long after its creation every sandbox that is made or renewed from now on ends.
+  void live_at_most(std::chrono::seconds limit) { longest_life_ = limit; }
   // Until a sandbox whose creation was announced is Pending no more, or the time is up.
   Task<> wait_started(std::string id, io::Duration limit);
   Task<Outcome<sandbox::SandboxPtr>> get(Principal who, std::string id);
@@ -187,6 +189,7 @@ class Lifecycle {
   StoppedTimes stops_;
   Uses uses_;
   io::Duration held_ = kHeld;
+  std::optional<std::chrono::seconds> longest_life_;
   std::map<std::string, std::shared_ptr<io::Event>> starting_;  // announced and not started, by id
   io::asio::steady_timer expiry_timer_;
   WallTime next_round_ = WallTime::max();

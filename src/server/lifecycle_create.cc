@@ -1,5 +1,7 @@
 // Create. The row is there before the runtime makes anything, and says Running before the client hears of it.
 
+#include <algorithm>
+
 #include "base/ids.h"
 #include "base/log.h"
 #include "sandbox/failures.h"
@@ -28,6 +30,8 @@ Task<> Lifecycle::prepare_job(std::shared_ptr<Preparing> preparing, runtime::Run
 }
 
 Task<> Lifecycle::create_job(std::shared_ptr<Job> job, Principal who, sandbox::CreateRequest request) {
+  // A copy of a sandbox from before the limit may have more, or never end.
+  if (longest_life_) request.timeout = std::min(request.timeout.value_or(*longest_life_), *longest_life_);
   Sandbox row =
       sandbox::new_sandbox(request.id.empty() ? new_uuid7() : request.id, who, request, clock_.now());
   row.handle = new_uuid4();

@@ -1,6 +1,8 @@
 // Edit: metadata and expiry. Reading and writing are one step under a lock of their own, so that two edits at
 // the same time both count, and neither waits for a pause or a start.
 
+#include <algorithm>
+
 #include "base/log.h"
 #include "sandbox/failures.h"
 #include "server/lifecycle.h"
@@ -39,6 +41,8 @@ Task<Outcome<WallTime>> Lifecycle::renew(Principal who, std::string id, WallTime
   sandbox::SandboxPtr row = CO_TRY(co_await find_living(Scope::of(who), id));
   if (expires <= clock_.now()) co_return refuse(sandbox::expiration_in_the_past());
   if (!row->expires) co_return refuse(sandbox::no_expiration(id));
+  if (longest_life_ && expires > row->created + *longest_life_)
+    co_return refuse(sandbox::expiration_too_late(row->created + *longest_life_));
   CO_TRY(stored_or_gone(co_await store_.set_expiry(id, expires), id));
   tasks_.spawn(write_record(id));
   if (expires < next_round_) expiry_timer_.cancel();
@@ -49,6 +53,7 @@ Task<Outcome<>> Lifecycle::extend(std::string id, std::chrono::seconds by) {
   auto guard = co_await edits_.lock(id);
   sandbox::SandboxPtr row = CO_TRY(co_await find_living(Scope::everybody(), id));
   WallTime expires = clock_.now() + by;
+  if (longest_life_) expires = std::min(expires, row->created + *longest_life_);
   if (!row->expires) co_return refuse(sandbox::no_expiration(id));
   if (expires <= *row->expires) co_return Outcome<>();
   CO_TRY(stored_or_gone(co_await store_.set_expiry(id, expires), id));

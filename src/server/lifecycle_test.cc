@@ -218,6 +218,26 @@ TEST_F(LifecycleTest, RenewMovesTheExpiry) {
   EXPECT_EQ(refused.error().kind, sandbox::Failure::Kind::wrong_state);
 }
 
+TEST_F(LifecycleTest, NothingLivesLongerThanTheLongestLife) {
+  std::string before = create(std::nullopt);
+  lifecycle_->live_at_most(seconds(100));
+  WallTime latest = clock_.now() + seconds(100);
+  EXPECT_EQ((*get(create(std::nullopt)))->expires, latest) << "what never expires";
+  EXPECT_EQ((*get(create(seconds(1000))))->expires, latest) << "what was asked for elsewhere";
+  std::string id = create(seconds(60));
+  EXPECT_EQ((*get(id))->expires, clock_.now() + seconds(60));
+  EXPECT_TRUE(renew(id, latest));
+  auto refused = renew(id, latest + seconds(1));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, "SANDBOX::INVALID_EXPIRATION");
+  EXPECT_EQ(refused.error().kind, sandbox::Failure::Kind::invalid);
+  EXPECT_THAT(refused.error().message, HasSubstr("2026-01-02T03:05:45Z"));
+  ASSERT_TRUE(renew(id, clock_.now() + seconds(70)));
+  ASSERT_TRUE(loop_.await(lifecycle_->extend(id, seconds(1000)))) << "a use renews as far as it may";
+  EXPECT_EQ((*get(id))->expires, latest);
+  EXPECT_FALSE((*get(before))->expires) << "of before";
+}
+
 TEST_F(LifecycleTest, ARenewalThatComesBeforeTheRemovalSavesIt) {
   std::string id = create(seconds(60));
   clock_.advance(seconds(60));

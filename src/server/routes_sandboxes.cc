@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "api/changes.h"
 #include "api/create_rules.h"
 #include "api/error_catalogue.h"
@@ -39,6 +41,13 @@ Answer replayed(const sandbox::Sandbox& made) {
           .headers = {{"Location", "/v1/sandboxes/" + made.id}, {"Idempotency-Replayed", "true"}}};
 }
 
+// The smaller of two bounds that may be missing.
+std::optional<int64_t> most_timeout(const Config& config) {
+  auto one = config.server.max_sandbox_timeout_seconds, other = config.sandbox.max_lifetime;
+  if (!one || !other) return one ? one : other;
+  return std::min(*one, *other);
+}
+
 Task<ApiResult<Answer>> create_sandbox(Service& service, Request& request) {
   std::string body = CO_TRY(co_await read_body(request));
   auto decoded = CO_TRY(api::decode_create(request.head.headers.get("Content-Type"), body));
@@ -48,7 +57,8 @@ Task<ApiResult<Answer>> create_sandbox(Service& service, Request& request) {
         api::to_api_error(sandbox::unknown_runtime(decoded.runtime(), service.runtimes.names())));
   }
   const auto& can = runtime->capabilities();
-  api::CreateRules rules{.max_timeout_seconds = service.config.server.max_sandbox_timeout_seconds,
+  api::CreateRules rules{.max_timeout_seconds = most_timeout(service.config),
+                         .default_timeout_seconds = service.config.sandbox.timeout_seconds,
                          .arch = arch_of(can),
                          .now = service.clock.now(),
                          .no_network_policy = can.network_policy ? "" : can.network_policy.why,

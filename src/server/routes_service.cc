@@ -78,6 +78,7 @@ void add_service_routes(http::Router& router, Service& service) {
   mount_once(router, service, "GET", "/version", version);
   mount_once(router, service, "GET", "/openapi.json", openapi);
   mount_once(router, service, "GET", "/docs", docs);
+  mount_once(router, service, "GET", "/redoc", docs);  // where others have a second page of the same
   mount_once(router, service, "POST", "/v1/metrics/events", metrics_event);
 }
 

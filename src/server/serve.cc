@@ -126,6 +126,7 @@ io::Task<Result<void>> run(Serve options) {
   store->on_change([&changes](const std::string& id) { changes.changed(id); });
   runtime::Runtimes& runtimes = *options.runtimes;
   Lifecycle lifecycle(executor, *store, runtimes);
+  if (config.sandbox.max_lifetime) lifecycle.live_at_most(std::chrono::seconds(*config.sandbox.max_lifetime));
   lifecycle.on_end([&connections](const std::string& id) { connections.drop(id); });
   co_await lifecycle.recover();
   lifecycle.start();

@@ -4,9 +4,11 @@ import os
 import signal
 import socket
 import subprocess
+from datetime import datetime
+from pathlib import Path
 
 import pytest
-from lib.api import Api
+from lib.api import Api, assert_envelope
 from lib.service import CANNOT_START
 from lib.waiting import process_gone, wait_for
 
@@ -133,7 +135,7 @@ class TestFilesOfOtherServers:
         assert api.run(made["id"], "echo here").stdout == "here"
         assert api.delete(made["id"]).status == 204
         warned = [line for line in service.log_tail(200).splitlines() if "no effect here" in line]
-        for key in ("server.loop", "log.file_enabled", "runtime.execd_image", "docker.network_mode", "docker.sandbox_env", "egress.image",
+        for key in ("server.loop", "runtime.execd_image", "docker.network_mode", "docker.sandbox_env", "egress.image",
                     "secure_runtime.type"):  # fmt: skip
             assert sum(f" {key}: " in line or f": {key}: " in line for line in warned) == 1, (key, warned)
         assert all(" WARN " in line for line in warned) and len(warned) == 18, warned
@@ -162,6 +164,149 @@ class TestFilesOfOtherServers:
             file.write(f'\n[store]\npath = "{service.directory}/missing/state.db"\n')
         assert service.ends() == CANNOT_START
         assert "does not exist" in service.log_tail() and "remove path" in service.log_tail()
+
+
+class TestLogFile:
+    def test_lines_go_there_and_it_turns_over(self, new_service):
+        path = "logs/server.log"
+        service = new_service(start=False, sections={"log": {"level": "DEBUG", "file_enabled": True, "file_path": f"~/{path}", "file_max_bytes": 1000, "file_backup_count": 2}})
+        service.start()
+        api = Api(service)
+        file = home_of(service) / path
+        names = [api.create()["id"] for _ in range(30)]
+        assert "from here on the log is in a file" in service.log_tail()
+        assert names[0] not in service.log_tail(500), "and not to standard error"
+        wait_for(lambda: names[-1] in everything(file.parent), 5, "the last create is in the file")
+        found = sorted(entry.name for entry in file.parent.iterdir())
+        assert found == ["server.log", "server.log.1", "server.log.2"], found
+        assert all(entry.stat().st_size <= 1000 for entry in file.parent.iterdir())
+        text = (file.parent / "server.log.1").read_text()
+        assert text.endswith("\n") and all(line[:4].isdigit() for line in text.splitlines()), "whole lines"
+        assert service.stop() == 0
+        wait_for(lambda: "stopped, sandboxes keep running" in everything(file.parent), 5, "the last line is kept")
+        service.start()
+        for name in names:
+            assert api.delete(name).status == 204
+
+    def test_the_writer_ends_with_the_service_and_not_before(self, new_service):
+        service = new_service(start=False, sections={"log": {"file_enabled": True, "file_path": "~/server.log"}})
+        service.start()
+        name = Api(service).create()["id"]
+        writers = [pid for pid in os.listdir("/proc") if pid.isdigit() and writes(pid, home_of(service) / "server.log")]
+        assert len(writers) == 1
+        assert len(os.listdir(f"/proc/{writers[0]}/fd")) == 5, "nothing of the service: the port, its sockets"
+        os.kill(int(writers[0]), signal.SIGTERM)
+        service.kill_both()
+        wait_for(lambda: process_gone(int(writers[0])), 5, "the writer ends with the last process of the service")
+        service.start()
+        assert Api(service).delete(name).status == 204
+
+    def test_without_its_writer_the_service_goes_on(self, new_service):
+        service = new_service(start=False, sections={"log": {"file_enabled": True, "file_path": "~/server.log"}})
+        service.start()
+        (writer,) = [pid for pid in os.listdir("/proc") if pid.isdigit() and writes(pid, home_of(service) / "server.log")]
+        os.kill(int(writer), signal.SIGKILL)
+        wait_for(lambda: process_gone(int(writer)), 5, "it is gone")
+        api = Api(service)
+        server = service.server_pid()
+        for _ in range(3):
+            assert api.delete(api.create()["id"]).status == 204
+        assert service.server_pid() == server and service.launcher_pid
+        service.kill_server()
+        assert api.delete(api.create()["id"]).status == 204
+        assert service.stop() == 0
+
+    def test_a_place_that_cannot_be_written_ends_the_start(self, new_service):
+        service = new_service(start=False, sections={"log": {"file_enabled": True, "file_path": "/proc/none/server.log"}})
+        assert service.ends() == CANNOT_START
+        assert "log.file_path: " in service.log_tail() and "remove file_enabled" in service.log_tail()
+        assert not is_open(service.address) and not service.state_dir.exists()
+
+
+def home_of(service):
+    return Path(service.env.get("HOME", service.directory))
+
+
+def everything(directory):
+    """Oldest first; a file may be turned over while it is looked at."""
+    text = ""
+    for name in ("server.log.2", "server.log.1", "server.log"):
+        if (directory / name).exists():
+            text += (directory / name).read_text()
+    return text
+
+
+def writes(pid, path):
+    try:
+        return any(os.readlink(f"/proc/{pid}/fd/{fd}") == str(path) for fd in os.listdir(f"/proc/{pid}/fd"))
+    except OSError:
+        return False
+
+
+class TestSandboxDefaults:
+    def test_a_create_that_says_nothing_gets_the_default(self, new_service):
+        api = Api(new_service(sections={"sandbox": {"timeout_seconds": 120, "max_lifetime": 600}}))
+        for timeout in (..., None):
+            made = api.create(timeout=timeout)
+            assert 115 <= lasts(made) <= 125
+            assert api.delete(made["id"]).status == 204
+        made = api.create(timeout=300)
+        assert 295 <= lasts(made) <= 305
+        assert_envelope(api.post_create(timeout=601), 400, "SANDBOX::INVALID_PARAMETER")
+        api.renew(made["id"], 500)
+        late = api.call("POST", f"/sandboxes/{made['id']}/renew-expiration", json={"expiresAt": "2099-01-01T00:00:00Z"})
+        assert "lives longer" in assert_envelope(late, 400, "SANDBOX::INVALID_EXPIRATION")["message"]
+        assert api.delete(made["id"]).status == 204
+
+    def test_the_longest_life_is_the_default_of_what_would_never_end(self, new_service):
+        api = Api(new_service(sections={"sandbox": {"max_lifetime": 600}}))
+        made = api.create(timeout=...)
+        assert 595 <= lasts(made) <= 605
+        assert api.delete(made["id"]).status == 204
+
+    def test_what_cannot_hold_together_ends_the_start(self, new_service):
+        service = new_service(start=False, sections={"sandbox": {"timeout_seconds": 601, "max_lifetime": 600}})
+        assert service.ends() == CANNOT_START
+        assert "sandbox.timeout_seconds: must be at most sandbox.max_lifetime" in service.log_tail()
+
+    def test_a_size_of_a_pool_is_warned_of(self, new_service):
+        service = new_service(sections={"sandbox": {"pool_size": 3}})
+        assert "sandbox.pool_size: other OpenSandbox servers know it; it has no effect here" in service.log_tail(200)
+
+
+class TestVariables:
+    @pytest.mark.parametrize("name, value", [("SANDBOX_POOL_SIZE", "many"), ("SANDBOX_CPU_QUOTA", "-5"), ("SANDBOX_MEMORY_LIMIT", "1G"), ("SANDBOX_ALLOW_NETWORK", "perhaps")])
+    def test_one_that_cannot_be_read_ends_the_start(self, new_service, name, value):
+        service = new_service(start=False, env={name: value})
+        assert service.ends() == CANNOT_START
+        assert f"environment: {name}: must be" in service.log_tail() and "unset it" in service.log_tail()
+        assert not is_open(service.address) and not service.state_dir.exists()
+
+    @pytest.mark.parametrize("file, answer", [(None, False), (True, True), (False, False)])
+    def test_the_file_wins(self, new_service, file, answer):
+        sections = {} if file is None else {"sandbox": {"allow_network": file}}
+        api = Api(new_service(env={"SANDBOX_ALLOW_NETWORK": "off"}, sections=sections))
+        made = api.create()
+        policy = api.call("GET", f"/sandboxes/{made['id']}/networkpolicy")
+        has = policy.status == 200 and policy.json["policy"].get("defaultAction") == "allow"
+        assert has == answer, policy
+        assert api.delete(made["id"]).status == 204
+
+    def test_what_only_other_servers_read_is_warned_of_without_its_value(self, new_service):
+        service = new_service(env={"OPENSANDBOX_STORE_POSTGRESQL_DSN": "postgresql://user:secret-x@db.example/d"})
+        assert "environment: OPENSANDBOX_STORE_POSTGRESQL_DSN: other OpenSandbox servers know it" in service.log_tail(200)
+        assert "secret-x" not in service.log_tail(200)
+
+    def test_where_the_file_is(self, new_service):
+        service = new_service(start=False, env={"SANDBOX_CONFIG_PATH": "/no/such/file.toml"})
+        service.command = lambda: [service.bin_dir / "opensandbox-server"]
+        assert service.ends() == CANNOT_START
+        assert "/no/such/file.toml does not exist" in service.log_tail() and "init-config" in service.log_tail()
+
+
+def lasts(made):
+    created, expires = (datetime.fromisoformat(made[name].replace("Z", "+00:00")) for name in ("createdAt", "expiresAt"))
+    return (expires - created).total_seconds()
 
 
 def test_renewal_on_access_is_refused(api):
@@ -202,6 +347,43 @@ class TestCommandLine:
     def test_version(self, bin_dir):
         done = subprocess.run([bin_dir / "opensandbox-server", "--version"], capture_output=True, text=True)
         assert done.returncode == 0 and done.stdout.startswith("opensandbox-server, version "), done
+
+    @pytest.mark.parametrize("kind", ["", "native", "docker", "docker-zh", "k8s", "k8s-zh"])
+    def test_every_example_starts_the_service(self, new_service, bin_dir, kind):
+        service = new_service(start=False)
+        words = ["init-config", service.directory / "made" / "config.toml", *(["--example", kind] if kind else [])]
+        done = subprocess.run([bin_dir / "opensandbox-server", *words], capture_output=True, text=True, env={"HOME": str(service.directory)})
+        assert (done.returncode, done.stdout) == (0, f"{words[1]}\n"), done
+        text = words[1].read_text(encoding="utf-8")
+        for old, new in (('host = "0.0.0.0"', 'host = "127.0.0.1"'), ("# port = 8080", "port = 8080"), ("port = 8080", f"port = {service.address[1]}")):
+            text = text.replace(old, new)
+        if kind == "native":
+            text = text.replace('state_dir = "/var/lib/opensandbox"', f'state_dir = "{service.state_dir}"')
+        elif kind == "":
+            text = text.replace('# state_dir = "/var/lib/opensandbox"', f'state_dir = "{service.state_dir}"')
+        else:
+            text += f'\n[native]\nstate_dir = "{service.state_dir}"\n'
+        service.config_path.write_text(text, encoding="utf-8")
+        service.start()
+        fell_back = "the configured runtime is not built, falling back to native" in service.log_tail(200)
+        assert fell_back == (kind not in ("", "native")), service.log_tail(200)
+        assert any("\u4e00" <= letter <= "\u9fff" for letter in text) == kind.endswith("-zh")
+
+    def test_an_example_is_not_overwritten(self, bin_dir, tmp_path):
+        def init(*words):
+            return subprocess.run([bin_dir / "opensandbox-server", "init-config", tmp_path / "c.toml", *words], capture_output=True, text=True)
+
+        assert init().returncode == 0
+        before = (tmp_path / "c.toml").read_text()
+        done = init("--example", "docker")
+        assert done.returncode == 1 and "exists already" in done.stdout and (tmp_path / "c.toml").read_text() == before
+        assert init("--example", "docker", "--force").returncode == 0 and (tmp_path / "c.toml").read_text() != before
+        assert init("--example", "podman").returncode == 2
+
+    def test_what_only_other_servers_do_is_said_in_words(self, bin_dir):
+        words = ["migrate-snapshots", "--to", "postgresql://db.example/d", "--dry-run"]
+        done = subprocess.run([bin_dir / "opensandbox-server", *words], capture_output=True, text=True)
+        assert done.returncode == 2 and "SQLite only" in done.stderr, done
 
     def test_a_wrong_key_is_told_in_words_of_the_command_line(self, keyed_service, bin_dir):
         for key in ("", "wrong"):

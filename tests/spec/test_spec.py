@@ -50,10 +50,17 @@ def test_it_declares_no_500_and_nothing_that_may_be_anything(spec):
     walk(spec, [])
 
 
+def test_whatever_needs_the_key_says_401(spec):
+    for path, item in spec["paths"].items():
+        for method in {"get", "post", "put", "patch", "delete"} & item.keys():
+            needs = item[method].get("security", spec["security"]) != []
+            assert ("401" in item[method]["responses"]) == needs, f"{method} {path}"
+
+
 def test_every_path_of_it_exists(spec, keyed_service):
     """With both prefixes, and with no method beside those it names."""
     api = Api(keyed_service, prefix="")
-    root_only = {"/health", "/version", "/openapi.json", "/docs"}
+    root_only = {"/health", "/version", "/openapi.json", "/docs", "/redoc"}
     for path, item in spec["paths"].items():
         methods = {name.upper() for name in item} & {"GET", "POST", "PUT", "PATCH", "DELETE"}
         concrete = re.sub(r"\{[a-z]+\}", "1", path)
@@ -73,6 +80,7 @@ def test_the_page_is_for_people(spec, keyed_service):
     text = reply.body.decode()
     for path in spec["paths"]:
         assert f"<code>{path}</code>" in text
+    assert rawhttp.request(keyed_service.address, "GET", "/redoc").body == reply.body
     assert "<script" not in text and "http-equiv" not in text and "src=" not in text
 
 
