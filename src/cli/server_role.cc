@@ -46,6 +46,14 @@ Result<Fd> inherited(int fd, const char* what) {
   return owned;
 }
 
+sandbox::Limits default_limits(const server::SandboxSection& section) {
+  sandbox::Limits limits;
+  if (section.cpu_quota > 0) limits.cpu_millis = section.cpu_quota * 10;
+  if (section.memory_limit > 0) limits.memory_bytes = section.memory_limit * 1024;
+  if (section.disk_limit > 0) limits.disk_bytes = section.disk_limit * 1024;
+  return limits;
+}
+
 runtime::NativeSettings native_settings(const server::Config& config, const ServerRoleOptions& role,
                                         sys::CgroupLayout cgroups) {
   const server::NativeSection& native = config.native;
@@ -57,6 +65,7 @@ runtime::NativeSettings native_settings(const server::Config& config, const Serv
                      .default_registry = config.registry.standard},
           .pull_policy = *runtime::pull_from(config.registry.pull_policy),
           .pids_limit = native.pids_limit,
+          .default_limits = default_limits(config.sandbox),
           .cgroups = std::move(cgroups),
           .rootless = role.rootless,
           .rootless_abilities = role.cgroups,

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "base/fd.h"
+#include "base/limit_bounds.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "sandbox/egress_target.h"
@@ -26,6 +27,20 @@ std::string without_scheme(std::string_view eip) {
   return std::string(eip);
 }
 
+void read_trusted(Section& in, std::vector<sandbox::IpPrefix>& out) {
+  std::vector<std::string> ranges;
+  in.texts("trusted_proxies", ranges);
+  for (const std::string& range : ranges) {
+    auto target = sandbox::parse_target(range);
+    if (target && target->kind == sandbox::EgressTarget::Kind::prefix) {
+      out.push_back(target->prefix);
+    } else {
+      in.wrong("trusted_proxies", "must have addresses and ranges of addresses",
+               "write trusted_proxies = [\"10.0.0.7\", \"10.1.0.0/16\"]");
+    }
+  }
+}
+
 void read_server(Section in, ServerSection& out) {
   in.text("host", out.host);
   if (trim(out.host).empty()) in.wrong("host", "must not be empty", "write host = \"127.0.0.1\"");
@@ -39,7 +54,9 @@ void read_server(Section in, ServerSection& out) {
   in.number("timeout_graceful_shutdown", 1, 3600, [&](int64_t v) { out.timeout_graceful_shutdown = v; });
   in.number("limit_concurrency", 0, kNoMaximum, [&](int64_t v) { out.limit_concurrency = v; });
   in.number("backlog", 1, 1 << 20, [&](int64_t v) { out.backlog = v; });
+  in.number("max_connections", 64, 1 << 20, [&](int64_t v) { out.max_connections = v; });
   in.texts("cors_origins", out.cors_origins);
+  read_trusted(in, out.trusted_proxies);
 }
 
 void read_runtime(Section in, RuntimeSection& out) {
@@ -148,6 +165,25 @@ void read_egress(Section in, EgressSection& out) {
         in.wrong(key, "has something that is no target",
                  "write host names, *.names, addresses or ranges like 10.0.0.0/8");
     }
+  }
+}
+
+void read_proxy(Section in, ProxySection& out) {
+  in.boolean("open", out.open);
+  in.number("max_in_flight_per_sandbox", 0, kNoMaximum,
+            [&](int64_t v) { out.max_in_flight_per_sandbox = v; });
+}
+
+// The same bounds as those of a request, and nothing for no limit.
+void read_default_limits(Section in, SandboxSection& out) {
+  constexpr int64_t kMillisPerPercent = 10, kLeast = 16 << 10, kMost = limit_bounds::kMostDiskBytes >> 10;
+  in.number("cpu_quota", 0, limit_bounds::kMostCpuMillis / kMillisPerPercent,
+            [&](int64_t v) { out.cpu_quota = v; });
+  for (auto [key, size] : {std::pair("memory_limit", &out.memory_limit), std::pair("disk_limit", &out.disk_limit)}) {
+    in.number(key, 0, kMost, [&](int64_t v) { *size = v; });
+    if (*size > 0 && *size < kLeast)
+      in.wrong(key, "must be at least 16384 (16 MiB), or 0 for no limit",
+               fmt::format("write {} = 1048576 for 1 GiB", key));
   }
 }
 
@@ -268,9 +304,10 @@ Result<Config> parse_config(std::string_view text, const std::string& source,
   read_runtime({file, "runtime"}, config.runtime);
   read_native({file, "native"}, config.native);
   read_registry({file, "registry"}, config.registry);
-  Section(file, "proxy").boolean("open", config.proxy.open);
+  read_proxy({file, "proxy"}, config.proxy);
   read_renewal({file, "renew_intent"}, config.renew);
   Section(file, "sandbox").boolean("allow_network", config.sandbox.allow_network);
+  read_default_limits({file, "sandbox"}, config.sandbox);
   read_egress({file, "egress"}, config.egress);
   read_store({file, "store"}, config, environment);
   read_environment(config, environment);

@@ -68,7 +68,7 @@ const std::vector<KnownSection>& known_sections() {
   static const std::vector<KnownSection> kSections = {
       {"server",
        "host port api_key eip max_sandbox_timeout_seconds timeout_keep_alive timeout_graceful_shutdown "
-       "limit_concurrency backlog cors_origins",
+       "limit_concurrency backlog max_connections cors_origins trusted_proxies",
        "thread_pool_size loop http"},
       {"log", "level", "file_enabled file_path access_file_path file_max_bytes file_backup_count"},
       {"runtime", "type fallback", "execd_image execd_run_as_init"},
@@ -77,8 +77,8 @@ const std::vector<KnownSection>& known_sections() {
       {"native.image_aliases", "*", ""},
       {"registry", "default pull_policy plain_hosts ca_files auth_file disk_budget_gb", ""},
       {"registry.mirrors", "*", ""},
-      {"proxy", "open", "resolve_internal"},
-      {"sandbox", "allow_network", ""},
+      {"proxy", "open max_in_flight_per_sandbox", "resolve_internal"},
+      {"sandbox", "allow_network cpu_quota memory_limit disk_limit", ""},
       {"store", "type path", ""},
       {"store.postgresql", "",
        "dsn min_pool_size max_pool_size connect_timeout_seconds pool_timeout_seconds "
