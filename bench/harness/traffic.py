@@ -1,12 +1,14 @@
 """What requests cost the server, in its own processor time, beside nginx with one worker that answers or relays the same."""
 
 import glob
-import http.client
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import tempfile
+import time
+import uuid
 
 from . import BenchError
 from .nginx import OneNginx
@@ -67,24 +69,30 @@ class Traffic:
     # Looks
 
     def rows(self):
-        """A service with 1,000 sandboxes of the runtime that makes nothing: the store, the rows and the server are the real ones."""
-        service = Service(self.load, os.path.join(self.bin_dir, "testkit"), self.parent)
-        service.start()
+        """A service with 1,000 sandboxes that have ended: one real one, and 999 more rows like its own in the service's database."""
+        service = Service(self.load, self.bin_dir, self.parent)
         self._servers["rows"] = Closing(service.remove)
-        connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=30)
-        for number in range(ROWS):
-            body = {"image": {"uri": "host"}, "entrypoint": ["tail", "-f", "/dev/null"], "resourceLimits": {},
-                    "metadata": {"a": str(number % GROUPS), "b": str(number // GROUPS % GROUPS)},
-                    "extensions": {"opensandbox.extensions.runtime": "memory"}}
-            connection.request("POST", "/v1/sandboxes", json.dumps(body), {"Content-Type": "application/json"})
-            answer = connection.getresponse()
-            text = answer.read()
-            if answer.status != 202:
-                raise BenchError(f"create: {answer.status} {text[:200]}")
-        connection.close()
+        service.start()
+        made = service.call("POST", "/v1/sandboxes", {"image": {"uri": "host"}, "entrypoint": ["true"], "resourceLimits": {}, "timeout": 3600,
+                                                      "metadata": {"a": "0", "b": "0"}})["id"]
+        end = time.monotonic() + 10
+        while service.call("GET", f"/v1/sandboxes/{made}")["status"]["state"] != "Terminated":
+            if time.monotonic() > end:
+                raise BenchError("a sandbox whose program ends does not end")
+            time.sleep(0.02)
+        service.stop()
+        with sqlite3.connect(f"{service.directory}/state/db/opensandbox.db") as database:
+            database.row_factory = sqlite3.Row
+            row = dict(database.execute("SELECT * FROM sandboxes WHERE id = ?", (made,)).fetchone())
+            for number in range(1, ROWS):
+                more = {**row, "id": f"{made[:-12]}{number:012x}", "handle": str(uuid.uuid4()),
+                        "metadata": json.dumps({"a": str(number % GROUPS), "b": str(number // GROUPS % GROUPS)})}
+                database.execute(f"INSERT INTO sandboxes ({','.join(more)}) VALUES ({','.join('?' * len(more))})", list(more.values()))
+        database.close()
+        service.start()
         self.service = service
-        self.one = f"/v1/sandboxes/{json.loads(text)['id']}"
-        # More pages than the server keeps ready: each is looked up and printed anew.
+        self.one = f"/v1/sandboxes/{made}"
+        # More pages than the server keeps ready: asked for in turn, each is looked up and printed anew.
         self.pages = [f"/v1/sandboxes?pageSize=200&metadata={key}%3D{value}" for key in "ab" for value in range(GROUPS)]
 
     def looks(self, rounds):
@@ -104,8 +112,9 @@ class Traffic:
         own = self.service.family()
         self._pair("get.1000", self._cost(self.service.port, own, [self.one], len(one)),
                    "nginx.get", self._cost(peer.port, [peer.pid], ["/one"], len(one)), rate=True)
-        self._pair("list.200", self._cost(self.service.port, own, self.pages, None),
-                   "nginx.list", self._cost(peer.port, [peer.pid], ["/page"], len(page)))
+        theirs = self._cost(peer.port, [peer.pid], ["/page"], len(page))
+        self._pair("list.200", self._cost(self.service.port, own, self.pages[:1], len(page)), "nginx.list", theirs)
+        self.results.add_round("list.200_anew", [self._cost(self.service.port, own, self.pages, None)])
 
     # The proxy
 

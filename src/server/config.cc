@@ -179,7 +179,8 @@ void read_default_limits(Section in, SandboxSection& out) {
   constexpr int64_t kMillisPerPercent = 10, kLeast = 16 << 10, kMost = limit_bounds::kMostDiskBytes >> 10;
   in.number("cpu_quota", 0, limit_bounds::kMostCpuMillis / kMillisPerPercent,
             [&](int64_t v) { out.cpu_quota = v; });
-  for (auto [key, size] : {std::pair("memory_limit", &out.memory_limit), std::pair("disk_limit", &out.disk_limit)}) {
+  for (auto [key, size] :
+       {std::pair("memory_limit", &out.memory_limit), std::pair("disk_limit", &out.disk_limit)}) {
     in.number(key, 0, kMost, [&](int64_t v) { *size = v; });
     if (*size > 0 && *size < kLeast)
       in.wrong(key, "must be at least 16384 (16 MiB), or 0 for no limit",

@@ -52,9 +52,6 @@ Result<void> CgroupTree::make_parents() {
   TRY(lock());
   TRY(delegate(path(layout_.v2, ""), layout_));
   for (const std::string& mount : v1_mounts()) TRY(make_group(path(mount, "")));
-  // All sandboxes together weigh less than one process of the service: whatever they do, it gets its turn.
-  if (layout_.cpu.version != Version::none)
-    TRY(weigh_lightly(path(layout_.cpu.mount, ""), layout_.cpu.version));
   if (layout_.io.version == Version::v1) TRY(make_group(path(layout_.io.mount, "")));
   // These limit nothing; a sandbox has a group in them so that it sees one of its own.
   if (!layout_.cpuacct.empty()) TRY(make_group(path(layout_.cpuacct, "")));

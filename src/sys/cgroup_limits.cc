@@ -73,16 +73,6 @@ Result<void> limit_processes(const std::string& group, int64_t most) {
   return apply(group, "pids.max", most);
 }
 
-Result<void> weigh_lightly(const std::string& group, Version version) {
-  // A quarter of what a group, and in version 1 also a process beside one, has without a word.
-  auto set = version == Version::v2   ? apply(group, "cpu.weight", 25)
-             : version == Version::v1 ? apply(group, "cpu.shares", 256)
-                                      : Result<void>();
-  return tolerate(std::move(set), {Code::not_found},
-                  Weakening{"that the service runs before its sandboxes",
-                            "a kernel without group scheduling; each process has its turn"});
-}
-
 Result<void> limit_io(const std::string& group, Version version, const CgroupLimits& limits) {
   bool v1 = version == Version::v1;
   for (const std::string& disk : limits.disks) {

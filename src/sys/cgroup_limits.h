@@ -42,10 +42,6 @@ Result<void> limit_memory(const std::string& group, Controller::Version version,
 Result<void> limit_processes(const std::string& group, int64_t most);
 Result<void> limit_io(const std::string& group, Controller::Version version, const CgroupLimits& limits);
 
-// How much a group counts beside its neighbours when there is not enough cpu for all. A kernel that cannot do
-// this divides evenly.
-Result<void> weigh_lightly(const std::string& group, Controller::Version version);
-
 // A group whose cpu is limited has a second one for that, `work` (kWork), below it; see CgroupHandles.
 struct CpuGroups {
   Fd daemon, work;
