@@ -1,7 +1,5 @@
 #include "server/gate.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 
@@ -42,7 +40,10 @@ std::string allowed_methods(std::vector<std::string> methods) {
 
 std::string Gate::new_request_id() {
   if (ids_ == 0) id_beginning_ = new_hex_id().substr(0, 24);
-  return id_beginning_ + fmt::format("{:08x}", ids_++);
+  std::string id = id_beginning_;
+  for (int shift = 28; shift >= 0; shift -= 4) id.push_back("0123456789abcdef"[ids_ >> shift & 15]);
+  ++ids_;
+  return id;
 }
 
 Task<> Gate::handle(Request& request, ResponseWriter& response) {
