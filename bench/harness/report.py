@@ -25,6 +25,11 @@ TITLES = [
     ("output.lines_rate", "  per second", None, None),
     ("file.download", "download through the server", "nginx.download", None),
     ("file.upload", "upload through the server", "bare.upload", None),
+    ("get.1000", "GET of one of 1,000 sandboxes, per second of processor time", "nginx.get", None),
+    ("list.200", "a page of 200 of 1,000 again, processor time", "nginx.list", None),
+    ("list.200_anew", "  when rows have changed since", "nginx.list", None),
+    ("proxy.cpu", "a proxied request, processor time", "nginx.proxy", None),
+    ("proxy.stream", "a proxied download", "nginx.stream", None),
     ("command.concurrent", "of 200 commands at once, correct", None, None),
     ("execd.memory_peak", "execd memory after all of this (peak)", None, None),
     ("execd.memory", "execd memory, idle (private)", None, None),
@@ -56,7 +61,11 @@ TITLES = [
 def show(name, value):
     if value is None:
         return "–"
-    if name.startswith(("output.", "file.", "nginx.", "bare.")):
+    if name in ("get.1000", "nginx.get"):
+        return f"{value:.0f} /s"
+    if name in ("list.200", "list.200_anew", "nginx.list", "proxy.cpu", "nginx.proxy"):
+        return f"{value:.1f} us"
+    if name.startswith(("output.", "file.", "nginx.", "bare.", "proxy.")):
         return f"{value:.4f}" if name == "output.lines" else f"{value / 1e6:.{2 if 'lines' in name else 0}f} M{'' if 'lines' in name else 'B'}/s"
     if name == "command.concurrent":
         return f"{value:.0f}"

@@ -127,8 +127,8 @@ class Service:
             for item in items:
                 self._load.ask("delete", item["id"])
 
-    def memory(self):
-        """(resident, proportional) bytes of all host processes of the service, sandboxes excluded."""
+    def family(self):
+        """Process ids of the service on the host, sandboxes excluded."""
         own = os.readlink("/proc/self/ns/pid")
         parents = {}
         for name in os.listdir("/proc"):
@@ -144,12 +144,22 @@ class Service:
             if not more:
                 break
             family |= more
-        resident = proportional = 0
+        found = []
         for pid in family:
             try:
                 if os.readlink(f"/proc/{pid}/ns/pid") == own:
-                    resident += kibibytes(f"/proc/{pid}/smaps_rollup", "Rss") * 1024
-                    proportional += kibibytes(f"/proc/{pid}/smaps_rollup", "Pss") * 1024
+                    found.append(pid)
+            except OSError:
+                continue
+        return found
+
+    def memory(self):
+        """(resident, proportional) bytes of all host processes of the service, sandboxes excluded."""
+        resident = proportional = 0
+        for pid in self.family():
+            try:
+                resident += kibibytes(f"/proc/{pid}/smaps_rollup", "Rss") * 1024
+                proportional += kibibytes(f"/proc/{pid}/smaps_rollup", "Pss") * 1024
             except OSError:
                 continue
         return resident, proportional

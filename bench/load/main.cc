@@ -2,6 +2,7 @@
 //
 //   bench-load serve                  a co-process for bench/bench, see below
 //   bench-load sustained PORT PREFIX SUFFIX --clients N --seconds S
+//   bench-load requests PORT PATH... --clients N --seconds S
 //   bench-load spawn-rate --workers N --seconds S -- PROGRAM [ARGUMENT...]
 //
 // serve reads lines of words separated by tabs and answers each with one line: microseconds and further
@@ -37,6 +38,7 @@
 #include <unistd.h>
 
 #include "http.h"
+#include "requests.h"
 #include "spawn.h"
 #include "sustained.h"
 #include "transfer.h"
@@ -268,6 +270,7 @@ int usage() {
   fprintf(stderr,
           "usage: bench-load serve\n"
           "       bench-load sustained PORT PREFIX SUFFIX [--clients N] [--seconds S]\n"
+          "       bench-load requests PORT PATH... [--clients N] [--seconds S]\n"
           "       bench-load spawn-rate [--workers N] [--seconds S] -- PROGRAM [ARGUMENT...]\n");
   return 2;
 }
@@ -298,6 +301,9 @@ int main(int argc, char** argv) {
   if (words[0] == "serve") return serve();
   if (words[0] == "sustained" && words.size() == 4) {
     return sustained({atoi(words[1].c_str()), words[2], words[3]}, count, seconds);
+  }
+  if (words[0] == "requests" && words.size() > 2) {
+    return requests(atoi(words[1].c_str()), {words.begin() + 2, words.end()}, count, seconds);
   }
   if (words[0] == "spawn-rate" && !program.empty()) return spawn_rate(program, count, seconds);
   return usage();

@@ -204,6 +204,15 @@ ApiError overloaded(std::string why) {
   return {.status = 503, .code = "SANDBOX::OVERLOADED", .message = std::move(why), .retry_after_seconds = 1};
 }
 
+ApiError too_much_traffic(int64_t most) {
+  ApiError error = overloaded(fmt::format(
+      "There are {} requests and streams to this sandbox already, and no more are let through.", most));
+  error.remedy =
+      "end some of them, or try again after the time in Retry-After; proxy.max_in_flight_per_sandbox is the "
+      "limit";
+  return error;
+}
+
 ApiError too_many_followers() {
   ApiError error = overloaded("Too many requests wait for changes of sandboxes.");
   error.remedy = "try again after the time in Retry-After, or ask GET /sandboxes/{id} from time to time";

@@ -35,6 +35,7 @@ ApiError invalid_scope(std::string_view scope, std::string_view known);
 
 ApiError key_reused(std::string_view why);  // 409, of an Idempotency-Key
 ApiError overloaded(std::string why);
+ApiError too_much_traffic(int64_t most);
 ApiError too_many_followers();  // 503, of those who wait for changes
 ApiError caller_gone();         // for the log, and for clients of HTTP/1.0 that ended their side
 ApiError invalid_port(std::string_view port);

@@ -46,6 +46,17 @@ Result<Fd> inherited(int fd, const char* what) {
   return owned;
 }
 
+sandbox::Limits default_limits(const server::SandboxDefaults& defaults) {
+  sandbox::Limits limits;
+  auto set = [](std::optional<int64_t>& limit, const std::optional<int64_t>& value, int64_t unit) {
+    if (value.value_or(0) > 0) limit = *value * unit;
+  };
+  set(limits.cpu_millis, defaults.cpu_quota, 10);
+  set(limits.memory_bytes, defaults.memory_limit_kb, 1024);
+  set(limits.disk_bytes, defaults.disk_limit_kb, 1024);
+  return limits;
+}
+
 runtime::NativeSettings native_settings(const server::Config& config, const ServerRoleOptions& role,
                                         sys::CgroupLayout cgroups) {
   const server::NativeSection& native = config.native;
@@ -57,6 +68,7 @@ runtime::NativeSettings native_settings(const server::Config& config, const Serv
                      .default_registry = config.registry.standard},
           .pull_policy = *runtime::pull_from(config.registry.pull_policy),
           .pids_limit = native.pids_limit,
+          .default_limits = default_limits(config.sandbox),
           .cgroups = std::move(cgroups),
           .rootless = role.rootless,
           .rootless_abilities = role.cgroups,

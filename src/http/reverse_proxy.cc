@@ -143,6 +143,7 @@ Task<RelayResult> Exchange::run() {
   RelayResult result{Relay::not_answered, explain(std::move(relayed.error()))};
   result.request_sent = upstream_.touched() || !give_back();
   result.client_slow = body_error_ && body_error_->code == Code::timeout;
+  result.client_gone = client_gone_;
   if (response_.started()) {
     response_.abort();
     result.outcome = Relay::cut;

@@ -39,6 +39,7 @@ struct RelayResult {
   // Else the same request can be relayed again: what was read of its body was put back.
   bool request_sent = false;
   bool client_slow = false;  // when not_answered: the client's body did not come in time
+  bool client_gone = false;  // nobody is left to answer
 };
 // The upstream must be idle. Host and X-Forwarded-* are the caller's to set in `what.head`.
 Task<RelayResult> forward(Request& request, ResponseWriter& response, ClientConnection& upstream,

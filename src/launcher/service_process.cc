@@ -3,6 +3,7 @@
 #include <linux/close_range.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -17,6 +18,11 @@ namespace {
 
 // Above every number that a service is given a descriptor as.
 constexpr int kFirstFree = 64;
+
+// All sandboxes together are one group, which weighs as much as one ordinary process. This is three times
+// that: whatever they do, a service gets its turn. The launcher itself stays as it is, for what it forks
+// becomes sandboxes.
+constexpr int kServiceNice = -5;
 
 // Without a launcher a service can do nothing; it must not answer anybody as if it could.
 void end_with(pid_t launcher) {
@@ -48,6 +54,8 @@ void become_user(const ServiceSpec& spec, pid_t launcher) {
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   end_with(launcher);
+  // Without root it may not; then it is an ordinary process among others.
+  ::setpriority(PRIO_PROCESS, 0, kServiceNice);
   become_user(spec, launcher);
   int executable = ::fcntl(spec.executable, F_DUPFD_CLOEXEC, kFirstFree);
   // Out of the way first: one may be where another goes.

@@ -29,6 +29,20 @@ std::string without_scheme(std::string_view eip) {
   return std::string(eip);
 }
 
+void read_trusted(Section& in, std::vector<sandbox::IpPrefix>& out) {
+  std::vector<std::string> ranges;
+  in.texts("trusted_proxies", ranges);
+  for (const std::string& range : ranges) {
+    auto target = sandbox::parse_target(range);
+    if (target && target->kind == sandbox::EgressTarget::Kind::prefix) {
+      out.push_back(target->prefix);
+    } else {
+      in.wrong("trusted_proxies", "must have addresses and ranges of addresses",
+               "write trusted_proxies = [\"10.0.0.7\", \"10.1.0.0/16\"]");
+    }
+  }
+}
+
 void read_server(Section in, ServerSection& out) {
   in.text("host", out.host);
   if (trim(out.host).empty()) in.wrong("host", "must not be empty", "write host = \"127.0.0.1\"");
@@ -42,7 +56,9 @@ void read_server(Section in, ServerSection& out) {
   in.number("timeout_graceful_shutdown", 1, 3600, [&](int64_t v) { out.timeout_graceful_shutdown = v; });
   in.number("limit_concurrency", 0, kNoMaximum, [&](int64_t v) { out.limit_concurrency = v; });
   in.number("backlog", 1, 1 << 20, [&](int64_t v) { out.backlog = v; });
+  in.number("max_connections", 64, 1 << 20, [&](int64_t v) { out.max_connections = v; });
   in.texts("cors_origins", out.cors_origins);
+  read_trusted(in, out.trusted_proxies);
 }
 
 void read_runtime(Section in, RuntimeSection& out) {
@@ -170,6 +186,12 @@ void read_egress(Section in, EgressSection& out) {
   }
 }
 
+void read_proxy(Section in, ProxySection& out) {
+  in.boolean("open", out.open);
+  in.number("max_in_flight_per_sandbox", 0, kNoMaximum,
+            [&](int64_t v) { out.max_in_flight_per_sandbox = v; });
+}
+
 std::string expand_home(std::string path, const Environment& environment) {
   const char* home = environment("HOME");
   if (path.starts_with("~/") && home != nullptr) return std::string(home) + path.substr(1);
@@ -214,16 +236,22 @@ void read_store(Section in, Config& out, const Environment& environment) {
 }
 
 // Where sandboxes have a network, a file that asks for less of it gets what it asks for or a refusal.
-void refuse_missing_network_rules(ConfigFile& file) {
+// Where a file asks for less than the default gives, sandboxes have no network; where it asks for both, it
+// has to be made clear.
+void keep_network_rules(ConfigFile& file, Config& config) {
   std::string mode;
   Section docker(file, "docker");
   docker.text("network_mode", mode);
-  if (mode == "none") {
+  const toml::node* url = file.root.at_path("egress.upstream_proxy.url").node();
+  if (!config.egress.enabled || (mode != "none" && url == nullptr)) return;
+  if (!Section(file, "egress").has("enabled")) {
+    config.egress.enabled = false;
+    return;
+  }
+  if (mode == "none")
     docker.wrong("network_mode", "it asks for sandboxes without a network, and egress.enabled gives them one",
                  "remove egress.enabled, or this key");
-  }
-  const toml::node* url = file.root.at_path("egress.upstream_proxy.url").node();
-  if (!url) return;
+  if (url == nullptr) return;
   file.lines["egress.upstream_proxy.url"] = url->source().begin.line;
   file.wrong("egress.upstream_proxy.url",
              "this build sends nothing through another proxy, and sandboxes would go around it",
@@ -245,7 +273,6 @@ void refuse_missing_protection(ConfigFile& file, const Config& config) {
                "this build has one key and no tenants, and without their keys anybody could use the server",
                "remove [tenants] and write api_key = \"...\" below [server]");
   }
-  if (config.egress.enabled) refuse_missing_network_rules(file);
 }
 
 // Variables that only other servers read. A key of which one half is missing protects nothing there either.
@@ -352,7 +379,7 @@ Result<Config> parse_config(std::string_view text, const std::string& source,
   read_runtime({file, "runtime"}, config.runtime);
   read_native({file, "native"}, config.native);
   read_registry({file, "registry"}, config.registry);
-  Section(file, "proxy").boolean("open", config.proxy.open);
+  read_proxy({file, "proxy"}, config.proxy);
   read_renewal({file, "renew_intent"}, config.renew);
   read_renewal_redis({file, "renew_intent.redis"}, config.renew.redis);
   read_sandbox(file, environment, config);
@@ -361,6 +388,7 @@ Result<Config> parse_config(std::string_view text, const std::string& source,
   read_store({file, "store"}, config, environment);
   read_environment(config, environment);
   refuse_missing_protection(file, config);
+  keep_network_rules(file, config);
   look_at_variables_of_others(file, environment, config);
   if (file.error) return std::unexpected(std::move(*file.error));
   if (config.renew.redis.enabled && !config.renew.enabled) {

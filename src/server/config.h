@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "sandbox/egress_target.h"
 #include "server/redis_address.h"
 
 namespace osb::server {
@@ -28,6 +29,8 @@ struct ServerSection {
   int64_t timeout_graceful_shutdown = 5;
   int64_t limit_concurrency = 1024;  // creates and changes in flight; 0 means no limit
   int64_t backlog = 2048;
+  int64_t max_connections = 16384;  // fewer where this process may not have two descriptors for each
+  std::vector<sandbox::IpPrefix> trusted_proxies;  // whose X-Forwarded-* are believed; see server/forwarded.h
   std::vector<std::string>
       cors_origins;  // without a key: pages that may call; with one the default is every origin
 };
@@ -99,6 +102,8 @@ struct EgressSection {
 // Which requests to sandboxes' ports need more than the id of the sandbox; see server/endpoint_token.h.
 struct ProxySection {
   bool open = false;  // none, on a server with a key too
+  // Requests and streams through the proxy to one sandbox at the same time; 0 means no limit.
+  int64_t max_in_flight_per_sandbox = 4096;
 };
 
 // Uses that gateways report; see server/renew_intents.h.

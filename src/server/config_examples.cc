@@ -217,8 +217,13 @@ constexpr std::string_view kSkeleton =
 # limit_concurrency = 1024
 # Connections that may wait to be accepted.
 # backlog = 2048
+# Connections of clients; when all are taken, idle ones make room. Fewer where the process may not have two descriptors for each.
+# max_connections = 16384
 # Web pages that may call the API, such as "https://console.example.com". With a key, an empty list means all.
 # cors_origins = []
+# Proxies in front of this server, by address or range: what these say in X-Forwarded-For, -Host and -Proto is believed, and
+# nobody else.
+# trusted_proxies = []
 
 [log]
 # DEBUG, INFO, WARNING or ERROR.
@@ -281,6 +286,8 @@ constexpr std::string_view kSkeleton =
 # true: the id of a sandbox opens its ports and runs commands in it, on a server with a key too. Otherwise such a server
 # demands the token of the endpoint that it handed out, or the key.
 # open = false
+# Requests and streams through the proxy to one sandbox at the same time; more get 503. 0 means no limit.
+# max_in_flight_per_sandbox = 4096
 
 [renew_intent]
 # true: a sandbox that was made with the extension access.renew.extend.seconds is renewed when its ports are used.
@@ -309,7 +316,8 @@ constexpr std::string_view kSkeleton =
 # timeout_seconds = 3600
 # Seconds after its creation at which every sandbox ends, however often it was renewed, at least 60. Not set: no limit.
 # max_lifetime = 86400
-# Limits of sandboxes whose requests do not name them: percent of one core; KiB. 0: none.
+# What a sandbox may use whose request does not say: percent of one core (150 is one and a half), memory and disk in KiB. 0 means
+# no limit. A disk of its own size makes a create slower.
 # cpu_quota = 0
 # memory_limit = 0
 # disk_limit = 0

@@ -68,7 +68,7 @@ const std::vector<KnownSection>& known_sections() {
   static const std::vector<KnownSection> kSections = {
       {"server",
        "host port api_key eip max_sandbox_timeout_seconds timeout_keep_alive timeout_graceful_shutdown "
-       "limit_concurrency backlog cors_origins",
+       "limit_concurrency backlog max_connections cors_origins trusted_proxies",
        "thread_pool_size loop http"},
       {"log", "level file_enabled file_path file_max_bytes file_backup_count", "access_file_path"},
       {"runtime", "type fallback", "execd_image execd_run_as_init"},
@@ -77,7 +77,7 @@ const std::vector<KnownSection>& known_sections() {
       {"native.image_aliases", "*", ""},
       {"registry", "default pull_policy plain_hosts ca_files auth_file disk_budget_gb", ""},
       {"registry.mirrors", "*", ""},
-      {"proxy", "open", "resolve_internal"},
+      {"proxy", "open max_in_flight_per_sandbox", "resolve_internal"},
       {"sandbox", "allow_network timeout_seconds max_lifetime shm_size cpu_quota memory_limit disk_limit",
        "pool_size"},
       {"store", "type path", ""},

@@ -58,7 +58,9 @@ timeout_keep_alive = 40
 timeout_graceful_shutdown = 7
 limit_concurrency = 0
 backlog = 16
+max_connections = 100
 cors_origins = ["https://a.example"]
+trusted_proxies = ["10.0.0.7", "2001:db8::/32"]
 loop = "uvloop"
 thread_pool_size = 200
 [log]
@@ -79,8 +81,13 @@ python = "/images/python"
 "a/b:1" = "/images/ab"
 [native.image_aliases]
 "python:*" = "python"
+[proxy]
+max_in_flight_per_sandbox = 9
 [sandbox]
 shm_size = "2Gi"
+cpu_quota = 150
+memory_limit = 524288
+disk_limit = 1048576
 [storage]
 allowed_host_paths = ["/srv/shared", "/data/"]
 volume_default_size = "1Gi"
@@ -100,6 +107,15 @@ path = "~/state.db"
   EXPECT_EQ(config->server.limit_concurrency, 0);
   EXPECT_EQ(config->server.backlog, 16);
   EXPECT_EQ(config->server.cors_origins, std::vector<std::string>{"https://a.example"});
+  EXPECT_EQ(config->server.max_connections, 100);
+  ASSERT_EQ(config->server.trusted_proxies.size(), 2u);
+  EXPECT_TRUE(config->server.trusted_proxies[0].contains(*sandbox::parse_ip("10.0.0.7")));
+  EXPECT_FALSE(config->server.trusted_proxies[0].contains(*sandbox::parse_ip("10.0.0.8")));
+  EXPECT_TRUE(config->server.trusted_proxies[1].contains(*sandbox::parse_ip("2001:db8:1::1")));
+  EXPECT_EQ(config->proxy.max_in_flight_per_sandbox, 9);
+  EXPECT_EQ(config->sandbox.cpu_quota, 150);
+  EXPECT_EQ(config->sandbox.memory_limit_kb, 524288);
+  EXPECT_EQ(config->sandbox.disk_limit_kb, 1048576);
   EXPECT_EQ(config->log_level, "DEBUG");
   EXPECT_EQ(config->runtime.type, RuntimeType::kubernetes);
   EXPECT_TRUE(config->runtime.fallback_native);
@@ -182,6 +198,20 @@ TEST(Config, MistakesNameKeyCauseAndRemedy) {
       {"[renew_intent.redis]\ndsn = \"rediss://h\"", "renew_intent.redis.dsn"},
       {"[renew_intent]\nredis.dsn = \"redis://\"", "renew_intent.redis.dsn"},
       {"[store]\npath = 5", "store.path"},
+      {"[server]\nmax_connections = 63", "server.max_connections"},
+      {"[server]\ntrusted_proxies = \"10.0.0.1\"", "server.trusted_proxies"},
+      {"[server]\ntrusted_proxies = [\"proxy.example\"]", "server.trusted_proxies"},
+      {"[server]\ntrusted_proxies = [\"*.example\"]", "server.trusted_proxies"},
+      {"[server]\ntrusted_proxies = [\"10.0.0.0/33\"]", "server.trusted_proxies"},
+      {"[server]\ntrusted_proxies = [\"\"]", "server.trusted_proxies"},
+      {"[proxy]\nmax_in_flight_per_sandbox = -1", "proxy.max_in_flight_per_sandbox"},
+      {"[sandbox]\ncpu_quota = -1", "sandbox.cpu_quota"},
+      {"[sandbox]\ncpu_quota = 102401", "sandbox.cpu_quota"},
+      {"[sandbox]\ncpu_quota = 0.5", "sandbox.cpu_quota"},
+      {"[sandbox]\nmemory_limit = 16383", "sandbox.memory_limit"},
+      {"[sandbox]\nmemory_limit = \"512Mi\"", "sandbox.memory_limit"},
+      {"[sandbox]\ndisk_limit = 1", "sandbox.disk_limit"},
+      {"[sandbox]\ndisk_limit = 17179869185", "sandbox.disk_limit"},
   };
   for (const Case& c : refused) {
     auto config = parse(c.toml);
@@ -272,9 +302,10 @@ TEST(Config, AFileThatAsksForLessNetworkIsNotGivenMore) {
   refused = parse("[egress]\nenabled = true\n[egress.upstream_proxy]\nurl = \"http://proxy.example\"");
   ASSERT_FALSE(refused);
   EXPECT_THAT(refused.error().message, StartsWith("test.toml:4: egress.upstream_proxy.url: "));
-  EXPECT_TRUE(parse("[docker]\nnetwork_mode = \"none\""));
+  EXPECT_FALSE(parse("[docker]\nnetwork_mode = \"none\"")->egress.enabled);
   EXPECT_TRUE(parse("[docker]\nnetwork_mode = \"bridge\"\n[egress]\nenabled = true"));
-  EXPECT_TRUE(parse("[egress.upstream_proxy]\nurl = \"http://proxy.example\""));
+  EXPECT_FALSE(parse("[egress.upstream_proxy]\nurl = \"http://proxy.example\"")->egress.enabled);
+  EXPECT_TRUE(parse("[docker]\nnetwork_mode = \"bridge\"")->egress.enabled);
 }
 
 TEST(Config, UnknownNamesAreErrorsWithAPlaceAndAGuess) {

@@ -17,7 +17,8 @@ std::optional<http::ClientConnection> ConnectionPool::take(const std::string& id
 }
 
 void ConnectionPool::put(const std::string& id, http::ClientConnection connection, Instant now) {
-  if (size_ >= kTotal || !connection.alive()) return;
+  // Whether the other end is still there is asked when it is taken: that is when it counts.
+  if (size_ >= kTotal || !connection.reusable()) return;
   auto& queue = idle_[id];
   if (queue.size() >= kPerSandbox) return;
   queue.push_back({std::move(connection), now});

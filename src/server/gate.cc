@@ -21,11 +21,6 @@ namespace {
 
 constexpr size_t kMaxRequestId = 200;
 
-std::string request_id_of(const Request& request) {
-  std::string_view given = trim(request.head.headers.get("X-Request-ID"));
-  return given.empty() || given.size() > kMaxRequestId ? new_hex_id() : std::string(given);
-}
-
 bool is_open_path(std::string_view path) {
   constexpr std::array<std::string_view, 5> kOpen = {"/health", "/version", "/openapi.json", "/docs",
                                                      "/redoc"};
@@ -44,8 +39,18 @@ std::string allowed_methods(std::vector<std::string> methods) {
 
 }  // namespace
 
+std::string Gate::new_request_id() {
+  if (ids_ == 0) id_beginning_ = new_hex_id().substr(0, 24);
+  std::string id = id_beginning_;
+  for (int shift = 28; shift >= 0; shift -= 4) id.push_back("0123456789abcdef"[ids_ >> shift & 15]);
+  ++ids_;
+  return id;
+}
+
 Task<> Gate::handle(Request& request, ResponseWriter& response) {
-  request.request_id = request_id_of(request);
+  std::string_view given = trim(request.head.headers.get("X-Request-ID"));
+  bool own = !given.empty() && given.size() <= kMaxRequestId;
+  request.request_id = own ? std::string(given) : new_request_id();
   response.always("X-Request-ID", request.request_id);
   Target target = parse_proxy_path(request.head.path()) ? Target::proxied : Target::api;
   if (target == Target::api) protect_api_answer(response);

@@ -20,6 +20,7 @@ TEST(Gate, EchoesOrMakesARequestId) {
   EXPECT_EQ(server.call("GET", "/health", "", {{"X-Request-ID", " abc "}}).headers.get("X-Request-ID"),
             "abc");
   std::string made(server.call("GET", "/nowhere").headers.get("X-Request-ID"));
+  EXPECT_NE(server.call("GET", "/nowhere").headers.get("X-Request-ID"), made);
   EXPECT_EQ(made.size(), 32u);
   EXPECT_EQ(made.find_first_not_of("0123456789abcdef"), std::string::npos);
   std::string endless(5000, 'x');

@@ -75,7 +75,7 @@ std::string query_without(std::string_view query, const Secrets& secrets) {
 }  // namespace
 
 http::RequestHead upstream_head(const http::Request& request, const ProxyTarget& target,
-                                const Secrets& secrets) {
+                                const Secrets& secrets, TrustedProxies trusted) {
   http::RequestHead head;
   head.method = request.head.method;
   std::string_view path = request.rest;
@@ -95,10 +95,11 @@ http::RequestHead upstream_head(const http::Request& request, const ProxyTarget&
     if ((cut && shown.empty()) || holds_secret(shown, secrets)) continue;
     head.headers.add(name, std::move(shown));
   }
-  head.headers.add("X-Forwarded-Proto", "http");
-  const std::string* host = request.head.headers.find("Host");
-  if (host && !holds_secret(*host, secrets)) head.headers.add("X-Forwarded-Host", *host);
-  if (!request.peer.empty()) head.headers.add("X-Forwarded-For", request.peer);
+  Forwarded from = forwarded(request, trusted);
+  head.headers.add("X-Forwarded-Proto", std::move(from.protocol));
+  if (!from.host.empty() && !holds_secret(from.host, secrets))
+    head.headers.add("X-Forwarded-Host", std::move(from.host));
+  if (!from.addresses.empty()) head.headers.add("X-Forwarded-For", std::move(from.addresses));
   return head;
 }
 

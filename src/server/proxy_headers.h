@@ -8,6 +8,7 @@
 
 #include "http/server.h"
 #include "server/config.h"
+#include "server/forwarded.h"
 #include "server/keys.h"
 
 namespace osb::server {
@@ -24,11 +25,11 @@ struct Secrets {
 };
 
 // What the program in the sandbox sees: the raw path behind the prefix, the query, no credentials of the API,
-// and X-Forwarded-* as this connection has them, whatever the caller claimed. Fields and parameters that hold
-// a secret are left out; on a server with a key Referer, which may hold anybody's token, is cut to its
-// origin.
+// and X-Forwarded-* as this connection has them, or a proxy that is trusted, whatever others claim. Fields
+// and parameters that hold a secret are left out; on a server with a key Referer, which may hold anybody's
+// token, is cut to its origin.
 http::RequestHead upstream_head(const http::Request& request, const ProxyTarget& target,
-                                const Secrets& secrets);
+                                const Secrets& secrets, TrustedProxies trusted = {});
 
 // Repeated fields stay repeated. A Location that starts with one slash gets the prefix under which the client
 // sees the program, token included. What the page links to learns the origin at most.

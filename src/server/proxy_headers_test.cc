@@ -153,6 +153,24 @@ TEST(ProxyHeaders, ForwardingFieldsAreOfThisConnection) {
   }
 }
 
+TEST(ProxyHeaders, ForwardingFieldsOfATrustedProxy) {
+  const sandbox::IpPrefix trusted[] = {sandbox::parse_target("203.0.113.0/24")->prefix};
+  http::Headers sent{{"Host", "back.example"},
+                     {"X-Forwarded-For", "6.6.6.6, 1.2.3.4"},
+                     {"X-Forwarded-Host", "front.example:1"},
+                     {"X-Forwarded-Proto", "https"},
+                     {"X-Forwarded-Prefix", "/forged"}};
+  auto head = upstream_head(request_for("/v1/sandboxes/x/proxy/8000", "", sent), kTarget, kNone, trusted);
+  EXPECT_EQ(head.headers.get("Host"), "127.0.0.1:8000");
+  EXPECT_EQ(head.headers.get("X-Forwarded-For"), "1.2.3.4, 203.0.113.9");
+  EXPECT_EQ(head.headers.get("X-Forwarded-Host"), "front.example:1");
+  EXPECT_EQ(head.headers.get("X-Forwarded-Proto"), "https");
+  EXPECT_FALSE(head.headers.contains("X-Forwarded-Prefix"));
+  http::Headers with_token{{"Host", "x"}, {"X-Forwarded-Host", "T0ken_-token"}};
+  head = upstream_head(request_for("/v1/sandboxes/x/proxy/8000", "", with_token), kTarget, kSecrets, trusted);
+  EXPECT_FALSE(head.headers.contains("X-Forwarded-Host"));
+}
+
 TEST(ProxyHeaders, AClientCannotNameFieldsOfOurs) {
   http::Headers sent{
       {"Connection", "close, X-Forwarded-For, host, X-Mine"}, {"X-Mine", "1"}, {"X-Other", "2"}};

@@ -160,6 +160,96 @@ TEST(Proxy, KeepsConnectionsToExecdOnly) {
   EXPECT_EQ(server.runtime.connects, 4);
 }
 
+// A kept connection ends in the moment it is used: what may have had an effect is not sent again.
+TEST(Proxy, RepeatsOnlyWhatIsSafe) {
+  TestServer server;
+  broken_targets().clear();
+  std::string base = "/sandboxes/" + server.create() + "/proxy/44772";
+  struct Case {
+    const char *method, *body;
+    bool repeated;
+  };
+  const Case cases[] = {{"GET", "", true},      {"HEAD", "", true},   {"OPTIONS", "", true},
+                        {"PUT", "", true},      {"DELETE", "", true}, {"POST", "", false},
+                        {"PATCH", "", false},   {"GET", "x", false},  {"PUT", "x", false},
+                        {"DELETE", "x", false}, {"POST", "x", false}, {"PATCH", "x", false},
+                        {"PROPFIND", "", false}};
+  for (const Case& c : cases) {
+    ASSERT_EQ(server.call("GET", base + "/ping").status, 200);  // leaves a connection to be kept
+    std::string target = "/breaks/" + std::string(c.method) + c.body;
+    Reply reply = server.call(c.method, base + target, c.body);
+    EXPECT_EQ(reply.status, c.repeated ? 200 : 502) << target;
+    EXPECT_EQ(broken_targets()[target], c.repeated ? 2 : 1) << target;
+  }
+}
+
+TEST(Proxy, ANewConnectionThatBreaksIsNotRepeated) {
+  TestServer server;
+  broken_targets().clear();
+  std::string id = server.create();
+  for (const char* port : {"44772", "8000"}) {
+    std::string target = std::string("/breaks/") + port;
+    Reply reply = server.call("GET", "/sandboxes/" + id + "/proxy/" + port + target);
+    EXPECT_EQ(reply.code(), "BACKEND_RESPONSE_FAILED") << port;
+    EXPECT_EQ(broken_targets()[target], 1) << port;
+  }
+}
+
+io::Task<Result<io::Socket>> open_tunnel(uint16_t port, std::string path) {
+  auto socket = CO_TRY(co_await io::connect_tcp("127.0.0.1", port));
+  CO_TRY(co_await io::write_all(socket, "GET " + path +
+                                            " HTTP/1.1\r\nHost: 127.0.0.1:" + std::to_string(port) +
+                                            "\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"));
+  std::string all;
+  std::array<char, 4096> buffer;
+  while (all.find("\r\n\r\n") == std::string::npos) {
+    size_t got = CO_TRY(co_await io::read_some(socket, buffer));
+    if (got == 0) co_return fail(Code::unavailable, "closed");
+    all.append(buffer.data(), got);
+  }
+  if (!all.starts_with("HTTP/1.1 101 ")) co_return fail(Code::unavailable, all);
+  co_return socket;
+}
+
+TEST(Proxy, ASandboxTakesOnlySoManyPlaces) {
+  TestServer server("[proxy]\nmax_in_flight_per_sandbox = 2");
+  std::string busy = server.create(), other = server.create();
+  std::string base = "/sandboxes/" + busy + "/proxy/";
+  auto first = server.loop.await(open_tunnel(server.port, base + "8000/ws"));
+  auto second = server.loop.await(open_tunnel(server.port, base + "8001/ws"));
+  ASSERT_TRUE(first && second);
+  for (const char* port : {"44772/ping", "8000/", "8002/ws"}) {
+    Reply refused = server.call("GET", base + port);
+    EXPECT_EQ(refused.status, 503) << port;
+    EXPECT_EQ(refused.code(), "SANDBOX::OVERLOADED") << port;
+    EXPECT_EQ(refused.headers.get("Retry-After"), "1") << port;
+  }
+  EXPECT_EQ(server.runtime.connects, 2) << "what is refused reaches nothing";
+  EXPECT_EQ(server.call("GET", "/sandboxes/" + other + "/proxy/44772/ping").status, 200);
+  EXPECT_EQ(server.call("GET", "/sandboxes/" + busy).status, 200) << "the API is not counted";
+  first->close();
+  server.loop.settle();
+  EXPECT_EQ(server.call("GET", base + "44772/ping").status, 200);
+  second->close();
+}
+
+TEST(Proxy, ATrustedProxyIsBelieved) {
+  http::Headers said{{"X-Forwarded-For", "6.6.6.6, 1.2.3.4"},
+                     {"X-Forwarded-Host", "front.example"},
+                     {"X-Forwarded-Proto", "https"}};
+  for (bool trusted : {false, true}) {
+    TestServer server(trusted ? "[server]\ntrusted_proxies = [\"127.0.0.0/8\"]" : "");
+    std::string id = server.create();
+    std::string seen = server.call("GET", "/sandboxes/" + id + "/proxy/8000/", "", said).body;
+    EXPECT_THAT(
+        seen, HasSubstr(trusted ? "X-Forwarded-For: 1.2.3.4, 127.0.0.1\n" : "X-Forwarded-For: 127.0.0.1\n"));
+    EXPECT_THAT(seen, HasSubstr(trusted ? "X-Forwarded-Proto: https\n" : "X-Forwarded-Proto: http\n"));
+    EXPECT_THAT(seen, HasSubstr("X-Forwarded-Host: " + (trusted ? "front.example" : server.host()) + "\n"));
+    EXPECT_THAT(server.call("GET", "/sandboxes/" + id + "/endpoints/8000", "", said).text("endpoint"),
+                StartsWith((trusted ? "front.example" : server.host()) + "/sandboxes/"));
+  }
+}
+
 TEST(Proxy, ConnectionsThatAreNoSockets) {
   TestServer server;
   server.runtime.foreign_streams = true;

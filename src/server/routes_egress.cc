@@ -56,6 +56,9 @@ Task<> forward_to_egress(Service& service, Request& request, ResponseWriter& res
   // Its egress is outside: one that is paused has it, too.
   auto row = on_wire(co_await service.lifecycle.get(caller_of(request), id));
   if (!row) co_return co_await answer_error(request, response, std::move(row.error()));
+  auto place = service.traffic.enter(id);
+  if (!place)
+    co_return co_await answer_error(request, response, api::too_much_traffic(service.traffic.most()));
   auto socket = co_await io::with_deadline(kConnectLimit, "connect", open_connection(service, *row));
   if (!socket) co_return co_await answer_error(request, response, api::no_egress());
   http::ClientConnection upstream(std::move(*socket));

@@ -7,6 +7,7 @@
 #include "json/escape.h"
 #include "server/caller.h"
 #include "server/egress_access.h"
+#include "server/forwarded.h"
 #include "server/routes.h"
 
 namespace osb::server {
@@ -16,7 +17,7 @@ using api::ApiResult;
 
 std::string endpoint_base(const Service& service, const Request& request) {
   if (!service.config.server.eip.empty()) return service.config.server.eip;
-  std::string host(request.head.headers.get("Host"));
+  std::string host = forwarded_host(request, service.config.server.trusted_proxies);
   if (host.empty()) host = service.config.server.host + ":" + std::to_string(service.config.server.port);
   return host + std::string(mount_prefix(request));
 }

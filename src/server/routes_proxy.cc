@@ -68,12 +68,13 @@ ApiError relay_error(uint16_t port, const http::RelayResult& result) {
 
 // A kept connection may have been closed by the other side in the very moment it was used. The request may go
 // out again on a new one when the first attempt cannot have had an effect, or when repeating it changes
-// nothing.
+// nothing. Not for a client that has gone.
 bool may_repeat(const Request& request, const http::RelayResult& result) {
+  if (result.client_gone) return false;
   if (!result.request_sent) return true;
   bool bodiless = request.body == nullptr || request.body->length() == 0;
   std::string_view method = request.head.method;
-  return bodiless && result.error.code != Code::timeout &&
+  return bodiless && result.error.code == Code::unavailable &&
          (method == "GET" || method == "HEAD" || method == "PUT" || method == "DELETE" ||
           method == "OPTIONS");
 }
@@ -129,6 +130,9 @@ Task<> proxy(Service& service, Request& request, ResponseWriter& response) {
     refusal = api::upgrade_refused();
   }
   if (refusal) co_return co_await answer_error(request, response, std::move(*refusal));
+  auto place = service.traffic.enter(id);
+  if (!place)
+    co_return co_await answer_error(request, response, api::too_much_traffic(service.traffic.most()));
   if (service.renewal != nullptr && request.head.headers.get("OpenSandbox-Access-Renew") != "skip")
     service.renewal->accessed(*reached.row);
 
@@ -143,7 +147,7 @@ Task<> proxy(Service& service, Request& request, ResponseWriter& response) {
     auto upstream = co_await connect(service, who, reached.row, *port, fresh);
     if (!upstream) co_return co_await answer_error(request, response, std::move(upstream.error()));
     http::Forward what{
-        .head = upstream_head(request, target, secrets),
+        .head = upstream_head(request, target, secrets, service.config.server.trusted_proxies),
         .edit_response = [&visible](http::ResponseHead& head) { edit_upstream_response(head, visible); },
         .stopped = [&service, &id] { return service.lifecycle.stopped_time(id); }};
     result = co_await http::forward(request, response, upstream->connection, std::move(what));

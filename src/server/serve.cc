@@ -1,5 +1,8 @@
 #include "server/serve.h"
 
+#include <sys/resource.h>
+
+#include <algorithm>
 #include <filesystem>
 
 #include "base/log.h"
@@ -84,9 +87,19 @@ http::Router make_router(Service& service) {
   return router;
 }
 
+// A proxied request has a descriptor on both sides. Without one left, nobody could be let in to be refused.
+size_t room_for_connections() {
+  constexpr rlim_t kOfOurOwn = 512, kLeast = 64;
+  struct rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) < 0) return kLeast;
+  return static_cast<size_t>(std::max(kLeast, (files.rlim_cur - std::min(files.rlim_cur, kOfOurOwn)) / 2));
+}
+
 http::ServerLimits limits_of(const Config& config) {
   http::ServerLimits limits;
   limits.idle_timeout = std::chrono::seconds(config.server.timeout_keep_alive);
+  limits.max_connections =
+      std::min(static_cast<size_t>(config.server.max_connections), room_for_connections());
   return limits;
 }
 
@@ -120,6 +133,7 @@ io::Task<Result<void>> run(Serve options) {
                              .state_dir = unknown ? config.native.state_dir : state_dir};
   auto store = CO_TRY(store::open_repository(config.database_path(), owner));
   ConnectionPool connections;
+  SandboxTraffic traffic(config.proxy.max_in_flight_per_sandbox);
   CreateQueue creates(executor);
   CreateOnce once(executor, *store, Clock::system());
   ChangeFeed changes(executor);
@@ -144,6 +158,7 @@ io::Task<Result<void>> run(Serve options) {
                   .lifecycle = lifecycle,
                   .snapshots = snapshots,
                   .connections = connections,
+                  .traffic = traffic,
                   .creates = creates,
                   .once = once,
                   .changes = changes,

@@ -50,11 +50,22 @@ inline io::Task<> echo_tunnel(http::ResponseWriter& response) {
   }
 }
 
+// How often each target below /breaks was asked for.
+inline std::map<std::string, int>& broken_targets() {
+  static std::map<std::string, int> targets;
+  return targets;
+}
+
 // Says what it saw; a few paths answer in a special way.
 inline io::Task<> echo_inside(http::Request& request, http::ResponseWriter& response) {
   std::string_view path = request.head.path();
   if (path == "/ws") co_return co_await echo_tunnel(response);
   auto body = co_await http::read_all(*request.body, 1 << 20);
+  // The connection ends without an answer, the first time.
+  if (path.starts_with("/breaks") && broken_targets()[request.head.target]++ == 0) {
+    response.abort();
+    co_return;
+  }
   http::Headers headers{{"Content-Type", "text/plain"}, {"Server", "inside"}, {"X-Request-ID", "theirs"}};
   if (path == "/redirect") headers.add("Location", "/next?x=1");
   if (path == "/redirect-away") headers.add("Location", "//other.example/");

@@ -1,5 +1,6 @@
 """Limits are enforced, not just accepted."""
 
+import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -127,6 +128,36 @@ def test_fork_bomb_is_contained_and_can_be_deleted(new_service):
     assert api.delete(made["id"]).status == 204
     assert not service.scope.sandbox_pids(made["id"])
     assert api.delete(other["id"]).status == 204
+
+
+class TestDefaults:
+    """[sandbox] has limits for those whose requests name none."""
+
+    @pytest.fixture
+    def api(self, new_service):
+        return Api(new_service(sections={"sandbox": {"cpu_quota": 50, "memory_limit": 96 << 10, "disk_limit": 64 << 10}}))
+
+    def test_they_hold_and_are_seen(self, api):
+        made = api.create(resourceLimits={})["id"]
+        assert api.run(made, [PYTHON, "-c", "b = bytearray(300 << 20)"]).error["traceback"] == ["signal: killed: out of memory (limit 96 MiB)"]
+        assert "98304 kB" in api.run(made, "grep MemTotal /proc/meminfo").stdout
+        assert api.run(made, "nproc").stdout == "1"
+        assert cpu_seconds(api, made, 1.0) < 0.75
+        assert api.run(made, "head -c 100000000 /dev/zero > /var/tmp/big").exit_code != 0
+        assert api.delete(made).status == 204
+
+    def test_a_request_that_names_one_has_its_own(self, api):
+        made = api.create(resourceLimits={"memory": "512Mi", "cpu": "2"})["id"]
+        assert api.run(made, [PYTHON, "-c", "print(len(bytearray(300 << 20)))"]).stdout == str(300 << 20)
+        assert api.run(made, "nproc").stdout == str(min(2, os.cpu_count()))
+        assert api.run(made, "head -c 100000000 /dev/zero > /var/tmp/big").exit_code != 0, "the others hold"
+        assert api.delete(made).status == 204
+
+
+def cpu_seconds(api, sandbox, wall):
+    """What one process that computes for so long gets."""
+    program = f"import time\nend = time.monotonic() + {wall}\nwhile time.monotonic() < end: pass\nprint(time.process_time())"
+    return float(api.run(sandbox, [PYTHON, "-c", program]).stdout)
 
 
 def test_no_limit_means_no_limit(api, make_sandbox):

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from lib import leaks
 from lib.api import Api
+from lib.lives import Lives
 from lib.load import Creators
 from lib.waiting import wait_for
 from test_kill9 import VICTIMS, assert_all_work, delete_many, sandboxes_in_kernel
@@ -67,3 +68,29 @@ def available_memory():
         if line.startswith("MemAvailable:"):
             return int(line.split()[1]) * 1024
     raise AssertionError("no MemAvailable")
+
+
+def test_memory_is_flat_at_full_load(new_service):
+    """Ten minutes of lives, looks and proxied requests: what the service holds after the first does not grow."""
+    service = new_service()
+    api = Api(service)
+    keeper = api.create(timeout=3600)["id"]
+    lives, sizes = Lives(api), []
+    end = time.monotonic() + 600
+    with ThreadPoolExecutor(2) as pool:
+
+        def look(until):
+            while time.monotonic() < until:
+                assert api.ping(keeper)
+                assert any(item["id"] == keeper for item in api.list_all())
+                assert api.run(keeper, "echo x").stdout == "x"
+
+        while time.monotonic() < end:
+            beside = [pool.submit(look, time.monotonic() + 15) for _ in range(2)]
+            lives.closed(16, 15)
+            for task in beside:
+                task.result()
+            sizes.append(service.server_memory_bytes())
+    print("MiB:", [size >> 20 for size in sizes], dict(lives.creates), dict(lives.deletes))
+    assert set(lives.creates) == {202} and set(lives.deletes) == {204}
+    assert max(sizes[-8:]) <= max(sizes[4:12]) + (2 << 20), sizes

@@ -33,7 +33,7 @@ def answer_times(address, path, count, until):
 @pytest.mark.parametrize("first_bytes", [CREATE + b"Content-Length: 100000\r\n\r\n{", CREATE + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n", b"POST /v1/sandb"], ids=["length", "chunked", "half a head"])
 def test_strangers_do_not_silence_a_server_with_a_key(new_service, many_descriptors, first_bytes):
     """More connections than the server keeps, each with a request that is refused and never ends."""
-    service = new_service(api_key="a-key-for-tests-0123456789")
+    service = new_service(api_key="a-key-for-tests-0123456789", server={"max_connections": 4096})
     strangers = []
     try:
         for _ in range(4110):

@@ -57,6 +57,13 @@ std::string identity_of(const launcher::Started& started, const std::string& boo
   return std::to_string(started.pid) + " " + std::to_string(started.start_ticks) + " " + boot_id;
 }
 
+// A default that this host cannot enforce is said once, not refused with every create: nobody asked for it.
+void keep_if_able(std::optional<int64_t>& limit, const Ability& ability, const char* name) {
+  if (!limit || ability.kind == Ability::Kind::yes) return;
+  log::warn("a default limit is not enforced", {{"limit", name}, {"reason", ability.why}});
+  if (!ability) limit.reset();
+}
+
 }  // namespace
 
 NativeRuntime::NativeRuntime(io::Executor executor, NativeSettings settings, Fd channel,
@@ -79,6 +86,9 @@ NativeRuntime::NativeRuntime(io::Executor executor, NativeSettings settings, Fd 
     capabilities_.network_policy = Ability::cannot(
         "sandboxes of this server have no network: its configuration does not say "
         "enabled = true below [egress]");
+  keep_if_able(settings_.default_limits.cpu_millis, capabilities_.cpu, "sandbox.cpu_quota");
+  keep_if_able(settings_.default_limits.memory_bytes, capabilities_.memory, "sandbox.memory_limit");
+  keep_if_able(settings_.default_limits.disk_bytes, capabilities_.disk, "sandbox.disk_limit");
   tasks_.spawn(launcher_.run());
 }
 
@@ -148,6 +158,9 @@ Task<Created<PreparedPtr>> NativeRuntime::prepare(SandboxSpec spec) {
   auto image = co_await find_image(spec.handle, spec.image);
   if (!image) co_return std::unexpected(std::move(image).error());
   auto prepared = std::make_unique<NativePrepared>();
+  if (!spec.limits.cpu_millis) spec.limits.cpu_millis = settings_.default_limits.cpu_millis;
+  if (!spec.limits.memory_bytes) spec.limits.memory_bytes = settings_.default_limits.memory_bytes;
+  if (!spec.limits.disk_bytes) spec.limits.disk_bytes = settings_.default_limits.disk_bytes;
   Limits limits = spec.limits;
   if (!limits.pids && capabilities_.pids) limits.pids = settings_.pids_limit;
   prepared->network = spec.network;

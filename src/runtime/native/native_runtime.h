@@ -21,6 +21,7 @@ struct NativeSettings {
   ImageSettings images;
   ImageRequest::Pull pull_policy = ImageRequest::Pull::if_missing;
   int64_t pids_limit = 4096;              // for sandboxes that do not ask
+  Limits default_limits = {};             // likewise, of cpu, memory and disk
   sys::CgroupLayout cgroups;              // what this host can limit
   bool rootless = false;                  // see rootless.h: what is not limited is named, not refused
   std::string rootless_abilities = {};    // of its cgroups; see launcher/rootless.h

@@ -1,0 +1,14 @@
+#pragma once
+
+// One request over and over, as clients that watch a server send it.
+
+#include <string>
+#include <vector>
+
+namespace load {
+
+// `clients` kept connections, each with one GET under way at any time, the paths in turn, for `seconds`.
+// Prints one JSON line. Returns the exit code: 1 when an answer was not 200.
+int requests(int port, const std::vector<std::string>& paths, int clients, double seconds);
+
+}  // namespace load

@@ -1,0 +1,69 @@
+"""A sandbox without limits that takes all it can get: the service answers, and others' commands run."""
+
+import subprocess
+import time
+
+import pytest
+from lib.api import Api
+from lib.waiting import wait_for
+
+pytestmark = pytest.mark.alone
+
+BURNERS = 50
+BURN = f"for i in $(seq {BURNERS}); do (while :; do :; done) & done; wait"
+
+
+def slowest_tenth(action, count=60):
+    """Milliseconds that nine of ten calls stay below."""
+    taken = []
+    for _ in range(count):
+        started = time.monotonic()
+        action()
+        taken.append((time.monotonic() - started) * 1000)
+        time.sleep(0.005)  # whoever sleeps has to be let in again
+    return sorted(taken)[count * 9 // 10]
+
+
+@pytest.fixture
+def burners():
+    """The same processes outside of every sandbox: what a neighbour would be without a group of its own."""
+    processes = [subprocess.Popen(["/bin/sh", "-c", "while :; do :; done"]) for _ in range(BURNERS)]
+    yield
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
+def measure(api, quiet):
+    return {"list": slowest_tenth(api.list_all), "command": slowest_tenth(lambda: api.run(quiet, "true"), 30)}
+
+
+@pytest.fixture
+def api(new_service):
+    return Api(new_service())
+
+
+def test_all_cores(api, request):
+    quiet, noisy = api.create()["id"], api.create()["id"]
+    api.run(noisy, BURN, background=True)
+    wait_for(lambda: int(api.run(noisy, "ls -d /proc/[0-9]* | wc -l").stdout) > BURNERS, 20, "all of them burn")
+    beside = measure(api, quiet)
+    assert api.delete(noisy).status == 204
+    request.getfixturevalue("burners")
+    without = measure(api, quiet)
+    print("milliseconds, beside a sandbox:", beside, "beside ungrouped processes:", without)
+    assert beside["list"] < without["list"] / 2
+    assert beside["command"] < without["command"] / 2
+    assert beside["list"] < 100
+    assert beside["command"] < 1000
+
+
+def test_a_fork_bomb(api):
+    quiet, noisy = api.create()["id"], api.create()["id"]
+    api.run(noisy, "f() { f | f & }; f", background=True)
+    time.sleep(2)
+    beside = measure(api, quiet)
+    print("milliseconds:", beside)
+    assert api.delete(noisy).status == 204
+    assert beside["list"] < 200
+    assert beside["command"] < 2000
