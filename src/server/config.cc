@@ -235,22 +235,20 @@ void read_store(Section in, Config& out, const Environment& environment) {
   (others ? out.others_store_path : out.store_path) = expand_home(path, environment);
 }
 
-// Where sandboxes have a network, a file that asks for less of it gets what it asks for or a refusal.
 // Where a file asks for less than the default gives, sandboxes have no network; where it asks for both, it
 // has to be made clear.
 void keep_network_rules(ConfigFile& file, Config& config) {
-  std::string mode;
-  Section docker(file, "docker");
-  docker.text("network_mode", mode);
+  bool is_none = file.root.at_path("docker.network_mode").value<std::string>() == "none";
   const toml::node* url = file.root.at_path("egress.upstream_proxy.url").node();
-  if (!config.egress.enabled || (mode != "none" && url == nullptr)) return;
+  if (!config.egress.enabled || (!is_none && url == nullptr)) return;
   if (!Section(file, "egress").has("enabled")) {
     config.egress.enabled = false;
     return;
   }
-  if (mode == "none")
-    docker.wrong("network_mode", "it asks for sandboxes without a network, and egress.enabled gives them one",
-                 "remove egress.enabled, or this key");
+  if (is_none)
+    Section(file, "docker")
+        .wrong("network_mode", "it asks for sandboxes without a network, and egress.enabled gives them one",
+               "remove egress.enabled, or this key");
   if (url == nullptr) return;
   file.lines["egress.upstream_proxy.url"] = url->source().begin.line;
   file.wrong("egress.upstream_proxy.url",

@@ -31,6 +31,8 @@ constexpr io::Duration kAskAgainFirst = std::chrono::milliseconds(100);
 constexpr io::Duration kAskAgainMost = std::chrono::seconds(5);
 constexpr io::Duration kAskRuntimeMost = std::chrono::seconds(1);
 constexpr auto kListLimit = std::chrono::seconds(30);
+constexpr int kReadAgain = 5;
+constexpr io::Duration kReadPause = std::chrono::milliseconds(100);
 // How long a start waits for runtimes besides the standard one.
 constexpr io::Duration kOthersPatience = std::chrono::seconds(2);
 // For a sandbox about which nothing is known but that it runs: time for its owner to be found.
@@ -89,6 +91,12 @@ Task<> Lifecycle::recover() {
   };
   for (runtime::Runtime* runtime : std::vector(runtimes_.all())) of(*runtime);
   store::Everything stored = co_await store_.everything();
+  // A row that is not read now is looked after by nobody until the next start, so a moment's trouble is
+  // waited out. Damage stays.
+  for (int again = 0; stored.error && stored.error->code != Code::corrupt && again < kReadAgain; ++again) {
+    co_await io::sleep_for(kReadPause);
+    stored = co_await store_.everything();
+  }
   for (const sandbox::SandboxPtr& row : stored.sandboxes) of(runtime_of(*row)).rows.push_back(*row);
   // No error of the store ends this: what can be read is taken over. But then a sandbox without a row may
   // well have one.

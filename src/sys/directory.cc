@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <string_view>
 
 #include "base/fd.h"
@@ -21,12 +22,19 @@ Result<std::vector<std::string>> list(Fd dir, Kind kind) {
   if (!stream) return fail_errno("read a directory");
   (void)dir.release();
   std::vector<std::string> names;
-  while (struct dirent* entry = ::readdir(stream)) {
+  // A list that breaks off is none: whoever takes it for whole takes what lives for gone.
+  int failed = 0;
+  while (true) {
+    errno = 0;
+    struct dirent* entry = ::readdir(stream);
+    failed = errno;
+    if (entry == nullptr) break;
     std::string_view name = entry->d_name;
     bool wanted = kind == Kind::any || entry->d_type == DT_DIR;
     if (wanted && name != "." && name != "..") names.emplace_back(name);
   }
   ::closedir(stream);
+  if (failed != 0) return fail_errno("read a directory", failed);
   return names;
 }
 
