@@ -138,7 +138,7 @@ class TestFilesOfOtherServers:
         for key in ("server.loop", "runtime.execd_image", "docker.network_mode", "docker.sandbox_env", "egress.image",
                     "secure_runtime.type"):  # fmt: skip
             assert sum(f" {key}: " in line or f": {key}: " in line for line in warned) == 1, (key, warned)
-        assert all(" WARN " in line for line in warned) and len(warned) == 18, warned
+        assert all(" WARN " in line for line in warned) and len(warned) == 16, warned
         assert (service.state_dir / "db" / "opensandbox.db").exists()
         assert "store.path: this is where other OpenSandbox servers keep their database" in service.log_tail(200)
         service.kill_server()
