@@ -86,9 +86,9 @@ TEST(WebSocketFrame, CloseReasons) {
   EXPECT_EQ(parse_close("")->code, 1005);
   EXPECT_EQ(parse_close(bytes({0x03, 0xe8}) + "bye")->text, "bye");
   EXPECT_EQ(parse_close(bytes({0x0f, 0xa1}))->code, 4001);
-  for (auto bad : {bytes({3}), bytes({0, 0}), bytes({0x03, 0xe7}), bytes({0x03, 0xec}), bytes({0x03, 0xed}),
-                   bytes({0x03, 0xee}), bytes({0x07, 0xd0}), bytes({0x13, 0x88}), bytes({0xff, 0xff}),
-                   bytes({0x03, 0xe8, 0xff})}) {
+  for (const auto& bad : {bytes({3}), bytes({0, 0}), bytes({0x03, 0xe7}), bytes({0x03, 0xec}),
+                          bytes({0x03, 0xed}), bytes({0x03, 0xee}), bytes({0x07, 0xd0}), bytes({0x13, 0x88}),
+                          bytes({0xff, 0xff}), bytes({0x03, 0xe8, 0xff})}) {
     EXPECT_FALSE(parse_close(bad).has_value());
   }
 }

@@ -129,7 +129,7 @@ void Requests::on(From from, const KeepRequest& request) {
   auto held = std::make_shared<Forked>(std::move(*forked));
   auto watched = reactor_.watch_once(
       held->ended.get(), [this, from, id = request.id, held] { answer_kept(from, id, outcome_of(*held)); });
-  if (!watched) answer_kept(from, request.id, std::move(watched));
+  if (!watched) answer_kept(from, request.id, watched);
 }
 
 void Requests::answer_kept(From from, const std::string& id, const Result<void>& outcome) {

@@ -89,12 +89,12 @@ class Page {
     return found != nullptr && found->is_object() ? found->get_object() : bj::object();
   }
   // What "#/components/..." stands for; the value itself otherwise.
-  const bj::value& resolve(const bj::value& value) const {
-    std::string_view reference = text(value, {"$ref"});
+  const bj::value* resolve(const bj::value* value) const {
+    std::string_view reference = text(*value, {"$ref"});
     if (!reference.starts_with("#/")) return value;
     boost::system::error_code none;
     const bj::value* found = root_.find_pointer(reference.substr(1), none);
-    return found != nullptr ? *found : value;
+    return found != nullptr ? found : value;
   }
 
   void render_tag(const bj::value& tag) {
@@ -122,14 +122,14 @@ class Page {
     }
     out_ += "<table>";
     for (const bj::value* place : {&item, &operation}) {
-      for (const bj::value& parameter : array(*place, "parameters")) render_parameter(resolve(parameter));
+      for (const bj::value& parameter : array(*place, "parameters")) render_parameter(*resolve(&parameter));
     }
     if (const bj::value* body = find(operation, "requestBody")) {
       for (const auto& [type, content] : object(*body, "content"))
         row("body", fmt::format("<code>{}</code>: {}", shown(type), schema_of(content)));
     }
     for (const auto& [status, response] : object(operation, "responses")) {
-      const bj::value& what = resolve(response);
+      const bj::value& what = *resolve(&response);
       std::string line = shown(text(what, {"description"}));
       for (const auto& [type, content] : object(what, "content"))
         line += fmt::format(" <code>{}</code>: {}", shown(type), schema_of(content));

@@ -238,17 +238,20 @@ void read_store(Section in, Config& out, const Environment& environment) {
 // Where a file asks for less than the default gives, sandboxes have no network; where it asks for both, it
 // has to be made clear.
 void keep_network_rules(ConfigFile& file, Config& config) {
-  bool is_none = file.root.at_path("docker.network_mode").value<std::string>() == "none";
+  const toml::node* mode = file.root.at_path("docker.network_mode").node();
+  bool is_none = mode != nullptr && mode->value_or(std::string_view()) == "none";
   const toml::node* url = file.root.at_path("egress.upstream_proxy.url").node();
   if (!config.egress.enabled || (!is_none && url == nullptr)) return;
   if (!Section(file, "egress").has("enabled")) {
     config.egress.enabled = false;
     return;
   }
-  if (is_none)
-    Section(file, "docker")
-        .wrong("network_mode", "it asks for sandboxes without a network, and egress.enabled gives them one",
+  if (is_none) {
+    file.lines["docker.network_mode"] = mode->source().begin.line;
+    file.wrong("docker.network_mode",
+               "it asks for sandboxes without a network, and egress.enabled gives them one",
                "remove egress.enabled, or this key");
+  }
   if (url == nullptr) return;
   file.lines["egress.upstream_proxy.url"] = url->source().begin.line;
   file.wrong("egress.upstream_proxy.url",

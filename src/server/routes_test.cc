@@ -438,7 +438,7 @@ TEST(Routes, UnknownPathsAndMethodsHaveTheEnvelopeToo) {
 TEST(Routes, SlashesAreTolerated) {
   TestServer server;
   std::string id = server.create();
-  for (std::string path :
+  for (const std::string& path :
        {"//v1/sandboxes/" + id, "/v1/sandboxes/" + id + "/", "///sandboxes/" + id + "//"}) {
     EXPECT_EQ(server.call("GET", path).status, 200) << path;
   }
@@ -449,7 +449,8 @@ TEST(Routes, SlashesAreTolerated) {
 TEST(Routes, HeadIsAGetWithoutItsBody) {
   TestServer server;
   std::string id = server.create();
-  for (std::string path : {std::string("/health"), "/v1/sandboxes/" + id, "/v1/sandboxes/" + id + "/"}) {
+  for (const std::string& path :
+       {std::string("/health"), "/v1/sandboxes/" + id, "/v1/sandboxes/" + id + "/"}) {
     Reply reply = server.call("HEAD", path);
     EXPECT_EQ(reply.status, 200) << path;
     EXPECT_EQ(reply.body, "");

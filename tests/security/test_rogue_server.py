@@ -203,7 +203,7 @@ def test_ids_limits_and_sources_of_others(server, sources, bin_dir):
         assert answer.error, limits
     for image in ("x", "../" * 21 + "a", "A" * 64, "a" * 63, b"\0" * 64):
         assert_refused(server.start(new_id(), steps, image=image)[0])
-    for network, policy in ((1, "web"), (0, "web"), (2, ""), (255, "x" * 50_000)):
+    for network, policy in ((1, "web"), (0, "web"), (2, "web"), (3, ""), (255, "x" * 50_000)):
         assert_refused(server.start(new_id(), steps, network=network, policy=policy)[0])
     state = server.state_dir
     for path in (state, state / "db", state / "images", state / "run", state / "sandboxes", state / "images" / ".." / "db", bin_dir):
