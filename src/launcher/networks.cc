@@ -95,9 +95,7 @@ void Networks::give_back(Network network) {
   auto counters = sys::network_counters(network.space.get(), home_.get());
   // Whatever was sent may have left something: neighbours, routes, reports that are still to come.
   if (!counters || *counters != silence_ || sys::forget_cached(network.sysfs.get()) < 0) return;
-  // Those were for one sandbox (system_trees.h, sys/outlet.h).
-  network.tree.reset();
-  network.outlet.clear();
+  network.tree.reset();  // was for one sandbox (system_trees.h)
   spares_.push_back(std::move(network));
 }
 

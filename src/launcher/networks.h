@@ -1,8 +1,9 @@
 #pragma once
 
 // Network namespaces for sandboxes: made ahead of need, and used again when nothing was ever sent in one.
-// They come with an outlet (sys/outlet.h). One that is used again has a new one: whoever held the sockets of
-// the sandbox before would otherwise hear the next one.
+// They come with an outlet (sys/outlet.h), which is used again only when it never left this process: whoever
+// held the sockets of the sandbox before would otherwise hear the next one. New sockets on the same port take
+// their time: every process that is being started has copies of the old ones for a moment.
 //
 // A sandbox cannot change its network (the namespace belongs to the host's user namespace), so what could
 // remain of it is what its packets left behind. The kernel counts those.

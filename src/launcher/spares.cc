@@ -125,10 +125,12 @@ void Spares::let_go_if_used(const std::string& id, int64_t kernel_memory) {
 }
 
 Result<void> Spares::take_back(const std::string& id) {
-  (void)outlets_.take(id);
+  // Empty when the egress process has it.
+  sys::Outlet outlet = outlets_.take(id);
   auto lent = lent_.extract(id);
   if (!lent.empty() && is_untouched(id, lent.mapped())) {
     Lent& used = lent.mapped();
+    used.network.outlet = std::move(outlet);
     if (used.network.space.valid()) networks_.give_back(std::move(used.network));
     if (keep_as_spare(id, std::move(used.root))) return {};
   }

@@ -305,7 +305,6 @@ TEST(Config, AFileThatAsksForLessNetworkIsNotGivenMore) {
   EXPECT_FALSE(parse("[docker]\nnetwork_mode = \"none\"")->egress.enabled);
   EXPECT_TRUE(parse("[docker]\nnetwork_mode = \"bridge\"\n[egress]\nenabled = true"));
   EXPECT_FALSE(parse("[egress.upstream_proxy]\nurl = \"http://proxy.example\"")->egress.enabled);
-  EXPECT_TRUE(parse("[docker]\nnetwork_mode = \"bridge\"")->egress.enabled);
 }
 
 TEST(Config, UnknownNamesAreErrorsWithAPlaceAndAGuess) {
