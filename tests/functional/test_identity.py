@@ -1,6 +1,7 @@
 """A service is what its state directory says, whatever the path to it is called, and touches nothing else."""
 
 import os
+import re
 import pwd
 import shutil
 import subprocess
@@ -386,6 +387,9 @@ class TestUpgrade:
         (service.directory / "link").symlink_to(path)
         path.mkdir()
         service.bin_dir = old_bin
+        # That version ends when it reads of what it does not know.
+        text = service.config_path.read_text()
+        service.config_path.write_text(re.sub(r"(?m)^\[(egress|registry(\.mirrors)?)\]\n([^\[].*\n)*", "", text))
         set_state_dir(service, service.directory / spelling)
         service.start()
         api = Api(service)
