@@ -160,6 +160,8 @@ Result<std::vector<Fd>> Sandboxes::sockets(const std::string& id, size_t count) 
 Result<Listeners> Sandboxes::listeners(const std::string& id) {
   if (heard_.contains(id)) return fail(Code::already_exists, "somebody has the sandbox's listeners");
   int init = TRY(first_.of(id));
+  // Before anything is opened in a network that was made without a way out.
+  TRY(network_of(id));
   sys::Outlet outlet = spares_.outlets().take(id);
   if (outlet.empty()) {
     auto opened = sys::open_outlet(init, spares_.home_network(), sys::OutletFor::again);
@@ -172,11 +174,15 @@ Result<Listeners> Sandboxes::listeners(const std::string& id) {
   return give_listeners(id, std::move(outlet));
 }
 
-Result<Listeners> Sandboxes::give_listeners(const std::string& id, sys::Outlet outlet) {
+Result<PlanNetwork::Kind> Sandboxes::network_of(const std::string& id) const {
   PlanNetwork::Kind kind = read_network_note(TRY(state_->open_sandbox(id)).get());
   if (kind == PlanNetwork::Kind::none)
     return fail(Code::unsupported, "the sandbox was made without a network");
-  Listeners given{id, kind == PlanNetwork::Kind::open, {}};
+  return kind;
+}
+
+Result<Listeners> Sandboxes::give_listeners(const std::string& id, sys::Outlet outlet) {
+  Listeners given{id, TRY(network_of(id)) == PlanNetwork::Kind::open, {}};
   given.descriptors.emplace_back(::fcntl(TRY(first_.of(id)), F_DUPFD_CLOEXEC, 0));
   if (!given.descriptors.back().valid()) return fail_errno("copy a pidfd");
   for (Fd& socket : outlet) given.descriptors.push_back(std::move(socket));
@@ -197,9 +203,8 @@ std::optional<Listeners> Sandboxes::next_caller() {
 
 // Its sockets were closed: what leaves the sandbox is refused until somebody listens again.
 void Sandboxes::reopen_outlet(const std::string& id) {
-  auto directory = state_->open_sandbox(id);
   auto init = first_.of(id);
-  if (!directory || !init || read_network_note(directory->get()) == PlanNetwork::Kind::none) return;
+  if (!init || !network_of(id)) return;
   auto outlet = sys::open_outlet(*init, spares_.home_network(), sys::OutletFor::again);
   if (outlet) return spares_.outlets().put(id, std::move(*outlet), WaitingOutlets::Watched::yes);
   log::warn("a sandbox has no way out", {{"id", id}, {"error", outlet.error().message}});

@@ -80,6 +80,7 @@ class Sandboxes final : public SandboxTable {
 
   Result<void> leave_strangers_alone();
   Result<const SnapshotStore*> snapshots() const;
+  Result<PlanNetwork::Kind> network_of(const std::string& id) const;  // Code::unsupported: none
   Result<Listeners> give_listeners(const std::string& id, sys::Outlet outlet);
   void reopen_outlet(const std::string& id);
 
