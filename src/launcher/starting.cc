@@ -157,8 +157,9 @@ Result<Starting> start_process(const Plan& plan, const Workshop& with) {
   TRY(with.volumes.note(plan));
   Network network = TRY(with.spares.take_network());
   Parts parts = TRY(make_parts(plan, place, network, with, undo));
-  // A later launcher must not take it for one that may reach everything.
-  if (!with.settings.egress.empty() && plan.network.kind != PlanNetwork::Kind::open)
+  // A later launcher, which may have an egress process where this one has none, must not take it for one that
+  // may reach everything.
+  if (plan.network.kind != PlanNetwork::Kind::open)
     TRY(write_network_note(TRY(with.state.open_sandbox(plan.id)).get(), plan.network.kind));
   Cloned child = TRY(clone_child(make_order(plan, place, network, parts, with), parts.groups));
   // Runs before everything else that is undone: a group with a process in it cannot be removed.
