@@ -21,3 +21,8 @@ def ensure_venv(name):
         subprocess.run([home / "bin" / "pip", "install", "--quiet", "--no-deps", "-r", requirements], check=True)
         stamp.write_text(wanted)
     return home / "bin" / "python"
+
+
+if __name__ == "__main__":
+    for file in sorted(REQUIREMENTS.glob("*.txt")):
+        ensure_venv(file.stem)
