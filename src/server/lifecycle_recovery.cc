@@ -92,8 +92,8 @@ Task<> Lifecycle::recover() {
   for (runtime::Runtime* runtime : std::vector(runtimes_.all())) of(*runtime);
   store::Everything stored = co_await store_.everything();
   // A row that is not read now is looked after by nobody until the next start, so a moment's trouble is
-  // waited out. Damage stays.
-  for (int again = 0; stored.error && stored.error->code != Code::corrupt && again < kReadAgain; ++again) {
+  // waited out. Also what is called damage: SQLite says that of a page which the disk did not give it.
+  for (int again = 0; stored.error && again < kReadAgain; ++again) {
     co_await io::sleep_for(kReadPause);
     stored = co_await store_.everything();
   }
