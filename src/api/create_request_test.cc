@@ -314,7 +314,6 @@ TEST(CreateRules, WhatThisServerCannotDoIs400AndNamed) {
       {R"(,"platform":{"os":"windows","arch":"amd64"})", "SANDBOX::UNSUPPORTED", "platform"},
       {R"(,"timeout":9000000000000)", "SANDBOX::INVALID_PARAMETER", "timeout"},
       {R"(,"timeout":9223372036854775807)", "SANDBOX::INVALID_PARAMETER", "timeout"},
-      {R"(,"secureAccess":true)", "SANDBOX::UNSUPPORTED", "secureAccess"},
       {R"(,"networkPolicy":{})", "SANDBOX::UNSUPPORTED", "networkPolicy"},
       {R"(,"networkPolicy":{"egress":[]},"credentialProxy":{"enabled":true})", "SANDBOX::UNSUPPORTED",
        "networkPolicy"},

@@ -146,7 +146,6 @@ ApiResult<std::optional<seconds>> check_timeout(const CreateBody& r, const Creat
 }
 
 ApiResult<> check_unbuilt_parts(const CreateBody& r, const CreateRules& rules) {
-  if (r.secure_access) return refuse(unsupported("secureAccess", std::string(kNotBuilt)));
   if (r.network_policy && !rules.no_network_policy.empty())
     return refuse(unsupported("networkPolicy", rules.no_network_policy));
   if (r.credential_proxy.value_or(false))
@@ -237,6 +236,7 @@ ApiResult<sandbox::CreateRequest> check_create(CreateBody body, const CreateRule
     if (own) value = std::string(trim(value));
     if (own || key.starts_with(kExtensionPrefix)) request.extensions.emplace(key, std::move(value));
   }
+  if (body.secure_access) request.extensions.emplace(sandbox::kSecuredExtension, "true");
   return request;
 }
 

@@ -122,6 +122,37 @@ ApiError missing_endpoint_token() {
               "the OPEN-SANDBOX-API-KEY header"};
 }
 
+ApiError secure_access_needed() {
+  return {
+      .status = 401,
+      .code = "MISSING_OR_INVALID_SECURE_ACCESS",
+      .message = "This sandbox was made with secureAccess, and the request does not have its access token.",
+      .remedy =
+          "send the headers that GET /sandboxes/{id}/endpoints/{port} answers with every request, or "
+          "ask there for a signed endpoint (expires)"};
+}
+
+ApiError wrong_signature() {
+  return {.status = 401,
+          .code = "INVALID_ENDPOINT_SIGNATURE",
+          .message = "The signature in the path is not one of this server for this sandbox and port.",
+          .remedy = "use the endpoint as GET /sandboxes/{id}/endpoints/{port}?expires=... answered it"};
+}
+
+ApiError signature_expired() {
+  return {.status = 401,
+          .code = "ENDPOINT_SIGNATURE_EXPIRED",
+          .message = "The time of this signed endpoint is over.",
+          .remedy = "ask GET /sandboxes/{id}/endpoints/{port}?expires=... for another one"};
+}
+
+ApiError no_such_preview() {
+  return {.status = 404,
+          .code = "PREVIEW_NOT_FOUND",
+          .message = "There is no preview of this name.",
+          .remedy = "ask GET /sandboxes/{id}/endpoints/{port}?preview=true for the name of one"};
+}
+
 ApiError invalid_api_key() {
   return {.status = 401,
           .code = "INVALID_API_KEY",

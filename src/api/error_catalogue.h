@@ -22,6 +22,10 @@ ApiError body_too_slow();  // 408
 // Requests that are refused.
 ApiError missing_api_key();
 ApiError missing_endpoint_token();  // the same, for a path to a port of a sandbox
+ApiError secure_access_needed();
+ApiError wrong_signature();
+ApiError signature_expired();
+ApiError no_such_preview();
 ApiError invalid_api_key();
 ApiError host_not_allowed(std::string_view host);
 ApiError origin_not_allowed(std::string_view origin);

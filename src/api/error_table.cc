@@ -20,7 +20,8 @@ constexpr ErrorRow kRequests[] = {
      "out silently.",
      "Leave it out of the request, or ask for another runtime; `osb doctor` says what this machine can do."},
     {"SANDBOX::API_NOT_SUPPORTED", "400",
-     "A form of a request that this server does not serve, such as signed endpoints.",
+     "A form of a request that this server does not serve, such as a preview where it has no domain for "
+     "them.",
      "Leave out the parameter that `message` names."},
     {"SANDBOX::REQUEST_TOO_LARGE", "413", "The body is larger than 1 MiB.",
      "Send files through the sandbox's own file API, not in the request."},
@@ -59,6 +60,19 @@ constexpr ErrorRow kAccess[] = {
      "The server has an API key, and the request has none; for a port, neither key nor token.",
      "Send the key in `OPEN-SANDBOX-API-KEY`; use endpoints as `GET /sandboxes/{id}/endpoints/{port}` "
      "answers them."},
+    {"MISSING_OR_INVALID_SECURE_ACCESS", "401",
+     "The sandbox was made with `secureAccess`, and a request for one of its ports, or for its network "
+     "policy, "
+     "does not have its access token.",
+     "Send the headers of the endpoint's answer with every request, or use a signed endpoint."},
+    {"INVALID_ENDPOINT_SIGNATURE", "401",
+     "A path with a signature (`/s/...`) that this server did not make for this sandbox and port.",
+     "Use signed endpoints as they were answered, unchanged."},
+    {"ENDPOINT_SIGNATURE_EXPIRED", "401", "The time that a signed endpoint was asked for is over.",
+     "Ask for another one: `GET /sandboxes/{id}/endpoints/{port}?expires=...`."},
+    {"PREVIEW_NOT_FOUND", "404",
+     "A host name like that of a preview, with a handle that is none of this server's.",
+     "Ask for its name: `GET /sandboxes/{id}/endpoints/{port}?preview=true`."},
     {"INVALID_API_KEY", "401", "The key is not one of this server's.",
      "Compare it with `server.api_key` or `OPENSANDBOX_SERVER_API_KEY` of the server."},
     {"SANDBOX::HOST_NOT_ALLOWED", "403",

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
 #include "json/escape.h"
 #include "json/string_lists.h"
 #include "sandbox/create_request.h"
@@ -72,13 +75,14 @@ void append_platform(std::string& out, std::string_view platform) {
 // Some of them are for this server alone.
 void append_extensions(std::string& out, const json::StringMap& extensions) {
   if (extensions.empty()) return;
-  if (!extensions.contains(sandbox::kRenewExtension) && !extensions.contains(sandbox::kIdleExtension)) {
+  constexpr std::array kOurs = {sandbox::kRenewExtension, sandbox::kIdleExtension,
+                                sandbox::kSecuredExtension};
+  if (std::ranges::none_of(kOurs, [&](const char* name) { return extensions.contains(name); })) {
     json::append_map(out.append(",\"extensions\":"), extensions);
     return;
   }
   json::StringMap shown = extensions;
-  shown.erase(sandbox::kRenewExtension);
-  shown.erase(sandbox::kIdleExtension);
+  for (const char* name : kOurs) shown.erase(name);
   if (!shown.empty()) json::append_map(out.append(",\"extensions\":"), shown);
 }
 

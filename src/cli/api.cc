@@ -319,6 +319,30 @@ Task<Result<void>> Api::egress_log(std::string id, bool follow, LineSink sink) {
   co_return Result<void>{};
 }
 
+Task<Result<http::ClientConnection>> Api::change_to_bytes(std::string id, uint16_t port) {
+  std::string sandbox = "/v1/sandboxes/" + percent_encode(id);
+  auto request = head("GET", fmt::format("{}/proxy/{}", sandbox, port));
+  request.headers.add("Connection", "Upgrade");
+  request.headers.add("Upgrade", "opensandbox-tcp");
+  // A secured sandbox wants to see what its endpoint's answer names.
+  auto endpoint = CO_TRY(co_await exchange("GET", fmt::format("{}/endpoints/{}", sandbox, port), ""));
+  const auto* headers = endpoint.is_object() ? endpoint.as_object().if_contains("headers") : nullptr;
+  if (headers && headers->is_object()) {
+    for (const auto& [name, value] : headers->as_object())
+      if (value.is_string()) request.headers.add(std::string(name), std::string(value.as_string()));
+  }
+  auto connection = CO_TRY(co_await connect());
+  CO_TRY(co_await connection.send_head(std::move(request), 0));
+  auto answer = CO_TRY(co_await connection.read_head());
+  if (answer.status == 101) co_return std::move(connection);
+  auto words = co_await http::read_all(connection.body(), kBodyLimit);
+  co_return std::unexpected(api_error(answer.status, words.value_or("")));
+}
+
+Task<Result<http::ClientConnection>> Api::open_port(std::string id, uint16_t port) {
+  return io::with_deadline(kFirstByteTime, "open the port", change_to_bytes(std::move(id), port));
+}
+
 Task<Result<void>> Api::interrupt(std::string id, std::string context) {
   CO_TRY(co_await call("DELETE", execd(id, "/code?id=" + percent_encode(context)), "", kCallTime));
   co_return Result<void>{};

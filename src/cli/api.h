@@ -69,6 +69,9 @@ class Api {
   // What the sandbox tried to reach, a line of JSON each, as they come; `follow`: until the sandbox ends.
   using LineSink = std::function<Result<void>(std::string_view line)>;
   Task<Result<void>> egress_log(std::string id, bool follow, LineSink sink);
+  // The bytes of a port, without HTTP around them: read and write the connection's socket, after what it has
+  // buffered.
+  Task<Result<http::ClientConnection>> open_port(std::string id, uint16_t port);
   Task<Result<void>> interrupt(std::string id, std::string context);
   // `mode` in octal digits as a decimal number: 755.
   Task<Result<void>> upload(std::string id, std::string path, int mode, std::string_view bytes);
@@ -81,6 +84,7 @@ class Api {
   Task<Result<json::bj::value>> exchange(std::string method, std::string target, std::string body);
   Task<Result<http::ClientConnection>> start_stream(std::string target, std::string body,
                                                     std::string method = "POST");
+  Task<Result<http::ClientConnection>> change_to_bytes(std::string id, uint16_t port);
   Task<Result<StreamEvent>> follow(http::ClientConnection connection, EventParser parser, OutputSink sink);
   http::RequestHead head(std::string method, std::string target) const;
   std::string execd(const std::string& id, std::string_view route) const;

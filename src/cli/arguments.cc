@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/raw_connection.h"
+#include "cli/raw_forward.h"
 #include "cli/raw_volumes.h"
 #include "cli/usage.h"
 
@@ -392,6 +393,8 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
   raw_snapshots.options(app);
   RawVolumes raw_volumes;
   raw_volumes.options(app);
+  RawForward raw_forward;
+  raw_forward.options(app);
 
   CLI::App* role = app.add_subcommand("server", "internal: the server process, started by the launcher");
   role->group("");  // not for people
@@ -454,6 +457,10 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
   }
   if (raw_snapshots.parsed()) return finish(raw_snapshots.read(), "osb snapshot");
   if (raw_volumes.volumes->parsed()) return finish(raw_volumes.read(), "osb volumes");
+  if (raw_forward.parsed()) {
+    auto command = raw_forward.read();
+    return command ? std::move(*command) : Command(usage(command.error().message, "osb forward"));
+  }
   if (role->parsed()) return role_options;
   if (keeper->parsed()) return keeper_options;
   if (fetcher->parsed()) return ImageFetcherOptions{};

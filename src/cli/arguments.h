@@ -126,6 +126,24 @@ struct VolumeOptions {
   bool json = false;
 };
 
+// `osb forward`
+struct Forwarding {
+  uint16_t local = 0;  // 0: any
+  std::string sandbox = {};
+  uint16_t port = 0;
+};
+struct ForwardOptions {
+  Connection connection;
+  std::vector<Forwarding> ports = {};
+};
+
+// `osb preview`
+struct PreviewOptions {
+  Connection connection;
+  std::string sandbox = {};
+  int port = 0;
+};
+
 // `osb server`, started by the launcher; everything else is inherited
 struct ServerRoleOptions {
   std::string host_image;  // version of the image `host` that was prepared for it
@@ -171,8 +189,9 @@ struct PrintAndExit {
 using Command =
     std::variant<PrintAndExit, RunOptions, ReplOptions, LsOptions, RmOptions, DoctorOptions,
                  ImportImageOptions, LsImagesOptions, RmImagesOptions, PullImageOptions, InspectImageOptions,
-                 PruneImagesOptions, SnapshotOptions, VolumeOptions, ServerRoleOptions, ImageKeeperOptions,
-                 ImageFetcherOptions, EgressRoleOptions, EgressLogOptions, ServeOptions, InitConfigOptions>;
+                 PruneImagesOptions, SnapshotOptions, VolumeOptions, ForwardOptions, PreviewOptions,
+                 ServerRoleOptions, ImageKeeperOptions, ImageFetcherOptions, EgressRoleOptions,
+                 EgressLogOptions, ServeOptions, InitConfigOptions>;
 
 Command parse_osb_arguments(int argc, const char* const* argv);
 Command parse_server_arguments(int argc, const char* const* argv);

@@ -1,5 +1,7 @@
 #include "cli/arguments.h"
 
+#include "cli/forward.h"
+
 #include <gmock/gmock.h>
 
 #include <cstdlib>
@@ -105,7 +107,7 @@ TEST_F(Arguments, AnUnknownCommandIsNamedAndTheKnownOnesAreListed) {
   EXPECT_EQ(got.status, 2);
   EXPECT_THAT(got.err, HasSubstr("there is no command \"exec\"; the commands are run, repl, ls, rm, doctor, "
                                  "egress, images, snapshot, "
-                                 "fork, rollback, diff, volumes\n"));
+                                 "fork, rollback, diff, volumes, forward, preview\n"));
   EXPECT_THAT(got.err, HasSubstr("osb run IMAGE -- PROGRAM"));
   EXPECT_THAT(stop(osb({"osb", "ls", "foo"})).err, HasSubstr("unexpected word \"foo\""));
 }
@@ -298,6 +300,20 @@ TEST_F(Arguments, Volumes) {
   EXPECT_THAT(std::get<VolumeOptions>(osb({"osb", "volumes", "rm", "a", "b"})).names, ElementsAre("a", "b"));
   EXPECT_EQ(stop(osb({"osb", "volumes"})).status, 2);
   EXPECT_EQ(stop(osb({"osb", "volumes", "rm"})).status, 2);
+}
+
+TEST(Forwarding, NamesAPortHereAndThere) {
+  auto same = parse_forwarding("abc:5432"), other = parse_forwarding("15432:abc:5432"),
+       any = parse_forwarding("0:abc:5432");
+  ASSERT_TRUE(same && other && any);
+  EXPECT_EQ(same->local, 5432);
+  EXPECT_EQ(other->local, 15432);
+  EXPECT_EQ(other->sandbox, "abc");
+  EXPECT_EQ(other->port, 5432);
+  EXPECT_EQ(any->local, 0);
+  for (const char* wrong :
+       {"", "5432", ":5432", "abc:", "abc:0", "abc:65536", "x:abc:80", "1:2:3:4", "-1:abc:80"})
+    EXPECT_FALSE(parse_forwarding(wrong)) << wrong;
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "cli/doctor.h"
 #include "cli/egress_log.h"
 #include "cli/egress_role.h"
+#include "cli/forward.h"
 #include "cli/image_roles.h"
 #include "cli/images.h"
 #include "cli/init_config.h"
@@ -51,6 +52,8 @@ struct Execute {
   int operator()(PruneImagesOptions& options) const { return block_on(prune_images(std::move(options))); }
   int operator()(SnapshotOptions& options) const { return block_on(run_snapshots(std::move(options))); }
   int operator()(VolumeOptions& options) const { return block_on(run_volumes(std::move(options))); }
+  int operator()(ForwardOptions& options) const { return block_on(forward_ports(std::move(options))); }
+  int operator()(PreviewOptions& options) const { return block_on(print_preview(std::move(options))); }
   int operator()(ServerRoleOptions& options) const { return run_server_role(options, embedded); }
   int operator()(ImageKeeperOptions& options) const { return run_image_keeper(options); }
   int operator()(ImageFetcherOptions&) const { return run_image_fetcher(); }

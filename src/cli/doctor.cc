@@ -157,7 +157,7 @@ int examine_machine(const DoctorOptions& options) {
   }
   fmt::print("{}", diagnosis.text);
   fmt::print(
-      "\nThis version does not have: pools, secureAccess, signed endpoints, credential vaults, "
+      "\nThis version does not have: pools, credential vaults, "
       "GPUs. "
       "A request that asks\nfor one of them is refused, and the answer names it.\n");
   return diagnosis.can_run ? 0 : 1;

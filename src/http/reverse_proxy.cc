@@ -22,6 +22,17 @@ size_t buffer_size(std::optional<uint64_t> length) {
 // A body up to this size is read before the upstream sees the request, so that both go out in one piece.
 constexpr uint64_t kSmallBody = 16 * 1024;
 
+// A client that asks for several protocols gets none of them.
+std::string wanted_upgrade(const Request& request) {
+  if (wants_websocket(request.head)) {
+    bool plain = request.head.method == "GET" && request.body->length() == 0;
+    return plain ? "websocket" : "";
+  }
+  std::string_view protocol = trim(request.head.headers.get("upgrade"));
+  bool one = !protocol.empty() && protocol.find_first_of(", ") == protocol.npos;
+  return one && wants_upgrade(request.head) && request.body->length() == 0 ? std::string(protocol) : "";
+}
+
 // Ends the wait for the answer's head by cancelling the upstream's reads. A plain callback: a coroutine of
 // its own would cost more than the relay of a small answer. The state is shared since an expiry may be queued
 // when this is destroyed.
@@ -84,8 +95,7 @@ class Exchange {
         response_(response),
         upstream_(upstream),
         what_(what),
-        upgrade_(wants_websocket(request.head) && request.head.method == "GET" &&
-                 request.body->length() == 0),
+        upgrade_(wanted_upgrade(request)),
         head_timer_(executor, upstream.socket(), what.stopped) {
     if (what.stopped) upstream_.set_stopped_time(what.stopped);
     response_.when_closed([this] { client_has_gone(); });
@@ -114,7 +124,7 @@ class Exchange {
   ResponseWriter& response_;
   ClientConnection& upstream_;
   Forward& what_;
-  bool upgrade_;
+  std::string upgrade_;  // the protocol that the client wants to change to, if it does
   bool client_gone_ = false;
   HeadTimer head_timer_;
   std::optional<Error> body_error_;  // of the client's body
@@ -162,9 +172,9 @@ Task<Result<void>> Exchange::relay() {
   RequestHead head = std::move(what_.head);
   strip_hop_by_hop(head.headers);
   head.headers.remove("expect");  // it is answered here, at the first read
-  if (upgrade_) {
+  if (!upgrade_.empty()) {
     head.headers.add("Connection", "Upgrade");
-    head.headers.add("Upgrade", "websocket");
+    head.headers.add("Upgrade", upgrade_);
   }
   auto length = request_.body->length();
   CO_TRY(co_await upstream_.send_head(std::move(head), length));
@@ -218,7 +228,7 @@ Task<Result<void>> Exchange::relay_answer() {
   ResponseHead head = CO_TRY(co_await upstream_.read_head());
   head_timer_.disarm();
   if (head.status == 101) {
-    if (!upgrade_) co_return fail(Code::corrupt, "the upstream switches protocols unasked");
+    if (upgrade_.empty()) co_return fail(Code::corrupt, "the upstream switches protocols unasked");
     switching_ = std::move(head);
     co_return Result<void>{};
   }

@@ -2,8 +2,8 @@
 
 // Relays one request to an upstream connection and its answer back, streaming both ways with constant memory:
 // the answer may start before the request body has ended, and every piece of it is passed on at once.
-// Hop-by-hop fields never cross. A WebSocket handshake that the upstream accepts (101) turns both connections
-// into one tunnel.
+// Hop-by-hop fields never cross. A WebSocket handshake or another change of protocols that the upstream
+// accepts (101) turns both connections into one tunnel.
 
 #include <functional>
 

@@ -491,14 +491,27 @@ Task<> refused_upgrade(Proxy& proxy, RawPeer client) {
   std::ignore = co_await proxy.upstream->read_until("\r\n\r\n");
   co_await proxy.upstream->send("HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno");
   EXPECT_EQ((co_await client.read_answer()).second, "no");
-  co_await client.send(
-      get("/", "Connection: Upgrade\r\nUpgrade: h2c\r\n"));  // other protocols are not offered
+  // Who names several gets none; then a change is one that nobody asked for.
+  co_await client.send(get("/", "Connection: Upgrade\r\nUpgrade: h2c, other\r\n"));
   EXPECT_EQ(co_await proxy.upstream->read_until("\r\n\r\n"), "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
   co_await proxy.upstream->send(
       "HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n");
   EXPECT_THAT((co_await client.read_answer()).first, StartsWith("HTTP/1.1 502 "));
 }
-TEST(ReverseProxy, OnlyWebSocketsAreTunnelled) { with_proxy(refused_upgrade); }
+TEST(ReverseProxy, AChangeOfProtocolsThatWasNotAskedForIsRefused) { with_proxy(refused_upgrade); }
+
+Task<> raw_upgrade(Proxy& proxy, RawPeer client) {
+  co_await client.send(get("/attach", "Connection: upgrade\r\nUpgrade: tcp\r\n"));
+  EXPECT_EQ(co_await proxy.upstream->read_until("\r\n\r\n"),
+            "GET /attach HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n");
+  co_await proxy.upstream->send(
+      "HTTP/1.1 101 Switching Protocols\r\nUpgrade: tcp\r\nConnection: Upgrade\r\n\r\nhello\n");
+  EXPECT_THAT(co_await client.read_until("\r\n\r\n"), StartsWith("HTTP/1.1 101 "));
+  EXPECT_EQ(co_await client.read_until("\n"), "hello\n");
+  co_await client.send("and back\n");
+  EXPECT_EQ(co_await proxy.upstream->read_until("\n"), "and back\n");
+}
+TEST(ReverseProxy, AnyOneProtocolBecomesATunnel) { with_proxy(raw_upgrade); }
 
 TEST(StripHopByHop, RemovesNamedAndKnown) {
   Headers headers{{"Connection", "close, X-A"},

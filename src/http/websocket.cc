@@ -217,9 +217,12 @@ Task<Result<void>> WebSocket::close(uint16_t code, std::string_view reason) {
   co_return co_await impl_->write_frame(Opcode::close, payload, {});
 }
 
+bool wants_upgrade(const RequestHead& head) {
+  return head.http_1_1 && list_contains(head.headers.get("connection"), "upgrade");
+}
+
 bool wants_websocket(const RequestHead& head) {
-  return head.http_1_1 && list_contains(head.headers.get("connection"), "upgrade") &&
-         list_contains(head.headers.get("upgrade"), "websocket");
+  return wants_upgrade(head) && list_contains(head.headers.get("upgrade"), "websocket");
 }
 
 Task<Result<WebSocket>> accept_websocket(Request& request, ResponseWriter& response, WebSocketLimits limits) {

@@ -54,6 +54,7 @@ class WebSocket {
 };
 
 // Whether a request asks for a WebSocket at all; what is wrong with it, accept_websocket() says.
+bool wants_upgrade(const RequestHead& head);  // to whatever protocol
 bool wants_websocket(const RequestHead& head);
 // Completes the handshake. A bad one is answered (400, or 426 with the version that is spoken) and returned
 // as an error.

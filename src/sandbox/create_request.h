@@ -23,6 +23,10 @@ inline constexpr char kRenewExtension[] = "access.renew.extend.seconds";
 // After how many seconds without a use the sandbox is paused, until the next use: likewise.
 inline constexpr char kIdleExtension[] = "access.pause.idle.seconds";
 
+// "true": its ports need an access token besides (server/secure_access.h). Set by a request's secureAccess,
+// and not given back.
+inline constexpr char kSecuredExtension[] = "access.secured";
+
 // For the registry that the image is in: for the runtime that brings it here, nobody else.
 struct ImageAuth {
   std::string username, password;

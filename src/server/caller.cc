@@ -6,6 +6,7 @@ namespace {
 // A pattern's names stand between braces, and a parameter's value never chooses its name.
 constexpr const char* kOwner = "{owner}";
 constexpr const char* kSandbox = "{sandbox of the endpoint}";
+constexpr const char* kPreview = "{preview}";
 
 }  // namespace
 
@@ -23,5 +24,8 @@ Principal caller_of(const http::Request& request) {
   if (sandbox != request.params.end()) who.sandbox = sandbox->second;
   return who;
 }
+
+void set_preview(http::Request& request) { request.params.insert_or_assign(kPreview, ""); }
+bool is_preview(const http::Request& request) { return request.params.contains(kPreview); }
 
 }  // namespace osb::server

@@ -13,4 +13,8 @@ void set_caller(http::Request& request, sandbox::Principal who);
 // Nobody, who sees nothing, for a request that did not come through the gate.
 sandbox::Principal caller_of(const http::Request& request);
 
+// Whether it came by the host name of a preview (preview_host.h), where the whole path is the program's.
+void set_preview(http::Request& request);
+bool is_preview(const http::Request& request);
+
 }  // namespace osb::server

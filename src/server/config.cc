@@ -190,6 +190,13 @@ void read_proxy(Section in, ProxySection& out) {
   in.boolean("open", out.open);
   in.number("max_in_flight_per_sandbox", 0, kNoMaximum,
             [&](int64_t v) { out.max_in_flight_per_sandbox = v; });
+  in.text("preview_domain", out.preview_domain);
+  constexpr size_t kLongest = 190;  // leaves room for a label of 63 in a name of 253
+  const std::string& domain = out.preview_domain;
+  bool plain = domain.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789.-") == domain.npos;
+  if (!plain || domain.size() > kLongest || domain.starts_with('.') || domain.ends_with('.'))
+    in.wrong("preview_domain", "is not a domain in lower case",
+             "write one like preview.example, whose subdomains all lead here, or \"\" for no previews");
 }
 
 std::string expand_home(std::string path, const Environment& environment) {

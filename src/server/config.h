@@ -104,6 +104,8 @@ struct ProxySection {
   bool open = false;  // none, on a server with a key too
   // Requests and streams through the proxy to one sandbox at the same time; 0 means no limit.
   int64_t max_in_flight_per_sandbox = 4096;
+  // Below it every port of every sandbox has a host name of its own (preview_host.h); "": none has.
+  std::string preview_domain = "localhost";
 };
 
 // Uses that gateways report; see server/renew_intents.h.

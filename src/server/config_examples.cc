@@ -288,6 +288,9 @@ constexpr std::string_view kSkeleton =
 # open = false
 # Requests and streams through the proxy to one sandbox at the same time; more get 503. 0 means no limit.
 # max_in_flight_per_sandbox = 4096
+# The domain below which every port of a sandbox has a host name of its own, for browsers. Names below localhost lead to
+# the browser's own machine; any other domain needs a DNS record for *.domain that leads here. "" means no previews.
+# preview_domain = "localhost"
 
 [renew_intent]
 # true: a sandbox that was made with the extension access.renew.extend.seconds is renewed when its ports are used.

@@ -77,7 +77,7 @@ const std::vector<KnownSection>& known_sections() {
       {"native.image_aliases", "*", ""},
       {"registry", "default pull_policy plain_hosts ca_files auth_file disk_budget_gb", ""},
       {"registry.mirrors", "*", ""},
-      {"proxy", "open max_in_flight_per_sandbox", "resolve_internal"},
+      {"proxy", "open max_in_flight_per_sandbox preview_domain", "resolve_internal"},
       {"sandbox", "allow_network timeout_seconds max_lifetime shm_size cpu_quota memory_limit disk_limit",
        "pool_size"},
       {"store", "type path", ""},

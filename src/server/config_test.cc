@@ -83,6 +83,7 @@ python = "/images/python"
 "python:*" = "python"
 [proxy]
 max_in_flight_per_sandbox = 9
+preview_domain = "preview.example"
 [sandbox]
 shm_size = "2Gi"
 cpu_quota = 150
@@ -113,6 +114,7 @@ path = "~/state.db"
   EXPECT_FALSE(config->server.trusted_proxies[0].contains(*sandbox::parse_ip("10.0.0.8")));
   EXPECT_TRUE(config->server.trusted_proxies[1].contains(*sandbox::parse_ip("2001:db8:1::1")));
   EXPECT_EQ(config->proxy.max_in_flight_per_sandbox, 9);
+  EXPECT_EQ(config->proxy.preview_domain, "preview.example");
   EXPECT_EQ(config->sandbox.cpu_quota, 150);
   EXPECT_EQ(config->sandbox.memory_limit_kb, 524288);
   EXPECT_EQ(config->sandbox.disk_limit_kb, 1048576);
@@ -205,6 +207,8 @@ TEST(Config, MistakesNameKeyCauseAndRemedy) {
       {"[server]\ntrusted_proxies = [\"10.0.0.0/33\"]", "server.trusted_proxies"},
       {"[server]\ntrusted_proxies = [\"\"]", "server.trusted_proxies"},
       {"[proxy]\nmax_in_flight_per_sandbox = -1", "proxy.max_in_flight_per_sandbox"},
+      {"[proxy]\npreview_domain = \".example\"", "proxy.preview_domain"},
+      {"[proxy]\npreview_domain = \"a b\"", "proxy.preview_domain"},
       {"[sandbox]\ncpu_quota = -1", "sandbox.cpu_quota"},
       {"[sandbox]\ncpu_quota = 102401", "sandbox.cpu_quota"},
       {"[sandbox]\ncpu_quota = 0.5", "sandbox.cpu_quota"},

@@ -1,9 +1,9 @@
 #include "server/endpoint_token.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/fd.h"
-#include "base/sha256.h"
 #include "base/strings.h"
 #include "runtime/runtime.h"
 
@@ -20,6 +20,21 @@ std::string url_safe(const Sha256Digest& digest) {
     for (int shift = 18; shift >= 0; shift -= 6) out.push_back(kAlphabet[group >> shift & 63]);
   }
   return out;
+}
+
+std::string base36(uint64_t number) {
+  std::string digits;
+  do {
+    digits.insert(digits.begin(), "0123456789abcdefghijklmnopqrstuvwxyz"[number % 36]);
+  } while ((number /= 36) != 0);
+  return digits;
+}
+
+std::optional<uint64_t> parse_base36(std::string_view text) {
+  uint64_t number = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, 36);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
 }
 
 // Cuts the first segment off a path that starts with a slash.
@@ -64,6 +79,33 @@ bool EndpointTokens::opens(std::string_view given, std::string_view id, uint16_t
   return own | all;
 }
 
+std::string EndpointTokens::access_token(std::string_view id) const {
+  return url_safe(keyed_hash("access " + std::string(id)));
+}
+
+std::string EndpointTokens::sign(std::string_view id, uint16_t port, uint64_t expires) const {
+  std::string until = base36(expires);
+  return until + "/" + signature(id, port, until);
+}
+
+std::string EndpointTokens::signature(std::string_view id, uint16_t port, std::string_view expires) const {
+  // Neither of the first two has a blank in it.
+  std::string what = "signed " + std::string(expires) + " " + std::to_string(port) + " ";
+  return url_safe(keyed_hash(what.append(id)));
+}
+
+Signature EndpointTokens::check(const ProxyPath& path, WallTime now) const {
+  if (path.signature.empty()) return Signature::none;
+  auto port = parse_number<uint16_t>(path.port);
+  auto expires = parse_base36(path.expires);
+  if (!port || !expires) return Signature::wrong;
+  if (!constant_time_equals(path.signature, signature(path.id, *port, path.expires))) return Signature::wrong;
+  auto second = std::chrono::duration_cast<seconds>(now.time_since_epoch()).count();
+  return static_cast<uint64_t>(second) <= *expires ? Signature::valid : Signature::expired;
+}
+
+Sha256Digest EndpointTokens::keyed_hash(std::string_view what) const { return hmac_sha256(secret_, what); }
+
 std::optional<ProxyPath> parse_proxy_path(std::string_view raw_path) {
   std::string_view path = raw_path;
   ProxyPath found;
@@ -72,6 +114,11 @@ std::optional<ProxyPath> parse_proxy_path(std::string_view raw_path) {
     path.remove_prefix(2);
     found.token = take_segment(path);
     if (!is_plain(found.token)) return std::nullopt;
+  } else if (path.starts_with("/s/")) {
+    path.remove_prefix(2);
+    found.expires = take_segment(path);
+    found.signature = take_segment(path);
+    if (!is_plain(found.expires) || !is_plain(found.signature)) return std::nullopt;
   }
   if (!path.starts_with("/sandboxes/")) return std::nullopt;
   path.remove_prefix(10);
@@ -89,10 +136,13 @@ std::optional<ProxyPath> parse_proxy_path(std::string_view raw_path) {
 std::string without_token(std::string_view raw_path) {
   std::string_view mount = raw_path.starts_with("/v1/") ? "/v1" : "";
   std::string_view rest = raw_path.substr(mount.size());
-  if (!rest.starts_with("/t/")) return std::string(raw_path);
+  bool is_signed = rest.starts_with("/s/");
+  if (!is_signed && !rest.starts_with("/t/")) return std::string(raw_path);
   rest.remove_prefix(2);
+  std::string shown = std::string(mount) + (is_signed ? "/s/" : "/t/");
+  if (is_signed) shown.append(take_segment(rest)).append("/");
   take_segment(rest);
-  return std::string(mount).append("/t/-").append(rest);
+  return shown.append("-").append(rest);
 }
 
 }  // namespace osb::server

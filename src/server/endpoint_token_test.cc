@@ -167,5 +167,47 @@ TEST(ProxyPath, LogsHaveNoTokens) {
     EXPECT_EQ(without_token(path), path);
 }
 
+WallTime at(int64_t second) { return WallTime(std::chrono::seconds(second)); }
+
+std::string signed_path(const std::string& id, uint16_t port, uint64_t expires) {
+  return "/s/" + kTokens.sign(id, port, expires) + "/sandboxes/" + id + "/proxy/" + std::to_string(port);
+}
+
+Signature check(const std::string& path, WallTime now) {
+  auto parsed = parse_proxy_path(path);
+  return parsed ? kTokens.check(*parsed, now) : Signature::none;
+}
+
+TEST(SignedEndpoint, HoldsUntilItsSecondIsOver) {
+  std::string path = signed_path(kId, 8080, 2000000000);
+  EXPECT_THAT(path, testing::StartsWith("/s/x2qxvk/"));
+  EXPECT_EQ(check(path, at(1999999999)), Signature::valid);
+  EXPECT_EQ(check(path, at(2000000000) + std::chrono::milliseconds(999)), Signature::valid);
+  EXPECT_EQ(check(path, at(2000000001)), Signature::expired);
+  EXPECT_EQ(check("/v1" + path + "/a/b", at(5)), Signature::valid);
+  EXPECT_EQ(check("/sandboxes/" + kId + "/proxy/8080", at(5)), Signature::none);
+  EXPECT_EQ(check(signed_path(kId, 8080, UINT64_MAX), at(2000000000)), Signature::valid);
+}
+
+TEST(SignedEndpoint, IsOfOneSandboxOnePortAndOneMoment) {
+  std::string path = signed_path(kId, 8080, 2000000000);
+  auto with = [&](const std::string& from, const std::string& to) {
+    std::string other = path;
+    return other.replace(other.find(from), from.size(), to);
+  };
+  for (const std::string& other :
+       {with("/proxy/8080", "/proxy/8081"), with(kId, kOther), with("x2qxvk", "x2qxvl"),
+        with("x2qxvk", "0x2qxvk"), with("x2qxvk", "X2QXVK"), with("x2qxvk", "-1"),
+        with("x2qxvk", "3w5e11264sgsg0"), path.substr(0, 20) + path.substr(21)}) {
+    EXPECT_EQ(check(other, at(5)), Signature::wrong) << other;
+  }
+  EXPECT_FALSE(kTokens.opens(parse_proxy_path(path)->signature, kId, 8080)) << "no token without an end";
+}
+
+TEST(SignedEndpoint, IsNotWrittenToLogs) {
+  std::string shown = without_token("/v1" + signed_path(kId, 80, 2000000000) + "/x");
+  EXPECT_EQ(shown, "/v1/s/x2qxvk/-/sandboxes/" + kId + "/proxy/80/x");
+}
+
 }  // namespace
 }  // namespace osb::server

@@ -52,6 +52,8 @@ Task<> Gate::handle(Request& request, ResponseWriter& response) {
   bool own = !given.empty() && given.size() <= kMaxRequestId;
   request.request_id = own ? std::string(given) : new_request_id();
   response.always("X-Request-ID", request.request_id);
+  if (previews_.is_preview(request.head.headers.get("Host")))
+    co_return co_await handle_preview(request, response);
   Target target = parse_proxy_path(request.head.path()) ? Target::proxied : Target::api;
   if (target == Target::api) protect_api_answer(response);
   if (auto allowed = check_origin(config_, request.head, target); !allowed) {
@@ -70,19 +72,50 @@ Task<> Gate::handle(Request& request, ResponseWriter& response) {
   co_await dispatch(request, response, std::move(*who));
 }
 
+// The handle is the right to come, and the origin is the program's own: which pages may speak to it, and what
+// a browser keeps of it, is its own business.
+Task<> Gate::handle_preview(Request& request, ResponseWriter& response) {
+  auto preview = previews_.read(request.head.headers.get("Host"));
+  std::string_view path = request.head.path();
+  if (!preview || !path.starts_with('/')) {
+    protect_api_answer(response);
+    co_return co_await answer_error(request, response, api::no_such_preview());
+  }
+  auto match = router_.find(request.head.method, "/sandboxes/" + preview->id + "/proxy/" +
+                                                     std::to_string(preview->port) + std::string(path));
+  if (match.handler == nullptr) co_return co_await answer_error(request, response, api::no_such_preview());
+  request.params = std::move(match.params);
+  request.rest = std::move(match.rest);
+  set_caller(request, Principal::holder_of_endpoint(preview->id));
+  set_preview(request);
+  co_await (*match.handler)(request, response);
+}
+
 // Without a look at what exists: who has neither token nor key gets one answer for every id.
-bool Gate::opens_by_itself(const ProxyPath& path) const {
+api::ApiResult<bool> Gate::opens_by_itself(const ProxyPath& path) const {
+  switch (tokens_.check(path, wall_now())) {
+    case Signature::valid:
+      return true;
+    case Signature::expired:
+      return api::refuse(api::signature_expired());
+    case Signature::wrong:
+      return api::refuse(api::wrong_signature());
+    case Signature::none:
+      break;
+  }
   if (config_.proxy.open && path.token.empty()) return true;
   auto port = parse_number<uint16_t>(path.port);
   return port && tokens_.opens(path.token, path.id, *port);
 }
 
 api::ApiResult<Principal> Gate::identify(const Request& request) const {
-  if (keys_.empty()) return Principal::owner_named(sandbox::kDefaultOwner);
   std::string_view path = request.head.path();
-  if (is_open_path(path)) return Principal::nobody();
   auto proxied = parse_proxy_path(path);
-  if (proxied && opens_by_itself(*proxied)) return Principal::holder_of_endpoint(proxied->id);
+  // A signature that is there has to be right, also where none is needed.
+  bool opens = proxied && TRY(opens_by_itself(*proxied));
+  if (keys_.empty()) return Principal::owner_named(sandbox::kDefaultOwner);
+  if (is_open_path(path)) return Principal::nobody();
+  if (opens) return Principal::holder_of_endpoint(proxied->id);
   std::string_view key = request.head.headers.get("OPEN-SANDBOX-API-KEY");
   if (key.empty()) return api::refuse(proxied ? api::missing_endpoint_token() : api::missing_api_key());
   auto owner = keys_.owner_of(key);

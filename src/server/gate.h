@@ -10,13 +10,18 @@
 #include "server/config.h"
 #include "server/endpoint_token.h"
 #include "server/keys.h"
+#include "server/preview_host.h"
 
 namespace osb::server {
 
 class Gate {
  public:
   Gate(const Config& config, const Keys& keys, const EndpointTokens& tokens, const http::Router& router)
-      : config_(config), keys_(keys), tokens_(tokens), router_(router) {}
+      : config_(config),
+        keys_(keys),
+        tokens_(tokens),
+        previews_(tokens, config.proxy.preview_domain),
+        router_(router) {}
   Task<> handle(Request& request, ResponseWriter& response);
 
   // No two alike, and no secret: a random beginning and a count, so that a request costs no system call.
@@ -24,12 +29,14 @@ class Gate {
 
  private:
   api::ApiResult<sandbox::Principal> identify(const Request& request) const;
-  bool opens_by_itself(const ProxyPath& path) const;
+  api::ApiResult<bool> opens_by_itself(const ProxyPath& path) const;
+  Task<> handle_preview(Request& request, ResponseWriter& response);
   Task<> dispatch(Request& request, ResponseWriter& response, sandbox::Principal who);
 
   const Config& config_;
   const Keys& keys_;
   const EndpointTokens& tokens_;
+  PreviewHosts previews_;
   const http::Router& router_;
   int64_t in_flight_ = 0;
   std::string id_beginning_;

@@ -33,15 +33,22 @@ bool is_origin_wide(std::string_view name) {
   return std::ranges::any_of(kOriginWide, [&](std::string_view other) { return iequals(name, other); });
 }
 
-// The cookie without the attributes that say where it is sent, and with a Path of ours.
-std::string scoped_cookie(std::string_view cookie, std::string_view prefix) {
+// The cookie without these attributes.
+std::string cookie_without(std::string_view cookie, std::initializer_list<std::string_view> attributes) {
   std::string out;
   for (std::string_view part : split(cookie, ';')) {
     std::string_view name = trim(part.substr(0, part.find('=')));
-    if (!out.empty() && (iequals(name, "Path") || iequals(name, "Domain"))) continue;
+    bool left_out =
+        std::ranges::any_of(attributes, [&](std::string_view other) { return iequals(name, other); });
+    if (!out.empty() && left_out) continue;
     out.append(out.empty() ? "" : ";").append(part);
   }
-  return out.append("; Path=").append(prefix).append("/");
+  return out;
+}
+
+// Sent back to paths of ours alone.
+std::string scoped_cookie(std::string_view cookie, std::string_view prefix) {
+  return cookie_without(cookie, {"Path", "Domain"}).append("; Path=").append(prefix).append("/");
 }
 
 }  // namespace
@@ -62,6 +69,14 @@ void confine_proxied_answer(http::Headers& headers, std::string_view visible_pre
     if (is_origin_wide(name)) continue;
     kept.add(name, iequals(name, "Set-Cookie") ? scoped_cookie(value, visible_prefix) : value);
   }
+  headers = std::move(kept);
+}
+
+void confine_preview_answer(http::Headers& headers) {
+  headers.remove("Clear-Site-Data");  // reaches cookies of the other previews
+  http::Headers kept;
+  for (const auto& [name, value] : headers)
+    kept.add(name, iequals(name, "Set-Cookie") ? cookie_without(value, {"Domain"}) : value);
   headers = std::move(kept);
 }
 

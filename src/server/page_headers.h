@@ -17,4 +17,7 @@ void protect_api_answer(http::ResponseWriter& response);
 // Fields that would count for the whole origin go, and cookies are for the sandbox's own paths only.
 void confine_proxied_answer(http::Headers& headers, std::string_view visible_prefix);
 
+// The same for a preview, which has its origin for itself: what counts for other hosts of its domain goes.
+void confine_preview_answer(http::Headers& headers);
+
 }  // namespace osb::server

@@ -11,11 +11,9 @@ namespace osb::server {
 namespace {
 
 // Host and the forwarding fields are made anew; the rest are secrets of the API or switches of this proxy.
-constexpr std::array<std::string_view, 14> kNeverForwarded = {
+constexpr std::array<std::string_view, 12> kNeverForwarded = {
     "Host",
     "Expect",  // answered here
-    "Authorization",
-    "Cookie",
     "OPEN-SANDBOX-API-KEY",
     "OpenSandbox-Secure-Access",
     "OpenSandbox-Access-Renew",
@@ -28,8 +26,13 @@ constexpr std::array<std::string_view, 14> kNeverForwarded = {
     "X-Real-IP",
 };
 
-bool is_forwarded(std::string_view name) {
-  return std::ranges::none_of(kNeverForwarded, [&](std::string_view other) { return iequals(name, other); });
+// Of everything that has the origin of this server.
+constexpr std::array<std::string_view, 2> kOfTheOrigin = {"Authorization", "Cookie"};
+
+bool is_forwarded(std::string_view name, const ProxyTarget& target) {
+  auto is_it = [&](std::string_view other) { return iequals(name, other); };
+  if (!target.own_host && std::ranges::any_of(kOfTheOrigin, is_it)) return false;
+  return std::ranges::none_of(kNeverForwarded, is_it);
 }
 
 bool is_word_byte(char c) {
@@ -84,13 +87,14 @@ http::RequestHead upstream_head(const http::Request& request, const ProxyTarget&
   if (size_t mark = request.head.target.find('?'); mark != std::string::npos) {
     head.target.append(query_without(std::string_view(request.head.target).substr(mark), secrets));
   }
-  head.headers.add("Host", "127.0.0.1:" + std::to_string(target.port));
+  head.headers.add("Host", target.own_host ? std::string(request.head.headers.get("Host"))
+                                           : "127.0.0.1:" + std::to_string(target.port));
   http::Headers received = request.head.headers;
   http::strip_hop_by_hop(
       received);  // first: a client's Connection must not name the fields that are added here
   for (const auto& [name, value] : received) {
-    if (!is_forwarded(name)) continue;
-    bool cut = !secrets.keys.empty() && iequals(name, "Referer");
+    if (!is_forwarded(name, target)) continue;
+    bool cut = !secrets.keys.empty() && !target.own_host && iequals(name, "Referer");
     std::string shown = cut ? origin_of(value) : value;
     if ((cut && shown.empty()) || holds_secret(shown, secrets)) continue;
     head.headers.add(name, std::move(shown));
@@ -114,6 +118,15 @@ void edit_upstream_response(http::ResponseHead& head, std::string_view visible_p
   if (location.starts_with('/') && !location.starts_with("//")) {
     head.headers.set("Location", std::string(visible_prefix) + std::string(location));
   }
+}
+
+void edit_preview_response(http::ResponseHead& head) {
+  head.headers.remove("Server");
+  head.headers.remove("X-Request-ID");  // ours is the one of this request
+  std::string_view policy = trim(head.headers.get("Referrer-Policy"));
+  if (!iequals(policy, "no-referrer") && !iequals(policy, "same-origin"))
+    head.headers.set("Referrer-Policy", "same-origin");
+  confine_preview_answer(head.headers);
 }
 
 std::string visible_prefix(const Config& config, const ProxyTarget& target) {

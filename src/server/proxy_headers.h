@@ -16,6 +16,8 @@ namespace osb::server {
 struct ProxyTarget {
   std::string prefix;  // the part of the request's path up to and including the port
   uint16_t port = 0;
+  // A preview: the program is alone at its host name, which it sees, as it does Cookie and Authorization.
+  bool own_host = false;
 };
 
 // What must not reach a sandbox, under whatever name it was sent. Borrowed; empty ones are none.
@@ -34,6 +36,10 @@ http::RequestHead upstream_head(const http::Request& request, const ProxyTarget&
 // Repeated fields stay repeated. A Location that starts with one slash gets the prefix under which the client
 // sees the program, token included. What the page links to learns the origin at most.
 void edit_upstream_response(http::ResponseHead& head, std::string_view visible_prefix);
+
+// The same for a preview, whose paths are the program's own. Its name opens it, so no other site is told; and
+// what a browser keeps for other hosts of the domain, too, is left out.
+void edit_preview_response(http::ResponseHead& head);
 
 // The prefix in the eyes of the client: behind server.eip it is the path part of that plus the proxy path.
 std::string visible_prefix(const Config& config, const ProxyTarget& target);

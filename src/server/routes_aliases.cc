@@ -15,6 +15,7 @@
 #include "server/caller.h"
 #include "server/cell_result.h"
 #include "server/routes.h"
+#include "server/secure_access.h"
 
 namespace osb::server {
 namespace {
@@ -68,6 +69,7 @@ Task<ApiResult<Answer>> create_context(Service& service, Request& request) {
   std::string body = CO_TRY(co_await read_body(request));
   std::string id = request.params.find("id")->second;
   auto reached = CO_TRY(on_wire(co_await service.lifecycle.reach(caller_of(request), id)));
+  CO_TRY(check_secure_access(service, request, *reached.row));
   auto made = co_await io::with_deadline(
       kMakeLimit, "code context",
       ask_execd(service, reached.row, to_execd("POST", "/code/context"), std::move(body)));

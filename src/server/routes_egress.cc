@@ -8,6 +8,7 @@
 #include "server/caller.h"
 #include "server/egress_access.h"
 #include "server/routes.h"
+#include "server/secure_access.h"
 
 namespace osb::server {
 namespace {
@@ -56,6 +57,8 @@ Task<> forward_to_egress(Service& service, Request& request, ResponseWriter& res
   // Its egress is outside: one that is paused has it, too.
   auto row = on_wire(co_await service.lifecycle.get(caller_of(request), id));
   if (!row) co_return co_await answer_error(request, response, std::move(row.error()));
+  if (auto allowed = check_secure_access(service, request, **row); !allowed)
+    co_return co_await answer_error(request, response, std::move(allowed.error()));
   auto place = service.traffic.enter(id);
   if (!place)
     co_return co_await answer_error(request, response, api::too_much_traffic(service.traffic.most()));

@@ -3,12 +3,14 @@
 #include "base/last_words.h"
 #include "base/strings.h"
 #include "http/reverse_proxy.h"
+#include "http/tunnel.h"
 #include "http/websocket.h"
 #include "sandbox/failures.h"
 #include "server/caller.h"
 #include "server/egress_access.h"
 #include "server/proxy_headers.h"
 #include "server/routes.h"
+#include "server/secure_access.h"
 
 namespace osb::server {
 namespace {
@@ -19,6 +21,9 @@ using api::on_wire;
 using sandbox::Principal;
 
 constexpr auto kConnectLimit = std::chrono::seconds(30);
+
+// What a client changes to that wants the bytes of a port and no HTTP: databases, VNC, whatever listens.
+constexpr std::string_view kRawBytes = "opensandbox-tcp";
 
 struct Upstream {
   http::ClientConnection connection;
@@ -104,20 +109,47 @@ bool leads_round_egress(uint16_t port, std::string_view rest) {
   return port == runtime::kEgressPort;
 }
 
+// By which it came in, if it did.
+std::string_view token_of(const Request& request) {
+  for (const char* name : {"token", "signature"}) {
+    if (auto found = request.params.find(name); found != request.params.end()) return found->second;
+  }
+  return "";
+}
+
+bool wants_raw_bytes(const Request& request) {
+  return http::wants_upgrade(request.head) && iequals(trim(request.head.headers.get("Upgrade")), kRawBytes) &&
+         request.head.method == "GET" && request.body->length() == 0;
+}
+
+Task<> relay_bytes(Service& service, Request& request, ResponseWriter& response, sandbox::SandboxPtr row,
+                   uint16_t port) {
+  std::string id = row->id;
+  auto upstream = co_await connect(service, caller_of(request), std::move(row), port, true);
+  if (!upstream) co_return co_await answer_error(request, response, std::move(upstream.error()));
+  http::Headers headers{{"Connection", "Upgrade"}, {"Upgrade", std::string(kRawBytes)}};
+  if (!co_await response.start(101, std::move(headers), 0) || !co_await response.finish()) co_return;
+  auto [client, received] = response.take_over();
+  co_await http::tunnel(*client, std::move(received), upstream->connection.socket(), "",
+                        [&service, &id] { return service.lifecycle.stopped_time(id); });
+}
+
+// Its port belongs to the egress process, which is outside. Whatever listens on it inside must not be taken
+// for that and be sent secrets.
+Task<> proxy_to_egress(Service& service, Request& request, ResponseWriter& response, const std::string& id) {
+  bool asks_health = request.rest == "/healthz";
+  if (!asks_health && !may_use_egress(service, request, id)) co_return co_await refuse_egress(response);
+  co_await forward_to_egress(service, request, response, request.rest.empty() ? "/" : request.rest);
+}
+
 Task<> proxy(Service& service, Request& request, ResponseWriter& response) {
   auto port = port_parameter(request);
   Principal who = caller_of(request);
   std::string id = request.params.find("id")->second;
   Lifecycle::Reached reached;  // held to the end: whatever goes through here is a use
   std::optional<ApiError> refusal;
-  if (port && *port == runtime::kEgressPort) {
-    // It belongs to the egress process, which is outside. Whatever listens on it inside must not be taken for
-    // that and be sent secrets.
-    bool asks_health = request.rest == "/healthz";
-    if (!asks_health && !may_use_egress(service, request, id)) co_return co_await refuse_egress(response);
-    co_return co_await forward_to_egress(service, request, response,
-                                         request.rest.empty() ? "/" : request.rest);
-  }
+  if (port && *port == runtime::kEgressPort)
+    co_return co_await proxy_to_egress(service, request, response, id);
   if (!port) {
     refusal = std::move(port.error());
   } else if (leads_round_egress(*port, request.rest)) {
@@ -125,6 +157,8 @@ Task<> proxy(Service& service, Request& request, ResponseWriter& response) {
   } else if (auto reachable = on_wire(co_await service.lifecycle.reach(who, id)); !reachable) {
     bool asks_health = *port == runtime::kExecdPort && request.rest == "/ping";
     refusal = co_await explain(service, who, id, asks_health, std::move(reachable.error()));
+  } else if (auto allowed = check_secure_access(service, request, *reachable->row); !allowed) {
+    refusal = std::move(allowed.error());
   } else if (reached = std::move(*reachable); iequals(request.head.headers.get("Upgrade"), "websocket") &&
                                               !http::wants_websocket(request.head)) {
     refusal = api::upgrade_refused();
@@ -135,21 +169,25 @@ Task<> proxy(Service& service, Request& request, ResponseWriter& response) {
     co_return co_await answer_error(request, response, api::too_much_traffic(service.traffic.most()));
   if (service.renewal != nullptr && request.head.headers.get("OpenSandbox-Access-Renew") != "skip")
     service.renewal->accessed(*reached.row);
+  if (wants_raw_bytes(request))
+    co_return co_await relay_bytes(service, request, response, reached.row, *port);
 
   std::string_view path = request.head.path();
-  ProxyTarget target{std::string(path.substr(0, path.size() - request.rest.size())), *port};
+  ProxyTarget target{std::string(path.substr(0, path.size() - request.rest.size())), *port,
+                     is_preview(request)};
   std::string visible = visible_prefix(service.config, target);
-  auto token = request.params.find("token");
-  Secrets secrets{.keys = service.keys.all(),
-                  .token = token == request.params.end() ? "" : std::string_view(token->second)};
+  Secrets secrets{.keys = service.keys.all(), .token = token_of(request)};
   http::RelayResult result;
   for (bool fresh : {false, true}) {
     auto upstream = co_await connect(service, who, reached.row, *port, fresh);
     if (!upstream) co_return co_await answer_error(request, response, std::move(upstream.error()));
-    http::Forward what{
-        .head = upstream_head(request, target, secrets, service.config.server.trusted_proxies),
-        .edit_response = [&visible](http::ResponseHead& head) { edit_upstream_response(head, visible); },
-        .stopped = [&service, &id] { return service.lifecycle.stopped_time(id); }};
+    http::Forward what{.head = upstream_head(request, target, secrets, service.config.server.trusted_proxies),
+                       .edit_response =
+                           [&](http::ResponseHead& head) {
+                             target.own_host ? edit_preview_response(head)
+                                             : edit_upstream_response(head, visible);
+                           },
+                       .stopped = [&service, &id] { return service.lifecycle.stopped_time(id); }};
     result = co_await http::forward(request, response, upstream->connection, std::move(what));
     if (result.outcome == http::Relay::complete && *port == runtime::kExecdPort &&
         upstream->connection.reusable()) {
@@ -166,7 +204,8 @@ Task<> proxy(Service& service, Request& request, ResponseWriter& response) {
 }  // namespace
 
 void add_proxy_routes(http::Router& router, Service& service) {
-  for (std::string prefix : {"/v1/t/{token}", "/t/{token}", "/v1", ""}) {
+  for (std::string prefix : {"/v1/t/{token}", "/t/{token}", "/v1/s/{expires}/{signature}",
+                             "/s/{expires}/{signature}", "/v1", ""}) {
     router.add(
         "*", prefix + "/sandboxes/{id}/proxy/{port}{rest...}",
         [&service](Request& request, ResponseWriter& response) { return proxy(service, request, response); });

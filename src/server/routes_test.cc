@@ -164,8 +164,15 @@ TEST(Routes, Endpoints) {
   }
   Reply both = server.call("GET", "/sandboxes/" + id + "/endpoints/80?use_server_proxy=true&expires=5");
   EXPECT_EQ(both.code(), "SANDBOX::INVALID_PARAMETER");
-  EXPECT_EQ(server.call("GET", "/sandboxes/" + id + "/endpoints/80?expires=5").code(),
-            "SANDBOX::API_NOT_SUPPORTED");
+  for (const char* expires : {"5", "-5", "0", "-99999999999999"}) {
+    Reply past = server.call("GET", "/sandboxes/" + id + "/endpoints/80?expires=" + expires);
+    EXPECT_EQ(past.status, 400) << expires;
+    EXPECT_EQ(past.code(), "SANDBOX::INVALID_PARAMETER") << expires;
+  }
+  EXPECT_EQ(server.call("GET", "/sandboxes/" + id + "/endpoints/80?expires=18446744073709551615").status,
+            200);
+  EXPECT_EQ(server.call("GET", "/sandboxes/" + id + "/endpoints/80?expires=18446744073709551616").status,
+            422);
   Reply missing = server.call("GET", "/v1/sandboxes/nope/endpoints/80?use_server_proxy=true", "",
                               {{"X-Request-ID", "mine"}});
   EXPECT_EQ(missing.status, 404);

@@ -165,7 +165,7 @@ def test_environment_that_no_process_can_have(api, env):
 UNSUPPORTED_PARTS = [
     ("ossfs", {"volumes": [{"name": "v", "mountPath": "/v", "ossfs": {"bucket": "abc", "endpoint": "e", "accessKeyId": "i", "accessKeySecret": "s"}}]}),
     ("volumes[0].pvc", {"volumes": [{"name": "v", "mountPath": "/v", "pvc": {"claimName": "v", "storage": "1Ki"}}]}),
-    ("secureAccess", {"secureAccess": True}),
+    ("credentialProxy", {"credentialProxy": {"enabled": True}, "networkPolicy": {}}),
     ("image.auth", {"image": {"uri": "host", "auth": {"username": "u", "password": "p"}}}),
 ]
 

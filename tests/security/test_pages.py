@@ -277,3 +277,26 @@ def test_a_name_that_is_bound_to_loopback(tab, api, ours):
     assert tab.goto(f"http://{REBOUND}:{api.address[1]}{ours.path}/page").status == 403
     typed = tab.goto(f"http://127.0.0.1:{api.address[1]}/v1/sandboxes?pageSize=200")
     assert typed.status == 200 and ours.id in typed.text()
+
+
+class TestPreview:
+    @pytest.fixture
+    def preview(self, tab, ours):
+        host = ours.api.call("GET", f"/sandboxes/{ours.id}/endpoints/{PORT}?preview=true").json["endpoint"]
+        tab.goto(f"http://{host}/page")
+        return tab
+
+    def test_it_has_an_origin_of_its_own(self, preview, ours, other):
+        assert preview.evaluate("fetch('/page').then(r => r.status)") == 200, "absolute links are its own"
+        assert preview.evaluate("document.cookie = 'a=1'; document.cookie") == "a=1"
+        foreign = other.api.call("GET", f"/sandboxes/{other.id}/endpoints/{PORT}?preview=true").json["endpoint"]
+        assert preview.evaluate(FETCH, [f"http://{foreign}/page", {}])[0] == 0
+        preview.goto(f"http://{foreign}/page")
+        assert preview.evaluate("document.cookie") == ""
+
+    def test_it_reaches_neither_the_api_nor_a_sandbox(self, preview, ours):
+        origin = ours.origin.replace("127.0.0.1", "localhost")
+        for url in (f"{origin}/sandboxes", f"{origin}/sandboxes/{ours.id}/proxy/44772/ping", f"{origin}{ours.path}/page"):
+            assert preview.evaluate(FETCH, [url, {}])[0] in (0, 403), url
+        made = preview.evaluate(FETCH, [f"{origin}/sandboxes/{ours.id}/proxy/44772/command", {"method": "POST", "body": '{"command":"touch /tmp/by-preview"}'}])
+        assert made[0] in (0, 403) and not ours.has("/tmp/by-preview")

@@ -91,7 +91,6 @@ class TestCodes:
         ("SANDBOX::INVALID_PARAMETER", {"resourceLimits": {"memory": "1.5Gi"}}),
         ("SANDBOX::INVALID_PARAMETER", {"env": {"OPENSANDBOX_EGRESS_NOBODY": "x"}}),
         ("SANDBOX::INVALID_PARAMETER", {"extensions": {"access.renew.extend.seconds": "299"}}),
-        ("SANDBOX::UNSUPPORTED", {"secureAccess": True}),
         ("SANDBOX::UNSUPPORTED", {"networkPolicy": {}, "credentialProxy": {"enabled": True}}),
         ("SANDBOX::UNSUPPORTED", {"templateId": "tpl-x", "image": ..., "entrypoint": ..., "resourceLimits": ...}),
         ("IMAGE::NOT_FOUND", {"image": {"uri": "nobody-has-this:1"}}),

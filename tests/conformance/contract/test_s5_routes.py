@@ -209,11 +209,16 @@ class TestEndpoint:
         assert_envelope(api.call("GET", f"/sandboxes/{sandbox}/endpoints/{port}"), status, "SANDBOX::INVALID_PORT" if status == 400 else "SANDBOX::INVALID_REQUEST")
 
     @pytest.mark.parametrize("query, status, code", [
-        ("use_server_proxy=true&expires=4070908800", 400, "SANDBOX::INVALID_PARAMETER"), ("expires=4070908800", 400, "SANDBOX::API_NOT_SUPPORTED"),
+        ("use_server_proxy=true&expires=4070908800", 400, "SANDBOX::INVALID_PARAMETER"), ("expires=1", 400, "SANDBOX::INVALID_PARAMETER"), ("expires=-1", 400, "SANDBOX::INVALID_PARAMETER"),
         ("expires=x", 422, "SANDBOX::INVALID_REQUEST"), ("expires=", 422, "SANDBOX::INVALID_REQUEST"), ("use_server_proxy=maybe", 422, "SANDBOX::INVALID_REQUEST"),
     ])  # fmt: skip
     def test_s5_11_expires(self, api, sandbox, query, status, code):
         assert_envelope(api.call("GET", f"/sandboxes/{sandbox}/endpoints/80?{query}"), status, code)
+
+    def test_s5_11_signed(self, api, sandbox):
+        signed = api.call("GET", f"/sandboxes/{sandbox}/endpoints/44772?use_server_proxy=false&expires=4070908800").json
+        assert f"/sandboxes/{sandbox}/proxy/44772" in signed["endpoint"] and "OpenSandbox-Secure-Access" not in signed.get("headers", {})
+        assert rawhttp.request(api.address, "GET", signed["endpoint"][signed["endpoint"].index("/"):] + "/ping").status == 200
 
     @pytest.mark.parametrize("query", ["", "?use_server_proxy=true"])
     def test_s5_11_of_nobody(self, api, query):
