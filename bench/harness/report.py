@@ -4,6 +4,7 @@ TITLES = [
     ("create.first_output", "create → first output (HTTP, cold)", "f1", "first_output"),
     ("create.beside_bubblewrap", "  the same beside bubblewrap", "bubblewrap.first_output", None),
     ("create.call", "  of which POST /v1/sandboxes", None, None),
+    ("create.network", "  beside a service without a network", "create.closed", None),
     ("delete.call", "  DELETE of it", None, None),
     ("command.round_trip", "command round trip (`true`)", "f2", "exec"),
     ("ping.round_trip", "GET /ping of execd through the server", None, None),

@@ -28,10 +28,11 @@ def kibibytes(path, name):
 
 
 class Service:
-    def __init__(self, load, bin_dir, parent):
+    def __init__(self, load, bin_dir, parent, more=""):
         self._load = load
         self._program = os.path.join(bin_dir, "opensandbox-server")
         self._parent = parent
+        self._more = more  # of the configuration
         self.pid = None
         self.directory = None
 
@@ -47,7 +48,7 @@ class Service:
         with open(config, "w", encoding="utf-8") as file:
             file.write(f'[server]\nhost = "127.0.0.1"\nport = {self.port}\n'
                        f'[runtime]\ntype = "native"\n'
-                       f'[native]\nstate_dir = "{self.directory}/state"\n')
+                       f'[native]\nstate_dir = "{self.directory}/state"\n{self._more}')
         try:
             took, pid = self._load.ask("start", self.port, "/health", log, self._program, "--config", config)
         except BenchError as error:
@@ -105,9 +106,24 @@ class Service:
         self.prefix, found, self.suffix = path.partition(sandbox)
         if not found:
             raise BenchError(f"the endpoint {endpoint} does not contain the sandbox's id")
-        self._load.ask("service", self.port, self.prefix, self.suffix)
+        self.point()
         self._load.ask("ping", sandbox)
         self._load.ask("delete", sandbox)
+
+    def point(self):
+        """The client speaks to this service from now on."""
+        self._load.ask("service", self.port, self.prefix, self.suffix)
+
+    def programs(self):
+        """Names of its processes on the host."""
+        names = []
+        for pid in self.family():
+            try:
+                with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
+                    names.append(file.read().strip())
+            except OSError:
+                continue
+        return names
 
     def sustained(self, clients, seconds):
         done = subprocess.run([self._load.program, "sustained", str(self.port), self.prefix, self.suffix,

@@ -414,14 +414,6 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
   keeper->add_option("--service-gid", keeper_options.service_gid, "who may read the index")->required();
   CLI::App* fetcher = app.add_subcommand("image-fetcher", "internal: speaks to registries");
   fetcher->group("");
-  CLI::App* egress_role =
-      app.add_subcommand("egress-process", "internal: the egress process, started by the launcher");
-  egress_role->group("");
-  EgressRoleOptions egress_options;
-  egress_role->add_option("--name-server", egress_options.name_servers, "who answers lookups");
-  egress_role->add_option("--deny", egress_options.deny, "what no sandbox reaches");
-  egress_role->add_option("--allow", egress_options.allow, "what every sandbox reaches");
-  egress_role->add_option("--log-level", egress_options.log_level, "how much to say");
 
   try {
     std::vector<std::string> reversed(ours.rbegin(), ours.rend());
@@ -464,7 +456,6 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
   if (role->parsed()) return role_options;
   if (keeper->parsed()) return keeper_options;
   if (fetcher->parsed()) return ImageFetcherOptions{};
-  if (egress_role->parsed()) return egress_options;
   if (egress_log->parsed()) {
     auto to = to_egress.read();
     if (!to) return usage(to.error().message, "osb egress log");

@@ -162,13 +162,6 @@ struct ImageKeeperOptions {
 // `osb image-fetcher`, started by the above
 struct ImageFetcherOptions {};
 
-// `osb egress-process`, started by the launcher
-struct EgressRoleOptions {
-  std::vector<std::string> name_servers;  // none: the host's
-  std::vector<std::string> deny, allow;   // of every sandbox, before its own rules
-  std::string log_level = "INFO";
-};
-
 // `opensandbox-server`
 struct ServeOptions {
   std::string config;  // "" means the default places
@@ -186,12 +179,11 @@ struct PrintAndExit {
   int status = 0;
 };
 
-using Command =
-    std::variant<PrintAndExit, RunOptions, ReplOptions, LsOptions, RmOptions, DoctorOptions,
-                 ImportImageOptions, LsImagesOptions, RmImagesOptions, PullImageOptions, InspectImageOptions,
-                 PruneImagesOptions, SnapshotOptions, VolumeOptions, ForwardOptions, PreviewOptions,
-                 ServerRoleOptions, ImageKeeperOptions, ImageFetcherOptions, EgressRoleOptions,
-                 EgressLogOptions, ServeOptions, InitConfigOptions>;
+using Command = std::variant<PrintAndExit, RunOptions, ReplOptions, LsOptions, RmOptions, DoctorOptions,
+                             ImportImageOptions, LsImagesOptions, RmImagesOptions, PullImageOptions,
+                             InspectImageOptions, PruneImagesOptions, SnapshotOptions, VolumeOptions,
+                             ForwardOptions, PreviewOptions, ServerRoleOptions, ImageKeeperOptions,
+                             ImageFetcherOptions, EgressLogOptions, ServeOptions, InitConfigOptions>;
 
 Command parse_osb_arguments(int argc, const char* const* argv);
 Command parse_server_arguments(int argc, const char* const* argv);

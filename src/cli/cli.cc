@@ -7,7 +7,6 @@
 #include "cli/block_on.h"
 #include "cli/doctor.h"
 #include "cli/egress_log.h"
-#include "cli/egress_role.h"
 #include "cli/forward.h"
 #include "cli/image_roles.h"
 #include "cli/images.h"
@@ -58,7 +57,6 @@ struct Execute {
   int operator()(ImageKeeperOptions& options) const { return run_image_keeper(options); }
   int operator()(ImageFetcherOptions&) const { return run_image_fetcher(); }
   int operator()(EgressLogOptions& options) const { return block_on(print_egress_log(std::move(options))); }
-  int operator()(EgressRoleOptions& options) const { return run_egress_role(options); }
   int operator()(ServeOptions& options) const { return become_service(options, embedded); }
   int operator()(InitConfigOptions& options) const { return write_initial_config(options); }
 };

@@ -11,7 +11,7 @@
 namespace osb::cli {
 
 struct Embedded {
-  std::string_view launcher, execd, probe;
+  std::string_view launcher, execd, egress, probe;
   std::vector<runtime::RuntimeFactory> runtimes = {};
 };
 

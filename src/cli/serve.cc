@@ -90,7 +90,7 @@ runtime::ImageSettings image_settings(const server::NativeSection& native) {
 // Only what it needs: the process reads what strangers send, and the file has the key.
 std::vector<std::string> egress_command(const server::Config& config) {
   if (!config.egress.enabled) return {};
-  std::vector<std::string> out = {"osb", "egress-process", "--log-level=" + config.log_level};
+  std::vector<std::string> out = {"osb-egress", "--log-level=" + config.log_level};
   for (const std::string& server : config.egress.name_servers) out.push_back("--name-server=" + server);
   for (const std::string& target : config.egress.deny_always) out.push_back("--deny=" + target);
   for (const std::string& target : config.egress.allow_always) out.push_back("--allow=" + target);
@@ -127,7 +127,7 @@ Result<RotatingFile> open_log(const server::Config& config) {
 Result<void> hand_over(Checked checked, const std::string& given, std::optional<RotatingFile> log_file,
                        const Embedded& embedded) {
   auto& [file, config] = checked;
-  if (embedded.launcher.empty() || embedded.execd.empty()) {
+  if (embedded.launcher.empty() || embedded.execd.empty() || embedded.egress.empty()) {
     return fail(
         Code::unsupported,
         "this build carries no launcher (a sanitizer build?)\n  remedy: use the release or dev preset");
@@ -152,7 +152,8 @@ Result<void> hand_over(Checked checked, const std::string& given, std::optional<
                                .egress = egress_command(config),
                                .shared_paths = config.storage.allowed_host_paths,
                                .launcher_bytes = embedded.launcher,
-                               .execd_bytes = embedded.execd}));
+                               .execd_bytes = embedded.execd,
+                               .egress_bytes = embedded.egress}));
 }
 
 int refused(const Error& error, int status) {

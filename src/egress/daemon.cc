@@ -9,13 +9,13 @@
 #include "base/frame.h"
 #include "base/ids.h"
 #include "base/log.h"
+#include "calls/launcher_client.h"
 #include "egress/attachment.h"
 #include "egress/policy_files.h"
 #include "egress/policy_routes.h"
 #include "http/server.h"
 #include "json/decode.h"
 #include "json/escape.h"
-#include "runtime/native/launcher_client.h"
 
 namespace osb::egress {
 namespace {
@@ -182,7 +182,7 @@ class Daemon {
     return kept;
   }
 
-  Result<void> serve_sandbox(runtime::Answered<launcher::ListenersAnswer> given) {
+  Result<void> serve_sandbox(calls::Answered<launcher::ListenersAnswer> given) {
     const std::string& handle = given.body.id;
     KeptPolicy kept = TRY(policy_for(given.body));
     auto attachment = std::make_unique<Attachment>(executor_, Host{network_, overlay_, counters_, load_},
@@ -266,7 +266,7 @@ class Daemon {
   Counters counters_;
   Load load_{.most = descriptor_limit() / 8};  // two sockets and two pipes each, and some for everything else
   PolicyFiles files_;
-  runtime::LauncherClient launcher_;
+  calls::LauncherClient launcher_;
   std::map<std::string, Served> served_;
   io::TaskGroup tasks_;
 };

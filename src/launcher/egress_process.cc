@@ -19,7 +19,7 @@ Result<EgressDescriptors> open_egress_descriptors(const Settings& settings, cons
 ServiceSpec egress_service(const Settings& settings, const EgressDescriptors& descriptors, int callers) {
   ServiceSpec spec;
   spec.name = "egress process";
-  spec.executable = settings.server_fd;
+  spec.executable = settings.egress_fd;
   spec.arguments = settings.egress;
   spec.uid = settings.egress_uid;
   spec.gid = settings.egress_gid;

@@ -85,6 +85,25 @@ TEST(Enforceable, KeepsWhatHasAController) {
   EXPECT_FALSE(kept.pids);
 }
 
+TEST(Settings, AnEgressProcessHasAProgram) {
+  Settings settings;
+  settings.state_dir = "/var/lib/opensandbox";
+  settings.server = {"osb", "server"};
+  settings.listener_fd = 3, settings.server_fd = 4, settings.execd_fd = 5;
+  settings.egress = {"osb-egress"};
+  EXPECT_FALSE(from_arguments(to_arguments(settings)));
+  settings.egress_fd = 6, settings.egress_uid = 60'800;
+  auto back = from_arguments(to_arguments(settings));
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->egress_fd, 6);
+  EXPECT_EQ(back->egress_uid, 60'800u);
+  settings.egress.clear();
+  settings.egress_fd = -1;
+  back = from_arguments(to_arguments(settings));
+  ASSERT_TRUE(back);
+  EXPECT_EQ(back->egress_fd, -1);
+}
+
 TEST(Settings, OfAServiceWithoutRootSurvive) {
   Settings settings;
   settings.state_dir = "/home/ann/.local/state/opensandbox";

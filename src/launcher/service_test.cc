@@ -220,13 +220,15 @@ TEST(ServerService, IsTheServerOfTheSettings) {
 TEST(EgressService, HasAnAccountAndVerbsOfItsOwn) {
   Settings settings;
   settings.server_fd = 20;
+  settings.egress_fd = 22;
   settings.egress_uid = 60'800;
   settings.egress_gid = 60'801;
-  settings.egress = {"osb", "egress-process"};
+  settings.egress = {"osb-egress", "--log-level=INFO"};
   EgressDescriptors descriptors{Fd(::dup(0)), Fd(::dup(0))};
   ServiceSpec spec = egress_service(settings, descriptors, 25);
   EXPECT_EQ(spec.uid, 60'800u);
   EXPECT_EQ(spec.gid, 60'801u);
+  EXPECT_EQ(spec.executable, 22);
   EXPECT_EQ(spec.arguments, settings.egress);
   EXPECT_EQ(spec.environment, ServiceSpec::Environment::empty);
   EXPECT_FALSE(spec.is_essential);

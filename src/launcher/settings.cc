@@ -19,6 +19,7 @@ std::vector<std::string> to_arguments(const Settings& s) {
   for (const std::string& word : s.server) out.push_back("--server-argument=" + word);
   for (const std::string& word : s.egress) out.push_back("--egress-argument=" + word);
   if (!s.egress.empty()) {
+    out.push_back("--egress-fd=" + std::to_string(s.egress_fd));
     out.push_back("--egress-uid=" + std::to_string(s.egress_uid));
     out.push_back("--egress-gid=" + std::to_string(s.egress_gid));
   }
@@ -61,6 +62,8 @@ Result<Settings> from_arguments(const std::vector<std::string>& arguments) {
       s.server.push_back(value);
     else if (name == "--egress-argument")
       s.egress.push_back(value);
+    else if (name == "--egress-fd")
+      TRY(number(s.egress_fd));
     else if (name == "--egress-uid")
       TRY(number(s.egress_uid));
     else if (name == "--egress-gid")
@@ -70,7 +73,7 @@ Result<Settings> from_arguments(const std::vector<std::string>& arguments) {
                   "launcher: unknown argument " + argument + "; it is started by opensandbox-server");
   }
   if (s.state_dir.empty() || s.state_dir[0] != '/' || s.server.empty() || s.listener_fd < 0 ||
-      s.server_fd < 0 || s.execd_fd < 0) {
+      s.server_fd < 0 || s.execd_fd < 0 || s.egress.empty() != (s.egress_fd < 0)) {
     return fail(Code::invalid_argument,
                 "launcher: started without its settings; start opensandbox-server instead");
   }

@@ -43,6 +43,7 @@ struct Settings {
   int listener_fd = -1;  // where clients connect; every generation of the server gets it
   int server_fd = -1;    // the executable of the server
   int execd_fd = -1;     // sealed memory with execd
+  int egress_fd = -1;    // likewise with the egress process; -1: there is none
 };
 
 std::vector<std::string> to_arguments(const Settings& settings);

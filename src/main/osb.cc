@@ -7,12 +7,14 @@
 extern "C" {
 extern const char osb_launcher_bytes[], osb_launcher_bytes_end[];
 extern const char osb_execd_bytes[], osb_execd_bytes_end[];
+extern const char osb_egress_bytes[], osb_egress_bytes_end[];
 extern const char osb_probe_bytes[], osb_probe_bytes_end[];
 }
 
 int main(int argc, char** argv) {
   osb::cli::Embedded embedded{.launcher = {osb_launcher_bytes, osb_launcher_bytes_end},
                               .execd = {osb_execd_bytes, osb_execd_bytes_end},
+                              .egress = {osb_egress_bytes, osb_egress_bytes_end},
                               .probe = {osb_probe_bytes, osb_probe_bytes_end}};
   std::string_view name = argc > 0 ? argv[0] : "osb";
   name.remove_prefix(name.rfind('/') + 1);  // npos + 1 is 0

@@ -9,6 +9,7 @@
 extern "C" {
 extern const char osb_launcher_bytes[], osb_launcher_bytes_end[];
 extern const char osb_execd_bytes[], osb_execd_bytes_end[];
+extern const char osb_egress_bytes[], osb_egress_bytes_end[];
 }
 
 namespace {
@@ -26,6 +27,7 @@ Result<std::unique_ptr<runtime::Runtime>> make_memory_runtime(const runtime::Run
 int main(int argc, char** argv) {
   cli::Embedded embedded{.launcher = {osb_launcher_bytes, osb_launcher_bytes_end},
                          .execd = {osb_execd_bytes, osb_execd_bytes_end},
+                         .egress = {osb_egress_bytes, osb_egress_bytes_end},
                          .probe = {},
                          .runtimes = {make_memory_runtime}};
   std::string_view name = argc > 0 ? argv[0] : "osb";

@@ -94,7 +94,7 @@ struct SandboxDefaults {
 };
 
 struct EgressSection {
-  bool enabled = false;                   // without it sandboxes have no network
+  bool enabled = true;                    // without it sandboxes have no network
   std::vector<std::string> name_servers;  // none: the host's
   std::vector<std::string> deny_always, allow_always;
 };

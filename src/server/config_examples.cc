@@ -330,9 +330,9 @@ constexpr std::string_view kSkeleton =
 # allowed_host_paths = []
 
 [egress]
-# true: sandboxes have a network, through a process that looks at their policies (docs/network.md). false: they have none, and
-# a request with a networkPolicy is refused.
-# enabled = false
+# false: sandboxes have no network, and a request with a networkPolicy is refused. Otherwise they have one, through a process
+# that looks at their policies (docs/network.md).
+# enabled = true
 # Who answers the lookups of sandboxes, by address; a port may follow. Not set: the host's name servers.
 # name_servers = []
 # What no sandbox reaches and what every sandbox reaches, whatever its own policy says: host names, "*.example.com",

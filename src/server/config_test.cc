@@ -309,6 +309,8 @@ TEST(Config, AFileThatAsksForLessNetworkIsNotGivenMore) {
   EXPECT_FALSE(parse("[docker]\nnetwork_mode = \"none\"")->egress.enabled);
   EXPECT_TRUE(parse("[docker]\nnetwork_mode = \"bridge\"\n[egress]\nenabled = true"));
   EXPECT_FALSE(parse("[egress.upstream_proxy]\nurl = \"http://proxy.example\"")->egress.enabled);
+  EXPECT_TRUE(parse("[docker]\nnetwork_mode = \"bridge\"")->egress.enabled);
+  EXPECT_TRUE(parse("")->egress.enabled);
 }
 
 TEST(Config, UnknownNamesAreErrorsWithAPlaceAndAGuess) {

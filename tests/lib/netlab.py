@@ -138,7 +138,7 @@ def egress_pid(service):
     from .service import child_pids
 
     for pid in child_pids(service.process.pid):
-        if b"egress-process" in command_line(pid)[1:3]:
+        if command_line(pid)[:1] == [b"osb-egress"]:
             return pid
     return None
 

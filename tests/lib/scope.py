@@ -149,7 +149,9 @@ def kill_exactly(pid, start_time):
 
 def is_role(pid):
     """Server, egress: the launcher's long-lived children, as opposed to a worker or a half-made sandbox."""
-    return any(word in (b"server", b"egress-process") for word in command_line(pid)[1:3])
+    words = command_line(pid)
+    # Versions before `osb-egress` had a role of osb for it.
+    return words[:1] == [b"osb-egress"] or any(word in (b"server", b"egress-process") for word in words[1:3])
 
 
 def command_line(pid):

@@ -54,7 +54,6 @@ class Service:
         }
         # No test asks a registry of the internet by accident.
         if knows_registries(self.bin_dir):
-            sections["egress"] = {"enabled": True, **sections.get("egress", {})}
             sections |= {"registry": {"pull_policy": "never"} if registry is None else registry, "registry.mirrors": mirrors or {}}
         self.config_path.write_text(to_toml(sections), encoding="utf-8")
         ALIVE.append(self)

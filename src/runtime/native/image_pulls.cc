@@ -22,7 +22,7 @@ std::string key_of(const std::string& name, const ImageRequest& request) {
 
 }  // namespace
 
-ImagePulls::ImagePulls(io::Executor executor, Settings settings, LauncherClient& launcher,
+ImagePulls::ImagePulls(io::Executor executor, Settings settings, calls::LauncherClient& launcher,
                        io::TaskGroup& tasks)
     : executor_(executor),
       settings_(std::move(settings)),

@@ -7,10 +7,10 @@
 #include <memory>
 #include <string>
 
+#include "calls/launcher_client.h"
 #include "image/index.h"
 #include "registry/keeper_messages.h"
 #include "runtime/image_library.h"
-#include "runtime/native/launcher_client.h"
 
 namespace osb::runtime {
 
@@ -22,7 +22,7 @@ class ImagePulls : public ImageLibrary {
     ImageRequest::Pull policy = ImageRequest::Pull::if_missing;  // never: whatever a request says
     std::string obstacle = {};                                   // why there are none here, if there are none
   };
-  ImagePulls(io::Executor executor, Settings settings, LauncherClient& launcher, io::TaskGroup& tasks);
+  ImagePulls(io::Executor executor, Settings settings, calls::LauncherClient& launcher, io::TaskGroup& tasks);
 
   Result<std::vector<StoredImage>> list() override;
   Result<PullPtr> pull(const ImageRequest& request) override;
@@ -42,7 +42,7 @@ class ImagePulls : public ImageLibrary {
 
   io::Executor executor_;
   Settings settings_;
-  LauncherClient& launcher_;
+  calls::LauncherClient& launcher_;
   io::TaskGroup& tasks_;
   image::IndexReader index_;
   std::map<std::string, PullPtr> running_;

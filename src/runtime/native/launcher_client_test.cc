@@ -1,4 +1,4 @@
-#include "runtime/native/launcher_client.h"
+#include "calls/launcher_client.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -15,6 +15,8 @@
 namespace osb::runtime {
 namespace {
 
+using calls::Answered;
+using calls::LauncherClient;
 using io::testing::run;
 using launcher::Request;
 using ::testing::ElementsAre;

@@ -7,11 +7,11 @@
 #include <map>
 #include <memory>
 
+#include "calls/launcher_client.h"
 #include "launcher/plan.h"
 #include "runtime/native/control.h"
 #include "runtime/native/image_pulls.h"
 #include "runtime/native/images.h"
-#include "runtime/native/launcher_client.h"
 #include "runtime/runtime.h"
 #include "sys/cgroup.h"
 
@@ -102,7 +102,7 @@ class NativeRuntime : public Runtime {
   NativeSettings settings_;
   Capabilities capabilities_;
   Images images_;
-  LauncherClient launcher_;
+  calls::LauncherClient launcher_;
   io::TaskGroup tasks_;
   ImagePulls pulls_;
   std::map<std::string, PullPtr> pulling_;  // what creates wait for, by handle

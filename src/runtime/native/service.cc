@@ -74,6 +74,12 @@ Result<void> exec_launcher(ServiceOptions options) {
   settings.listener_fd = options.listener.get();
   settings.server_fd = self.get();
   settings.execd_fd = execd.get();
+  Fd egress_program;
+  if (!settings.egress.empty()) {
+    egress_program = TRY(sys::sealed_executable("osb-egress", options.egress_bytes));
+    settings.egress_fd = egress_program.get();
+    TRY(keep_across_exec(settings.egress_fd));
+  }
   for (int fd : {settings.listener_fd, settings.server_fd, settings.execd_fd}) TRY(keep_across_exec(fd));
 
   std::vector<std::string> words = launcher::to_arguments(settings);

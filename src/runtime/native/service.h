@@ -1,7 +1,7 @@
 #pragma once
 
 // The hand-over from opensandbox-server, started as root, to the launcher: prepares the state directory and
-// the host image, puts launcher and execd into sealed memory, and becomes the launcher.
+// the host image, puts the executables it carries into sealed memory, and becomes the launcher.
 
 #include <sys/types.h>
 
@@ -36,6 +36,7 @@ struct ServiceOptions {
   std::vector<std::string> shared_paths;  // directories that sandboxes may be given, and what is below
   std::string_view launcher_bytes;
   std::string_view execd_bytes;
+  std::string_view egress_bytes;
 };
 
 // Returns only on failure.

@@ -1,4 +1,4 @@
-#include "runtime/native/launcher_client.h"
+#include "calls/launcher_client.h"
 
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "io/descriptor.h"
 
-namespace osb::runtime {
+namespace osb::calls {
 namespace {
 
 Task<Result<void>> wait_for(io::Event& event) {
@@ -87,4 +87,4 @@ Task<Result<launcher::Answer>> LauncherClient::call(launcher::Verb verb, std::st
   co_return std::move(waiting->answer);
 }
 
-}  // namespace osb::runtime
+}  // namespace osb::calls

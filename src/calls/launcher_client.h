@@ -1,6 +1,6 @@
 #pragma once
 
-// The server's side of the launcher's socket: requests out, answers matched by their tag.
+// A service's side of the launcher's socket: requests out, answers matched by their tag.
 
 #include <functional>
 #include <map>
@@ -11,7 +11,7 @@
 #include "launcher/messages/all.h"
 #include "launcher/protocol.h"
 
-namespace osb::runtime {
+namespace osb::calls {
 
 using io::Task;
 
@@ -65,4 +65,4 @@ class LauncherClient {
   bool lost_ = false;
 };
 
-}  // namespace osb::runtime
+}  // namespace osb::calls

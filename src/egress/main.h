@@ -1,0 +1,14 @@
+#pragma once
+
+// The command line of the egress process. The launcher starts it with its descriptors
+// (launcher/egress_process.h) and without the service's configuration; what it needs of that is in its
+// arguments: --name-server, --deny and --allow, any number of each, and --log-level, all as --NAME=VALUE.
+
+#include <string>
+#include <vector>
+
+namespace osb::egress {
+
+int egress_main(const std::vector<std::string>& arguments);
+
+}  // namespace osb::egress
