@@ -41,4 +41,15 @@ Result<std::vector<std::string>> shell_words(std::string_view line) {
   return words;
 }
 
+std::string quote_words(const std::vector<std::string>& words) {
+  std::string line;
+  for (const std::string& word : words) {
+    if (!line.empty()) line.push_back(' ');
+    line.push_back('\'');
+    for (char c : word) c == '\'' ? line.append("'\\''") : line.append(1, c);
+    line.push_back('\'');
+  }
+  return line;
+}
+
 }  // namespace osb

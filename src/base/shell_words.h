@@ -14,4 +14,7 @@ namespace osb {
 // Code::invalid_argument: a quote or a backslash at the end is left open.
 Result<std::vector<std::string>> shell_words(std::string_view line);
 
+// A line that the above, and a shell, cut into these words again.
+std::string quote_words(const std::vector<std::string>& words);
+
 }  // namespace osb

@@ -34,5 +34,11 @@ TEST(ShellWords, RefuseWhatIsLeftOpen) {
   for (const char* line : {"'", "a 'b", "\"", "a \"b\\\"", "a\\"}) EXPECT_FALSE(shell_words(line)) << line;
 }
 
+TEST(QuoteWords, AreCutIntoTheSameWords) {
+  const std::vector<std::vector<std::string>> all = {
+      {}, {""}, {"a"}, {"a", "", "b c"}, {"it's", "\"q\"", "\\", "$HOME", "*", "\n", "''"}};
+  for (const auto& words : all) EXPECT_EQ(shell_words(quote_words(words)).value(), words);
+}
+
 }  // namespace
 }  // namespace osb

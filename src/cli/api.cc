@@ -119,6 +119,7 @@ http::RequestHead Api::head(std::string method, std::string target) const {
   // Also to a sandbox's ports: the key opens them without asking for an endpoint first, and the server keeps
   // it from the sandbox.
   if (!to_.api_key.empty()) head.headers.add("OPEN-SANDBOX-API-KEY", to_.api_key);
+  for (const auto& [name, value] : unlocking_) head.headers.add(name, value);
   return head;
 }
 
@@ -126,14 +127,24 @@ std::string Api::execd(const std::string& id, std::string_view route) const {
   return fmt::format("/sandboxes/{}/proxy/{}{}", percent_encode(id), kExecdPort, route);
 }
 
-Task<Result<bj::value>> Api::exchange(std::string method, std::string target, std::string body) {
+Task<Result<std::string>> Api::exchange_text(std::string method, std::string target, std::string body) {
   auto connection = CO_TRY(co_await connect());
   auto request = head(std::move(method), std::move(target));
   if (!body.empty()) request.headers.add("Content-Type", "application/json");
   auto answer = CO_TRY(co_await http::fetch(connection, std::move(request), std::move(body), kBodyLimit));
   if (!is_success(answer.head.status)) co_return std::unexpected(api_error(answer.head.status, answer.body));
-  if (answer.body.empty()) co_return bj::value();
-  auto value = json::parse(answer.body);
+  co_return std::move(answer.body);
+}
+
+Task<Result<std::string>> Api::text(std::string target) {
+  std::string what = "GET " + target;
+  return io::with_deadline(kCallTime, what, exchange_text("GET", std::move(target), ""));
+}
+
+Task<Result<bj::value>> Api::exchange(std::string method, std::string target, std::string body) {
+  auto text = CO_TRY(co_await exchange_text(std::move(method), std::move(target), std::move(body)));
+  if (text.empty()) co_return bj::value();
+  auto value = json::parse(text);
   if (!value) co_return std::unexpected(foreign(to_.server, value.error().message));
   co_return std::move(*value);
 }
@@ -320,17 +331,10 @@ Task<Result<void>> Api::egress_log(std::string id, bool follow, LineSink sink) {
 }
 
 Task<Result<http::ClientConnection>> Api::change_to_bytes(std::string id, uint16_t port) {
-  std::string sandbox = "/v1/sandboxes/" + percent_encode(id);
-  auto request = head("GET", fmt::format("{}/proxy/{}", sandbox, port));
+  CO_TRY(co_await unlock(id));
+  auto request = head("GET", fmt::format("/v1/sandboxes/{}/proxy/{}", percent_encode(id), port));
   request.headers.add("Connection", "Upgrade");
   request.headers.add("Upgrade", "opensandbox-tcp");
-  // A secured sandbox wants to see what its endpoint's answer names.
-  auto endpoint = CO_TRY(co_await exchange("GET", fmt::format("{}/endpoints/{}", sandbox, port), ""));
-  const auto* headers = endpoint.is_object() ? endpoint.as_object().if_contains("headers") : nullptr;
-  if (headers && headers->is_object()) {
-    for (const auto& [name, value] : headers->as_object())
-      if (value.is_string()) request.headers.add(std::string(name), std::string(value.as_string()));
-  }
   auto connection = CO_TRY(co_await connect());
   CO_TRY(co_await connection.send_head(std::move(request), 0));
   auto answer = CO_TRY(co_await connection.read_head());
@@ -346,6 +350,51 @@ Task<Result<http::ClientConnection>> Api::open_port(std::string id, uint16_t por
 Task<Result<void>> Api::interrupt(std::string id, std::string context) {
   CO_TRY(co_await call("DELETE", execd(id, "/code?id=" + percent_encode(context)), "", kCallTime));
   co_return Result<void>{};
+}
+
+Task<Result<void>> Api::interrupt_command(std::string id, std::string command) {
+  CO_TRY(co_await call("DELETE", execd(id, "/command?id=" + percent_encode(command)), "", kCallTime));
+  co_return Result<void>{};
+}
+
+Task<Result<std::string>> Api::find(std::string name) {
+  if (is_uuid(name)) co_return name;
+  std::vector<std::string> found;
+  for (const bj::value& one : CO_TRY(co_await list())) {
+    if (!one.is_object()) continue;
+    std::string id = CO_TRY(text_of(one.as_object(), "id"));
+    if (id.starts_with(name)) found.push_back(std::move(id));
+  }
+  if (found.size() == 1 && !name.empty()) co_return found.front();
+  if (found.empty()) co_return fail(Code::not_found, "no sandbox has an id that begins so; see: osb ls");
+  co_return fail(Code::invalid_argument,
+                 fmt::format("{} sandboxes have ids that begin so; write more of it", found.size()));
+}
+
+Task<Result<void>> Api::unlock(std::string id) {
+  auto endpoint = CO_TRY(co_await call(
+      "GET", fmt::format("/v1/sandboxes/{}/endpoints/{}", percent_encode(id), kExecdPort), "", kCallTime));
+  unlocking_ = {};
+  const auto* headers = endpoint.is_object() ? endpoint.as_object().if_contains("headers") : nullptr;
+  if (!headers || !headers->is_object()) co_return Result<void>();
+  for (const auto& [name, value] : headers->as_object())
+    if (value.is_string()) unlocking_.add(std::string(name), std::string(value.as_string()));
+  co_return Result<void>();
+}
+
+Task<Result<std::string>> Api::new_terminal(std::string id, std::string command, std::string workdir) {
+  bj::object body;
+  if (!command.empty()) body["command"] = command;
+  if (!workdir.empty()) body["cwd"] = workdir;
+  auto made = CO_TRY(co_await call("POST", execd(id, "/pty"), json::print(body), kCallTime));
+  if (!made.is_object()) co_return std::unexpected(foreign(to_.server, "no session"));
+  co_return text_of(made.as_object(), "session_id");
+}
+
+Task<Result<http::WebSocket>> Api::open_terminal(http::ClientConnection& connection, std::string id,
+                                                 std::string session, uint64_t since) {
+  std::string target = fmt::format("/pty/{}/ws?takeover=1&since={}", percent_encode(session), since);
+  return http::connect_websocket(connection, head("GET", execd(id, target)));
 }
 
 Task<Result<StreamEvent>> Api::follow(http::ClientConnection connection, EventParser parser,

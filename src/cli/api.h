@@ -13,6 +13,7 @@
 #include "cli/arguments.h"
 #include "cli/event_stream.h"
 #include "http/client.h"
+#include "http/websocket.h"
 #include "io/task.h"
 #include "json/decode.h"
 
@@ -59,6 +60,7 @@ class Api {
   Task<Result<void>> remove(std::string id);
   // Any other call of the API; null when the answer has no body.
   Task<Result<json::bj::value>> ask(std::string method, std::string target, std::string body = "");
+  Task<Result<std::string>> text(std::string target);  // of a GET whose answer is no JSON
 
   // Has no deadline of its own: the caller cancels it, or gives the command one. The last event is complete
   // or failed.
@@ -73,15 +75,29 @@ class Api {
   // buffered.
   Task<Result<http::ClientConnection>> open_port(std::string id, uint16_t port);
   Task<Result<void>> interrupt(std::string id, std::string context);
+  Task<Result<void>> interrupt_command(std::string id, std::string command);
+
+  // The id of the one sandbox that is called so: its id, or the beginning of it.
+  Task<Result<std::string>> find(std::string name);
+  // Before the first use of the ports of a sandbox that this object did not make: what its endpoint's answer
+  // names goes with every request from here on.
+  Task<Result<void>> unlock(std::string id);
+
+  // A program with a terminal. The session outlives whoever looks at it.
+  Task<Result<std::string>> new_terminal(std::string id, std::string command, std::string workdir);
+  // The connection has to outlive the WebSocket.
+  Task<Result<http::WebSocket>> open_terminal(http::ClientConnection& connection, std::string id,
+                                              std::string session, uint64_t since);
+  Task<Result<http::ClientConnection>> connect();
   // `mode` in octal digits as a decimal number: 755.
   Task<Result<void>> upload(std::string id, std::string path, int mode, std::string_view bytes);
 
  private:
   Task<Result<json::bj::object>> until_started(json::bj::object sandbox);
-  Task<Result<http::ClientConnection>> connect();
   Task<Result<json::bj::value>> call(std::string method, std::string target, std::string body,
                                      io::Duration limit);
   Task<Result<json::bj::value>> exchange(std::string method, std::string target, std::string body);
+  Task<Result<std::string>> exchange_text(std::string method, std::string target, std::string body);
   Task<Result<http::ClientConnection>> start_stream(std::string target, std::string body,
                                                     std::string method = "POST");
   Task<Result<http::ClientConnection>> change_to_bytes(std::string id, uint16_t port);
@@ -90,6 +106,7 @@ class Api {
   std::string execd(const std::string& id, std::string_view route) const;
 
   Connection to_;
+  http::Headers unlocking_;
 };
 
 // A member of a server's answer that must be there.

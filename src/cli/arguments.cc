@@ -6,6 +6,7 @@
 
 #include "cli/raw_connection.h"
 #include "cli/raw_forward.h"
+#include "cli/raw_manage.h"
 #include "cli/raw_volumes.h"
 #include "cli/usage.h"
 
@@ -393,6 +394,8 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
   raw_snapshots.options(app);
   RawVolumes raw_volumes;
   raw_volumes.options(app);
+  RawManage raw_manage;
+  raw_manage.options(app);
   RawForward raw_forward;
   raw_forward.options(app);
 
@@ -432,7 +435,8 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
     return usage(unexpected_word(app, left.front()), see);
   }
 
-  if (theirs && !run->parsed()) return usage("only `osb run` takes words after --", "osb");
+  if (theirs && !run->parsed() && !raw_manage.takes_words())
+    return usage("only `osb run`, `exec` and `shell` take words after --", "osb");
   auto finish = [](auto options, std::string_view see) -> Command {
     if (!options) return usage(options.error().message, see);
     return std::move(*options);
@@ -449,6 +453,10 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
   }
   if (raw_snapshots.parsed()) return finish(raw_snapshots.read(), "osb snapshot");
   if (raw_volumes.volumes->parsed()) return finish(raw_volumes.read(), "osb volumes");
+  if (raw_manage.parsed()) {
+    auto command = raw_manage.read(std::move(theirs));
+    return command ? std::move(*command) : Command(usage(command.error().message, "osb"));
+  }
   if (raw_forward.parsed()) {
     auto command = raw_forward.read();
     return command ? std::move(*command) : Command(usage(command.error().message, "osb forward"));

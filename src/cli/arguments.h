@@ -126,6 +126,33 @@ struct VolumeOptions {
   bool json = false;
 };
 
+// `osb exec`
+struct ExecOptions {
+  Connection connection;
+  std::string id = {};
+  std::vector<std::string> command = {};
+  std::string workdir = {};
+  std::optional<std::chrono::milliseconds> timeout = {};
+};
+
+// `osb shell`
+struct ShellOptions {
+  Connection connection;
+  std::string id = {};
+  std::vector<std::string> command = {};  // none: a shell
+  std::string workdir = {};
+  std::string session = {};  // to come back to; "" for a new one
+};
+
+// `osb inspect`, `logs`, `pause`, `resume`, `renew`
+struct ManageOptions {
+  enum class What { inspect, logs, pause, resume, renew } what = What::inspect;
+  Connection connection;
+  std::string id = {};
+  bool follow = false;                // logs
+  std::chrono::milliseconds by = {};  // renew
+};
+
 // `osb forward`
 struct Forwarding {
   uint16_t local = 0;  // 0: any
@@ -179,11 +206,12 @@ struct PrintAndExit {
   int status = 0;
 };
 
-using Command = std::variant<PrintAndExit, RunOptions, ReplOptions, LsOptions, RmOptions, DoctorOptions,
-                             ImportImageOptions, LsImagesOptions, RmImagesOptions, PullImageOptions,
-                             InspectImageOptions, PruneImagesOptions, SnapshotOptions, VolumeOptions,
-                             ForwardOptions, PreviewOptions, ServerRoleOptions, ImageKeeperOptions,
-                             ImageFetcherOptions, EgressLogOptions, ServeOptions, InitConfigOptions>;
+using Command =
+    std::variant<PrintAndExit, RunOptions, ReplOptions, LsOptions, RmOptions, DoctorOptions,
+                 ImportImageOptions, LsImagesOptions, RmImagesOptions, PullImageOptions, InspectImageOptions,
+                 PruneImagesOptions, SnapshotOptions, VolumeOptions, ExecOptions, ShellOptions, ManageOptions,
+                 ForwardOptions, PreviewOptions, ServerRoleOptions, ImageKeeperOptions, ImageFetcherOptions,
+                 EgressLogOptions, ServeOptions, InitConfigOptions>;
 
 Command parse_osb_arguments(int argc, const char* const* argv);
 Command parse_server_arguments(int argc, const char* const* argv);

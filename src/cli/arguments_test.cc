@@ -103,11 +103,12 @@ TEST_F(Arguments, AnUnknownOptionIsNamed) {
 }
 
 TEST_F(Arguments, AnUnknownCommandIsNamedAndTheKnownOnesAreListed) {
-  auto got = stop(osb({"osb", "exec", "foo"}));
+  auto got = stop(osb({"osb", "xec", "foo"}));
   EXPECT_EQ(got.status, 2);
-  EXPECT_THAT(got.err, HasSubstr("there is no command \"exec\"; the commands are run, repl, ls, rm, doctor, "
+  EXPECT_THAT(got.err, HasSubstr("there is no command \"xec\"; the commands are run, repl, ls, rm, doctor, "
                                  "egress, images, snapshot, "
-                                 "fork, rollback, diff, volumes, forward, preview\n"));
+                                 "fork, rollback, diff, volumes, exec, shell, inspect, logs, pause, resume, "
+                                 "renew, forward, preview\n"));
   EXPECT_THAT(got.err, HasSubstr("osb run IMAGE -- PROGRAM"));
   EXPECT_THAT(stop(osb({"osb", "ls", "foo"})).err, HasSubstr("unexpected word \"foo\""));
 }

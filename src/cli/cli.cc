@@ -7,16 +7,19 @@
 #include "cli/block_on.h"
 #include "cli/doctor.h"
 #include "cli/egress_log.h"
+#include "cli/exec.h"
 #include "cli/forward.h"
 #include "cli/image_roles.h"
 #include "cli/images.h"
 #include "cli/init_config.h"
+#include "cli/manage.h"
 #include "cli/repl.h"
 #include "cli/run.h"
 #include "cli/sandboxes.h"
 #include "cli/serve.h"
 #include "cli/server_images.h"
 #include "cli/server_role.h"
+#include "cli/shell.h"
 #include "cli/snapshots.h"
 #include "cli/volumes.h"
 
@@ -51,6 +54,9 @@ struct Execute {
   int operator()(PruneImagesOptions& options) const { return block_on(prune_images(std::move(options))); }
   int operator()(SnapshotOptions& options) const { return block_on(run_snapshots(std::move(options))); }
   int operator()(VolumeOptions& options) const { return block_on(run_volumes(std::move(options))); }
+  int operator()(ExecOptions& options) const { return block_on(run_in_existing(std::move(options))); }
+  int operator()(ShellOptions& options) const { return block_on(open_shell(std::move(options))); }
+  int operator()(ManageOptions& options) const { return block_on(manage_sandbox(std::move(options))); }
   int operator()(ForwardOptions& options) const { return block_on(forward_ports(std::move(options))); }
   int operator()(PreviewOptions& options) const { return block_on(print_preview(std::move(options))); }
   int operator()(ServerRoleOptions& options) const { return run_server_role(options, embedded); }

@@ -26,7 +26,7 @@ std::string plain_text(const json::Field& results) {
   return "<" + types + ">";
 }
 
-// Events of no interest here (ping, execution_count; of a command also its start) give nothing.
+// Events of no interest here (ping, execution_count) give nothing.
 Result<std::optional<StreamEvent>> parse_event(std::string_view line, EventParser::Source source) {
   auto value = TRY(json::parse(line));
   json::Issues issues;
@@ -39,7 +39,7 @@ Result<std::optional<StreamEvent>> parse_event(std::string_view line, EventParse
     // Of a command an empty line comes as "\n", every other one without its end.
     if (source == EventParser::Source::command && !text.ends_with('\n')) text += '\n';
     out = {kind, text, "", ""};
-  } else if (type == "init" && source == EventParser::Source::cell) {
+  } else if (type == "init") {
     out = {StreamEvent::Kind::started, text, "", ""};
   } else if (type == "result" && source == EventParser::Source::cell) {
     out = {StreamEvent::Kind::result, plain_text(event["results"]), "", ""};

@@ -19,15 +19,16 @@ constexpr std::string_view kStream =
     "status 3\"]}}\n\n";
 
 void check(const std::vector<StreamEvent>& events) {
-  ASSERT_EQ(events.size(), 4u);
-  EXPECT_EQ(events[0].kind, Kind::output);
-  EXPECT_EQ(events[0].text, "a\u0085b\n");
-  EXPECT_EQ(events[1].text, "\n");
-  EXPECT_EQ(events[2].kind, Kind::errors);
-  EXPECT_EQ(events[2].text, "oops\n");
-  EXPECT_EQ(events[3].kind, Kind::failed);
-  EXPECT_EQ(events[3].text, "3");
-  EXPECT_EQ(events[3].detail, "exit status 3");
+  ASSERT_EQ(events.size(), 5u);
+  EXPECT_EQ(events[0].kind, Kind::started);
+  EXPECT_EQ(events[1].kind, Kind::output);
+  EXPECT_EQ(events[1].text, "a\u0085b\n");
+  EXPECT_EQ(events[2].text, "\n");
+  EXPECT_EQ(events[3].kind, Kind::errors);
+  EXPECT_EQ(events[3].text, "oops\n");
+  EXPECT_EQ(events[4].kind, Kind::failed);
+  EXPECT_EQ(events[4].text, "3");
+  EXPECT_EQ(events[4].detail, "exit status 3");
 }
 
 TEST(EventParser, Cells) {

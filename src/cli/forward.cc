@@ -32,7 +32,7 @@ uint16_t port_of(int listener) {
   return ntohs(address.sin_port);
 }
 
-Task<> serve_one(const Connection& to, const Forwarding& what, io::Socket client) {
+Task<> serve_one(const Connection& to, Forwarding what, io::Socket client) {
   Api api(to);
   auto opened = co_await api.open_port(what.sandbox, what.port);
   if (!opened) co_return print_error("osb", opened.error());
@@ -40,7 +40,7 @@ Task<> serve_one(const Connection& to, const Forwarding& what, io::Socket client
   co_await http::tunnel(client, "", opened->socket(), std::move(first));
 }
 
-Task<> serve(const Connection& to, const Forwarding& what, Fd listener, io::TaskGroup& group) {
+Task<> serve(const Connection& to, Forwarding what, Fd listener, io::TaskGroup& group) {
   io::Acceptor acceptor(co_await io::asio::this_coro::executor, std::move(listener));
   while (true) {
     auto client = co_await acceptor.accept();
@@ -78,7 +78,8 @@ namespace {
 
 Task<Result<void>> begin(const ForwardOptions& options, io::TaskGroup& group) {
   Api api(options.connection);
-  for (const Forwarding& what : options.ports) {
+  for (Forwarding what : options.ports) {
+    what.sandbox = CO_TRY(co_await api.find(what.sandbox));
     // Who mistypes an id learns it now, and not with the first connection.
     CO_TRY(co_await api.get(what.sandbox));
     auto listener = io::listen_tcp(kHere, what.local, kBacklog);
@@ -104,17 +105,26 @@ io::Task<int> forward_ports(ForwardOptions options) {
   co_return begun ? 0 : 1;
 }
 
-io::Task<int> print_preview(PreviewOptions options) {
+namespace {
+
+Task<Result<std::string>> preview_of(const PreviewOptions& options) {
   Api api(options.connection);
-  auto answer = co_await api.ask("GET", fmt::format("/v1/sandboxes/{}/endpoints/{}?preview=true",
-                                                    percent_encode(options.sandbox), options.port));
-  auto name = answer && answer->is_object() ? text_of(answer->as_object(), "endpoint")
-                                            : Result<std::string>(fail(Code::corrupt, "no endpoint"));
-  if (answer && name) {
+  std::string id = CO_TRY(co_await api.find(options.sandbox));
+  auto answer = CO_TRY(co_await api.ask(
+      "GET", fmt::format("/v1/sandboxes/{}/endpoints/{}?preview=true", percent_encode(id), options.port)));
+  if (!answer.is_object()) co_return fail(Code::corrupt, "the answer has no \"endpoint\"");
+  co_return text_of(answer.as_object(), "endpoint");
+}
+
+}  // namespace
+
+io::Task<int> print_preview(PreviewOptions options) {
+  auto name = co_await preview_of(options);
+  if (name) {
     fmt::print("http://{}/\n", *name);
     co_return 0;
   }
-  print_error("osb", answer ? name.error() : answer.error());
+  print_error("osb", name.error());
   co_return 1;
 }
 

@@ -39,8 +39,7 @@ ScratchSandbox sandbox_for(const RunOptions& options) {
 
 OutputSink to_terminal(Run& run, Signals& signals) {
   return [&](const StreamEvent& event) {
-    int fd = event.kind == StreamEvent::Kind::output ? STDOUT_FILENO : STDERR_FILENO;
-    auto written = write_unless_signalled(fd, event.text, signals);
+    auto written = write_event(event, signals);
     run.output_closed = !written && written.error().sys_errno == EPIPE;
     return written;
   };

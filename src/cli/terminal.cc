@@ -59,7 +59,7 @@ std::optional<int> Signals::last() {
   return last_;
 }
 
-Result<void> write_unless_signalled(int fd, std::string_view bytes, Signals& signals) {
+Result<void> write_unless_signalled(int fd, std::string_view bytes, Signals& signals, int heard) {
   while (!bytes.empty()) {
     // A pipe that polls writable takes PIPE_BUF bytes without blocking; a longer write might block past a
     // signal.
@@ -68,13 +68,19 @@ Result<void> write_unless_signalled(int fd, std::string_view bytes, Signals& sig
       if (errno == EINTR) continue;
       return fail_errno("poll");
     }
-    if (waits[1].revents) return fail(Code::cancelled, "interrupted");
+    if (waits[1].revents && signals.count() > heard) return fail(Code::cancelled, "interrupted");
     ssize_t n = ::write(fd, bytes.data(), std::min<size_t>(bytes.size(), PIPE_BUF));
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (n < 0) return fail_errno("write");
     bytes.remove_prefix(static_cast<size_t>(n));
   }
   return {};
+}
+
+Result<void> write_event(const StreamEvent& event, Signals& signals, int heard) {
+  if (event.kind == StreamEvent::Kind::started) return {};
+  int fd = event.kind == StreamEvent::Kind::output ? STDOUT_FILENO : STDERR_FILENO;
+  return write_unless_signalled(fd, event.text, signals, heard);
 }
 
 }  // namespace osb::cli

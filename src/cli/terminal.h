@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/fd.h"
+#include "cli/event_stream.h"
 #include "io/task.h"
 
 namespace osb::cli {
@@ -33,8 +34,12 @@ class Signals {
   std::optional<int> first_, last_;
 };
 
-// Writes everything, however slow the reader. Code::cancelled when a signal comes first; Code::unavailable
-// when nobody reads.
-Result<void> write_unless_signalled(int fd, std::string_view bytes, Signals& signals);
+// Writes everything, however slow the reader. Code::cancelled when a signal comes first, beyond the `heard`
+// ones; Code::unavailable when nobody reads.
+Result<void> write_unless_signalled(int fd, std::string_view bytes, Signals& signals, int heard = 0);
+
+// What a command wrote, on the stream of the same name; its start is nothing to write. Signals up to `heard`
+// are known to the caller and interrupt nothing.
+Result<void> write_event(const StreamEvent& event, Signals& signals, int heard = 0);
 
 }  // namespace osb::cli
