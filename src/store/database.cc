@@ -2,6 +2,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <thread>
+
 namespace osb::store {
 namespace {
 
@@ -13,6 +16,7 @@ std::unexpected<Error> fail_sqlite(std::string_view what, sqlite3* db, int rc) {
   switch (rc & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
+    case SQLITE_PROTOCOL:  // a lock for reading that was tried for a hundred times
       error.code = Code::unavailable;
       break;
     case SQLITE_FULL:
@@ -58,6 +62,38 @@ constexpr const char* kPragmas =
     "PRAGMA temp_store=MEMORY;"
     "PRAGMA cache_size=-1024;"
     "PRAGMA journal_size_limit=4194304;";
+
+// A reader that finds a lock where none should stay tries a hundred times, with pauses of up to 0.3 seconds:
+// ten seconds, in which the loop that called it serves nobody. What it waits for is another thread of this
+// process, which needs no such pause.
+int pause_shortly(sqlite3_vfs*, int microseconds) {
+  constexpr int kMost = 1000;
+  sqlite3_vfs* system = sqlite3_vfs_find(nullptr);
+  system->xSleep(system, std::min(microseconds, kMost));
+  return microseconds;
+}
+
+// SQLite's own waits through the above. One for a writer that is in a transaction; `most` is a number of
+// milliseconds.
+int wait_for_other(void* most, int count) {
+  constexpr int kShort = 20, kLong = 5;  // a millisecond each at first
+  int waited = count < kShort ? count : kShort + (count - kShort) * kLong;
+  if (waited >= reinterpret_cast<intptr_t>(most)) return 0;
+  std::this_thread::sleep_for(std::chrono::milliseconds(count < kShort ? 1 : kLong));
+  return 1;
+}
+
+const char* impatient_vfs() {
+  static sqlite3_vfs ours = [] {
+    sqlite3_vfs vfs = *sqlite3_vfs_find(nullptr);
+    vfs.pNext = nullptr;
+    vfs.zName = "impatient";
+    vfs.xSleep = pause_shortly;
+    return vfs;
+  }();
+  static const int registered = sqlite3_vfs_register(&ours, 0);
+  return registered == SQLITE_OK ? ours.zName : nullptr;
+}
 
 }  // namespace
 
@@ -140,7 +176,7 @@ bool Database::can_write() {
 Result<Database> Database::open_once(const std::string& path, Locking locking) {
   sqlite3* raw = nullptr;
   int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
-  int rc = sqlite3_open_v2(path.c_str(), &raw, flags, nullptr);
+  int rc = sqlite3_open_v2(path.c_str(), &raw, flags, impatient_vfs());
   Database db(raw);  // also a failed open must be closed
   if (rc != SQLITE_OK) return fail_sqlite("open state database " + path, raw, rc);
   db.set_patience(kPatience);
@@ -161,7 +197,7 @@ Result<void> Database::execute(const std::string& sql) {
 }
 
 void Database::set_patience(std::chrono::milliseconds most) {
-  sqlite3_busy_timeout(db_.get(), static_cast<int>(most.count()));
+  sqlite3_busy_handler(db_.get(), wait_for_other, reinterpret_cast<void*>(most.count()));
 }
 
 Result<void> Database::try_transaction() {
