@@ -17,15 +17,19 @@ class Gate {
  public:
   Gate(const Config& config, const Keys& keys, const EndpointTokens& tokens, const http::Router& router)
       : config_(config), keys_(keys), tokens_(tokens), router_(router) {}
+  // Nothing in here waits before the route's handler does, so none of it is a coroutine of its own.
   Task<> handle(Request& request, ResponseWriter& response);
 
   // No two alike, and no secret: a random beginning and a count, so that a request costs no system call.
   std::string new_request_id();
 
  private:
-  api::ApiResult<sandbox::Principal> identify(const Request& request) const;
+  using MaybeProxied = std::optional<ProxyPath>;
+  api::ApiResult<sandbox::Principal> identify(const Request& request, const MaybeProxied& proxied) const;
   bool opens_by_itself(const ProxyPath& path) const;
-  Task<> dispatch(Request& request, ResponseWriter& response, sandbox::Principal who);
+  Task<> dispatch(Request& request, ResponseWriter& response, sandbox::Principal who,
+                  const MaybeProxied& proxied);
+  Task<> handle_counted(const http::Handler& handler, Request& request, ResponseWriter& response);
 
   const Config& config_;
   const Keys& keys_;

@@ -29,7 +29,9 @@ constexpr std::array<std::string_view, 14> kNeverForwarded = {
 };
 
 bool is_forwarded(std::string_view name) {
-  return std::ranges::none_of(kNeverForwarded, [&](std::string_view other) { return iequals(name, other); });
+  return std::ranges::none_of(kNeverForwarded, [&](std::string_view other) {
+    return name.size() == other.size() && iequals(name, other);
+  });
 }
 
 bool is_word_byte(char c) {
@@ -85,11 +87,12 @@ http::RequestHead upstream_head(const http::Request& request, const ProxyTarget&
     head.target.append(query_without(std::string_view(request.head.target).substr(mark), secrets));
   }
   head.headers.add("Host", "127.0.0.1:" + std::to_string(target.port));
-  http::Headers received = request.head.headers;
-  http::strip_hop_by_hop(
-      received);  // first: a client's Connection must not name the fields that are added here
+  const http::Headers& received = request.head.headers;
+  head.headers.reserve(received.size() + 4);
   for (const auto& [name, value] : received) {
-    if (!is_forwarded(name)) continue;
+    // A client's Connection names fields of its own; those that are added here it must not.
+    if (http::is_hop_by_hop(name) || !is_forwarded(name) || http::is_named_by_connection(received, name))
+      continue;
     bool cut = !secrets.keys.empty() && iequals(name, "Referer");
     std::string shown = cut ? origin_of(value) : value;
     if ((cut && shown.empty()) || holds_secret(shown, secrets)) continue;
@@ -101,6 +104,12 @@ http::RequestHead upstream_head(const http::Request& request, const ProxyTarget&
     head.headers.add("X-Forwarded-Host", std::move(from.host));
   if (!from.addresses.empty()) head.headers.add("X-Forwarded-For", std::move(from.addresses));
   return head;
+}
+
+void edit_upstream_response(http::ResponseHead& head, const Config& config, const ProxyTarget& target) {
+  // Most answers name no place.
+  bool plain = !head.headers.contains("Location") && !head.headers.contains("Set-Cookie");
+  edit_upstream_response(head, plain ? "" : visible_prefix(config, target));
 }
 
 void edit_upstream_response(http::ResponseHead& head, std::string_view visible_prefix) {
@@ -118,10 +127,10 @@ void edit_upstream_response(http::ResponseHead& head, std::string_view visible_p
 
 std::string visible_prefix(const Config& config, const ProxyTarget& target) {
   size_t slash = config.server.eip.find('/');
-  if (config.server.eip.empty()) return target.prefix;
+  if (config.server.eip.empty()) return std::string(target.prefix);
   std::string path = slash == std::string::npos ? "" : config.server.eip.substr(slash);
   // Endpoints with an eip have no mount of ours in them (routes_endpoint.cc).
-  return path + target.prefix.substr(target.prefix.starts_with("/v1/") ? 3 : 0);
+  return path.append(target.prefix.substr(target.prefix.starts_with("/v1/") ? 3 : 0));
 }
 
 }  // namespace osb::server
