@@ -28,8 +28,9 @@ TITLES = [
     ("file.upload", "upload through the server", "bare.upload", None),
     ("get.1000", "GET of one of 1,000 sandboxes, per second of processor time", "nginx.get", None),
     ("list.200", "a page of 200 of 1,000 again, processor time", "nginx.list", None),
-    ("list.200_anew", "  when rows have changed since", "nginx.list", None),
-    ("proxy.cpu", "a proxied request, processor time", "nginx.proxy", None),
+    ("list.200_anew", "  one that is not kept ready", "nginx.list", None),
+    ("list.200.changed", "  after a change of one of them", "nginx.list", None),
+    ("proxy.request", "a proxied request, processor time", "nginx.proxy", None),
     ("proxy.stream", "a proxied download", "nginx.stream", None),
     ("command.concurrent", "of 200 commands at once, correct", None, None),
     ("execd.memory_peak", "execd memory after all of this (peak)", None, None),
@@ -64,7 +65,7 @@ def show(name, value):
         return "–"
     if name in ("get.1000", "nginx.get"):
         return f"{value:.0f} /s"
-    if name in ("list.200", "list.200_anew", "nginx.list", "proxy.cpu", "nginx.proxy"):
+    if name in ("list.200", "list.200_anew", "list.200.changed", "nginx.list", "proxy.request", "nginx.proxy"):
         return f"{value:.1f} us"
     if name.startswith(("output.", "file.", "nginx.", "bare.", "proxy.")):
         return f"{value:.4f}" if name == "output.lines" else f"{value / 1e6:.{2 if 'lines' in name else 0}f} M{'' if 'lines' in name else 'B'}/s"

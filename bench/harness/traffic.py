@@ -92,6 +92,7 @@ class Traffic:
         service.start()
         self.service = service
         self.one = f"/v1/sandboxes/{made}"
+        self.other = f"/v1/sandboxes/{made[:-12]}{GROUPS:012x}"  # of the first page, too
         # More pages than the server keeps ready: asked for in turn, each is looked up and printed anew.
         self.pages = [f"/v1/sandboxes?pageSize=200&metadata={key}%3D{value}" for key in "ab" for value in range(GROUPS)]
 
@@ -115,6 +116,15 @@ class Traffic:
         theirs = self._cost(peer.port, [peer.pid], ["/page"], len(page))
         self._pair("list.200", self._cost(self.service.port, own, self.pages[:1], len(page)), "nginx.list", theirs)
         self.results.add_round("list.200_anew", [self._cost(self.service.port, own, self.pages, None)])
+        self.results.add_round("list.200.changed", [self._page_after_change(own)])
+
+    def _page_after_change(self, own):
+        """The same page when a sandbox in it has changed since the last one: both in turn, less the changes alone."""
+        change = f"PATCH:{self.other}/metadata"
+        alone = self._cost(self.service.port, own, [change], None)
+        both = self._cost(self.service.port, own, [change, self.pages[0]], None)
+        self.service.text("PATCH", f"{self.other}/metadata", {"turn": None})  # as it was
+        return 2 * both - alone
 
     # The proxy
 
@@ -124,8 +134,12 @@ class Traffic:
                                     "proxy_max_temp_file_size 0; }", f"upstream execd {{ server unix:{socket}; keepalive 32; }}")
         base = f"{service.prefix}{sandbox}{service.suffix}"
         own = service.family()
-        self._pair("proxy.cpu", self._cost(service.port, own, [base + "/ping"], 0),
-                   "nginx.proxy", self._cost(peer.port, [peer.pid], ["/ping"], 0))
+        ours, theirs = [], []
+        for _ in range(3):
+            theirs.append(self._cost(peer.port, [peer.pid], ["/ping"], 0))
+            ours.append(self._cost(service.port, own, [base + "/ping"], 0))
+        self.results.add_round("proxy.request", ours)
+        self.results.add_round("nginx.proxy", theirs)
         path = "/files/download?path=/tmp/bench-stream"
         ours, theirs = [], []
         for _ in range(3):

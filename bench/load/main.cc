@@ -2,7 +2,7 @@
 //
 //   bench-load serve                  a co-process for bench/bench, see below
 //   bench-load sustained PORT PREFIX SUFFIX --clients N --seconds S
-//   bench-load requests PORT PATH... --clients N --seconds S
+//   bench-load requests PORT [PATCH:]PATH... --clients N --seconds S
 //   bench-load spawn-rate --workers N --seconds S -- PROGRAM [ARGUMENT...]
 //
 // serve reads lines of words separated by tabs and answers each with one line: microseconds and further
@@ -270,7 +270,7 @@ int usage() {
   fprintf(stderr,
           "usage: bench-load serve\n"
           "       bench-load sustained PORT PREFIX SUFFIX [--clients N] [--seconds S]\n"
-          "       bench-load requests PORT PATH... [--clients N] [--seconds S]\n"
+          "       bench-load requests PORT [PATCH:]PATH... [--clients N] [--seconds S]\n"
           "       bench-load spawn-rate [--workers N] [--seconds S] -- PROGRAM [ARGUMENT...]\n");
   return 2;
 }

@@ -27,11 +27,21 @@ struct Totals {
 class Run {
  public:
   Run(int port, const std::vector<std::string>& paths) {
-    for (const std::string& path : paths) texts_.push_back(make_request("GET", path, port));
+    for (const std::string& path : paths) {
+      bool changes = path.starts_with(kPatch);
+      turns_.push_back({changes ? path.substr(kPatch.size()) : path, changes,
+                        changes ? "" : make_request("GET", path, port)});
+    }
+    port_ = port;
   }
 
   bool send(Client& client) {
-    const std::string& text = texts_[next_++ % texts_.size()];
+    const Turn& turn = turns_[next_++ % turns_.size()];
+    if (turn.changes) {
+      std::string body = "{\"turn\":\"" + std::to_string(next_) + "\"}";
+      change_ = make_request("PATCH", turn.path, port_, body);
+    }
+    const std::string& text = turn.changes ? change_ : turn.text;
     client.response = Response();
     // One small request on an idle connection always fits the socket buffer.
     return ::send(client.fd, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
@@ -51,7 +61,16 @@ class Run {
   const Totals& totals() const { return totals_; }
 
  private:
-  std::vector<std::string> texts_;
+  struct Turn {
+    std::string path;
+    bool changes;
+    std::string text;  // of a request that is always the same
+  };
+  static constexpr std::string_view kPatch = "PATCH:";
+
+  int port_ = 0;
+  std::vector<Turn> turns_;
+  std::string change_;
   size_t next_ = 0;
   Totals totals_;
   char buffer_[262144];

@@ -14,7 +14,7 @@ LIBRARIES = {
     "CLI/": ("src/cli/",),
     "archive.h": ("src/image/",),
     "archive_entry.h": ("src/image/",),
-    "openssl/": ("src/image/", "src/registry/"),
+    "openssl/": ("src/image/", "src/tls/"),
     "seccomp.h": ("src/main/build/", "src/launcher/seccomp_program_test.cc"),
     "boost/beast/": ("src/http/",),
 }

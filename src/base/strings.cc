@@ -54,6 +54,9 @@ bool constant_time_equals(std::string_view a, std::string_view b) {
 }
 
 std::optional<std::string> percent_decode(std::string_view s, Plus plus) {
+  // Most texts are what they mean.
+  bool plain = s.find('%') == s.npos && (plus == Plus::literal || s.find('+') == s.npos);
+  if (plain) return s.find('\0') == s.npos ? std::optional<std::string>(s) : std::nullopt;
   std::string out;
   out.reserve(s.size());
   for (size_t i = 0; i < s.size(); ++i) {

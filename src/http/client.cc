@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "http/answer_timer.h"
 #include "http/head_check.h"
 #include "http/head_format.h"
 #include "http/head_parse.h"
@@ -13,7 +14,8 @@
 namespace osb::http {
 
 struct ClientConnection::Impl {
-  explicit Impl(io::Socket socket) : wire(std::move(socket), nullptr), body(wire, BodyPace()) {}
+  explicit Impl(io::Socket socket)
+      : wire(std::move(socket), nullptr), body(wire, BodyPace()), timer(wire.socket()) {}
 
   Task<Result<void>> put(io::Pieces pieces, bool last);
   BodyDecoder decoder_for(const ResponseHead& head, const Framing& framing) const;
@@ -30,6 +32,8 @@ struct ClientConnection::Impl {
   bool touched = false;
   bool keep = true;
   ChunkPrefix prefix;
+  AnswerTimer timer;
+  io::StoppedTime stopped;
 };
 
 ClientConnection::ClientConnection(io::Socket socket) : impl_(std::make_unique<Impl>(std::move(socket))) {}
@@ -40,8 +44,15 @@ ClientConnection& ClientConnection::operator=(ClientConnection&&) noexcept = def
 io::Socket& ClientConnection::socket() { return impl_->wire.socket(); }
 BodyReader& ClientConnection::body() { return impl_->body; }
 void ClientConnection::set_stopped_time(io::StoppedTime stopped) {
+  impl_->timer.disarm();  // it may ask whoever could tell before, and who goes now
+  impl_->stopped = stopped;
   impl_->wire.set_stopped_time(std::move(stopped));
 }
+void ClientConnection::limit_head(io::Duration limit) {
+  if (impl_->awaiting) impl_->timer.arm(limit, impl_->stopped);
+}
+bool ClientConnection::head_is_late() const { return impl_->timer.expired(); }
+std::optional<std::string> ClientConnection::take_body() { return impl_->body.take_all(); }
 bool ClientConnection::touched() const { return impl_->touched; }
 size_t ClientConnection::buffered() const { return impl_->wire.in().size(); }
 
@@ -101,8 +112,15 @@ Task<Result<void>> ClientConnection::send_head(RequestHead head, std::optional<u
   c.head_pending = true;
   c.awaiting = true;
   c.sending = !length || *length > 0;
-  if (!c.sending) co_return co_await write("");
-  co_return Result<void>{};
+  c.timer.forget_expiry();
+  if (c.sending) co_return Result<void>{};
+  // As write("") does, without further coroutines on the way of most requests.
+  c.head_pending = false;
+  std::array<std::string_view, 1> pieces{c.head};
+  size_t sent = CO_TRY(c.wire.write_now(pieces));
+  c.touched = true;
+  if (sent == c.head.size() && !c.wire.must_yield()) co_return Result<void>{};
+  co_return co_await c.wire.write_rest(pieces, sent);
 }
 
 Task<Result<void>> ClientConnection::write(std::string_view bytes) {
@@ -188,6 +206,7 @@ Task<Result<ResponseHead>> ClientConnection::read_head() {
     if (!decoder.declared() && !framing.chunked) c.keep = false;
     c.body.begin(std::move(decoder), false);
     c.awaiting = false;
+    c.timer.disarm();
     co_return answer;
   }
 }

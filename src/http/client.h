@@ -29,13 +29,19 @@ class ClientConnection {
   Task<Result<void>> finish();
   // Skips 1xx answers except 101. Reading and writing may go on at the same time.
   Task<Result<ResponseHead>> read_head();
+  // From now on the answer's head may take so long, without the time in which the other side is stopped.
+  // Beyond that read_head() ends with Code::cancelled, and head_is_late() says why. Nothing when it has come.
+  void limit_head(io::Duration limit);
+  bool head_is_late() const;
   BodyReader& body();       // of the answer; valid for as long as the connection
   bool reusable() const;    // the answer was read to its end and neither side closes
   bool alive();             // for idle connections: nothing arrived, not even the end
   bool touched() const;     // bytes of the current request may have reached the other side
   size_t buffered() const;  // bytes that body() can give without waiting, framing included
+  // The whole body, when its length is known and all of it is here; nothing is taken else.
+  std::optional<std::string> take_body();
   io::Socket& socket();
-  // The other side may be stopped; the limit on writes does not run meanwhile.
+  // The other side may be stopped; the limits on writes and on the answer's head do not run meanwhile.
   void set_stopped_time(io::StoppedTime stopped);
   std::string take_buffered();  // after a 101: bytes that came behind the head
 

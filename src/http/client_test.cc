@@ -71,6 +71,60 @@ Task<> exchanges() {
 }
 TEST(Client, Exchanges) { run(exchanges()); }
 
+constexpr const char* kEmptyAnswer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+
+// One timer serves all of them, and each has its own limit.
+Task<> limits_on_heads() {
+  auto executor = co_await io::asio::this_coro::executor;
+  auto [ours, theirs] = socket_pair(executor);
+  RawPeer peer(std::move(theirs));
+  ClientConnection connection(std::move(ours));
+  for (auto limit : {10s, 1s, 10s}) {
+    EXPECT_TRUE(co_await connection.send_head(get("/"), 0));
+    connection.limit_head(limit);
+    co_await peer.send(kEmptyAnswer);
+    EXPECT_TRUE(co_await connection.read_head());
+    EXPECT_FALSE(connection.head_is_late());
+  }
+  // Shorter than what the timer was started for.
+  EXPECT_TRUE(co_await connection.send_head(get("/"), 0));
+  auto begun = std::chrono::steady_clock::now();
+  connection.limit_head(20ms);
+  EXPECT_EQ((co_await connection.read_head()).error().code, Code::cancelled);
+  EXPECT_TRUE(connection.head_is_late());
+  EXPECT_GE(std::chrono::steady_clock::now() - begun, 20ms);
+  EXPECT_LT(std::chrono::steady_clock::now() - begun, 900ms);
+}
+TEST(Client, LimitsOnHeads) { run(limits_on_heads()); }
+
+Task<> answer_after(RawPeer* peer, io::Duration pause) {
+  co_await io::sleep_for(pause);
+  co_await peer->send(kEmptyAnswer);
+}
+
+// The timer of an earlier wait ends in the middle of a later one, which has more time.
+Task<> earlier_limits() {
+  auto executor = co_await io::asio::this_coro::executor;
+  auto [ours, theirs] = socket_pair(executor);
+  RawPeer peer(std::move(theirs));
+  ClientConnection connection(std::move(ours));
+  EXPECT_TRUE(co_await connection.send_head(get("/"), 0));
+  connection.limit_head(20ms);
+  co_await peer.send(kEmptyAnswer);
+  EXPECT_TRUE(co_await connection.read_head());
+  EXPECT_TRUE(co_await connection.send_head(get("/"), 0));
+  connection.limit_head(10s);
+  io::TaskGroup later(executor);
+  later.spawn(answer_after(&peer, 60ms));
+  EXPECT_TRUE(co_await connection.read_head());
+  EXPECT_FALSE(connection.head_is_late());
+  // Nor does a limit outlive its wait.
+  co_await io::sleep_for(30ms);
+  EXPECT_TRUE(connection.reusable());
+  co_await later.close();
+}
+TEST(Client, EarlierLimitsEndNothing) { run(earlier_limits()); }
+
 Task<> send_chunks(ClientConnection* connection, std::string bytes) {
   for (std::string_view left = bytes; !left.empty();) {
     std::string_view piece = left.substr(0, 123'457);

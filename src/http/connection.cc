@@ -79,7 +79,7 @@ Task<> Connection::run() {
   while (!stopping_) {
     if (co_await read_request() == Next::end) break;
     co_await call_handler();
-    if (!co_await settle()) break;
+    if (!settled() && !co_await settle()) break;
   }
   if (!clean_ && !wire_.write_broken()) co_await linger();
 }
@@ -153,6 +153,11 @@ Task<> Connection::call_handler() {
   if (what.empty() || state.cancelled() != io::asio::cancellation_type::none) co_return;
   log::error("exception in a request handler",
              {{"what", what}, {"method", request_.head.method}, {"target", request_.head.target}});
+}
+
+bool Connection::settled() const {
+  return writer_.finished() && !writer_.closes() && !stopping_ && !wire_.write_broken() &&
+         !wire_.read_broken() && body_.done();
 }
 
 Task<bool> Connection::settle() {

@@ -32,7 +32,8 @@ class Connection final : private Sender {
 
   Task<Next> read_request();
   Task<> call_handler();
-  Task<bool> settle();  // after the handler: true when another request may follow
+  bool settled() const;  // after the handler: nothing is left to do, another request may follow
+  Task<bool> settle();   // whatever is left; true when another request may follow
   Task<> refuse(int status, std::string_view reason);
   Task<bool> drain_body();
   Task<Result<bool>> discard_body();

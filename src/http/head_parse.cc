@@ -29,6 +29,8 @@ constexpr std::array<uint8_t, 256> make_classes() {
 }
 constexpr auto kClasses = make_classes();
 
+constexpr size_t kUsualFields = 8;
+
 bool all_of(std::string_view text, uint8_t bits) {
   for (char c : text) {
     if (!(kClasses[static_cast<uint8_t>(c)] & bits)) return false;
@@ -245,6 +247,7 @@ std::optional<Rejection> parse_request_head(std::string_view head, RequestHead& 
   }
   FieldFacts facts{.request = true};
   out.headers = Headers();
+  out.headers.reserve(kUsualFields);
   if (auto rejected = parse_fields(head, out.http_1_1, out.headers, facts, framing)) return rejected;
   if (facts.hosts > 1) return Rejection{400, "Host is repeated"};
   if (facts.hosts == 0 && out.http_1_1) return Rejection{400, "Host is missing"};
@@ -267,6 +270,7 @@ std::optional<Rejection> parse_response_head(std::string_view head, ResponseHead
   out.status = (status[1] - '0') * 100 + (status[2] - '0') * 10 + (status[3] - '0');
   FieldFacts facts;
   out.headers = Headers();
+  out.headers.reserve(kUsualFields);
   return parse_fields(head, http_1_1, out.headers, facts, framing);
 }
 

@@ -6,7 +6,7 @@ namespace osb::http {
 
 const std::string* Headers::find(std::string_view name) const {
   for (const HeaderField& field : fields_) {
-    if (iequals(field.name, name)) return &field.value;
+    if (field.name.size() == name.size() && iequals(field.name, name)) return &field.value;
   }
   return nullptr;
 }
@@ -27,7 +27,13 @@ void Headers::set(std::string_view name, std::string value) {
 }
 
 void Headers::remove(std::string_view name) {
-  std::erase_if(fields_, [&](const HeaderField& field) { return iequals(field.name, name); });
+  std::erase_if(fields_, [&](const HeaderField& field) {
+    return field.name.size() == name.size() && iequals(field.name, name);
+  });
+}
+
+void Headers::remove_if(bool (*unwanted)(std::string_view)) {
+  std::erase_if(fields_, [&](const HeaderField& field) { return unwanted(field.name); });
 }
 
 std::string_view RequestHead::path() const {

@@ -29,6 +29,8 @@ class Headers {
   void add(std::string name, std::string value) { fields_.push_back({std::move(name), std::move(value)}); }
   void set(std::string_view name, std::string value);  // replaces all of that name
   void remove(std::string_view name);
+  void remove_if(bool (*unwanted)(std::string_view name));
+  void reserve(size_t count) { fields_.reserve(count); }
   auto begin() const { return fields_.begin(); }
   auto end() const { return fields_.end(); }
   size_t size() const { return fields_.size(); }

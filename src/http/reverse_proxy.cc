@@ -1,9 +1,7 @@
 #include "http/reverse_proxy.h"
 
-#include <boost/asio/steady_timer.hpp>
-#include <boost/asio/this_coro.hpp>
-
 #include "base/strings.h"
+#include "http/head_parse.h"
 #include "http/tunnel.h"
 #include "http/websocket.h"
 #include "io/running_time.h"
@@ -33,70 +31,14 @@ std::string wanted_upgrade(const Request& request) {
   return one && wants_upgrade(request.head) && request.body->length() == 0 ? std::string(protocol) : "";
 }
 
-// Ends the wait for the answer's head by cancelling the upstream's reads. A plain callback: a coroutine of
-// its own would cost more than the relay of a small answer. The state is shared since an expiry may be queued
-// when this is destroyed.
-class HeadTimer {
- public:
-  HeadTimer(const io::Executor& executor, io::Socket& upstream, const io::StoppedTime& stopped)
-      : timer_(executor) {
-    state_->upstream = &upstream;
-    state_->stopped = stopped ? &stopped : nullptr;
-  }
-  ~HeadTimer() { disarm(); }
-  void arm(io::Duration limit) {
-    if (!state_->upstream) return;  // the head has come
-    if (state_->stopped) state_->stopped_before = (*state_->stopped)();
-    wait(limit);
-  }
-  void disarm() {
-    state_->upstream = nullptr;
-    timer_.cancel();
-  }
-  bool expired() const { return state_->expired; }
-
- private:
-  struct State {
-    io::Socket* upstream = nullptr;
-    const io::StoppedTime* stopped = nullptr;
-    io::Duration stopped_before{};
-    bool expired = false;
-
-    // What the upstream could not use of the time that is over.
-    io::Duration take_stopped() {
-      if (!stopped) return {};
-      io::Duration now = (*stopped)();
-      return now - std::exchange(stopped_before, now);
-    }
-  };
-
-  void wait(io::Duration limit) {
-    // While the upstream is stopped this looks again and again, but not all the time.
-    io::Duration least = std::min(limit, io::kSlice);
-    timer_.expires_after(limit);
-    timer_.async_wait([this, least, state = state_](const boost::system::error_code& error) {
-      if (error || !state->upstream) return;
-      if (auto more = state->take_stopped(); more > io::Duration::zero()) return wait(std::max(more, least));
-      state->expired = true;
-      boost::system::error_code ignored;
-      state->upstream->cancel(ignored);
-    });
-  }
-
-  io::asio::steady_timer timer_;
-  std::shared_ptr<State> state_ = std::make_shared<State>();
-};
-
 class Exchange {
  public:
-  Exchange(Request& request, ResponseWriter& response, ClientConnection& upstream, Forward& what,
-           io::Executor executor)
+  Exchange(Request& request, ResponseWriter& response, ClientConnection& upstream, Forward& what)
       : request_(request),
         response_(response),
         upstream_(upstream),
         what_(what),
-        upgrade_(wanted_upgrade(request)),
-        head_timer_(executor, upstream.socket(), what.stopped) {
+        upgrade_(wanted_upgrade(request)) {
     if (what.stopped) upstream_.set_stopped_time(what.stopped);
     response_.when_closed([this] { client_has_gone(); });
   }
@@ -106,16 +48,15 @@ class Exchange {
   }
   Exchange(const Exchange&) = delete;
 
-  Task<RelayResult> run();
+  Task<Result<void>> relay();
+  RelayResult judge(Result<void> relayed);
 
  private:
-  Task<Result<void>> relay();
   bool give_back();
   Task<Result<void>> send_small_body();
   Task<> pump_body();
   Task<> run_answer() { answer_ = co_await relay_answer(); }
   Task<Result<void>> relay_answer();
-  Task<Result<void>> relay_body(ResponseHead head);
   Task<Result<void>> switch_protocols();
   void client_has_gone();
   Error explain(Error error) const;
@@ -126,10 +67,10 @@ class Exchange {
   Forward& what_;
   std::string upgrade_;  // the protocol that the client wants to change to, if it does
   bool client_gone_ = false;
-  HeadTimer head_timer_;
   std::optional<Error> body_error_;  // of the client's body
   std::string small_body_;
   bool body_used_ = false;
+  bool whole_request_sent_ = false;
   std::optional<ResponseHead> switching_;
   Result<void> answer_ = fail(Code::cancelled, "the relay was cancelled");
 };
@@ -143,13 +84,12 @@ void Exchange::client_has_gone() {
 Error Exchange::explain(Error error) const {
   if (body_error_) return *body_error_;
   if (client_gone_) return {Code::unavailable, 0, "the client has gone"};
-  if (head_timer_.expired()) return io::detail::deadline_error("the upstream", what_.head_timeout);
+  if (upstream_.head_is_late()) return io::detail::deadline_error("the upstream", what_.head_timeout);
   return error;
 }
 
-Task<RelayResult> Exchange::run() {
-  auto relayed = co_await relay();
-  if (relayed) co_return RelayResult{};
+RelayResult Exchange::judge(Result<void> relayed) {
+  if (relayed) return {};
   RelayResult result{Relay::not_answered, explain(std::move(relayed.error()))};
   result.request_sent = upstream_.touched() || !give_back();
   result.client_slow = body_error_ && body_error_->code == Code::timeout;
@@ -158,7 +98,7 @@ Task<RelayResult> Exchange::run() {
     response_.abort();
     result.outcome = Relay::cut;
   }
-  co_return result;
+  return result;
 }
 
 // A connection that broke before the first byte went out took nothing, but a small body has been read by
@@ -180,7 +120,8 @@ Task<Result<void>> Exchange::relay() {
   CO_TRY(co_await upstream_.send_head(std::move(head), length));
   if (length && *length <= kSmallBody) {
     if (*length > 0) CO_TRY(co_await send_small_body());
-    head_timer_.arm(what_.head_timeout);
+    whole_request_sent_ = true;
+    upstream_.limit_head(what_.head_timeout);
     answer_ = co_await relay_answer();
   } else {
     co_await io::race(run_answer(), pump_body());
@@ -220,27 +161,26 @@ Task<> Exchange::pump_body() {
     auto written = *got ? co_await upstream_.write({buffer.get(), *got}) : co_await upstream_.finish();
     open = *got > 0 && written.has_value();
   }
-  head_timer_.arm(what_.head_timeout);
+  upstream_.limit_head(what_.head_timeout);
   while (true) co_await io::sleep_for(std::chrono::hours(1));  // until the answer is through
 }
 
 Task<Result<void>> Exchange::relay_answer() {
   ResponseHead head = CO_TRY(co_await upstream_.read_head());
-  head_timer_.disarm();
   if (head.status == 101) {
     if (upgrade_.empty()) co_return fail(Code::corrupt, "the upstream switches protocols unasked");
     switching_ = std::move(head);
     co_return Result<void>{};
   }
-  co_return co_await relay_body(std::move(head));
-}
-
-Task<Result<void>> Exchange::relay_body(ResponseHead head) {
   BodyReader& body = upstream_.body();
   auto length = body.length();
   if (request_.head.method == "HEAD") length = parse_number<uint64_t>(head.headers.get("content-length"));
   strip_hop_by_hop(head.headers);
   if (what_.edit_response) what_.edit_response(head);
+  if (whole_request_sent_ && request_.head.method != "HEAD") {
+    if (auto all = upstream_.take_body())
+      co_return co_await response_.send(head.status, std::move(head.headers), std::move(*all));
+  }
   CO_TRY(co_await response_.start(head.status, std::move(head.headers), length));
   // Whoever waits for the head must not wait for the first piece of the body, unless that is here already.
   if (body.length() != 0 && upstream_.buffered() == 0) CO_TRY(co_await response_.write(""));
@@ -271,23 +211,49 @@ Task<Result<void>> Exchange::switch_protocols() {
 
 }  // namespace
 
+bool is_hop_by_hop(std::string_view name) {
+  switch (name.size()) {
+    case 2:
+      return iequals(name, "TE");
+    case 7:
+      return iequals(name, "Trailer") || iequals(name, "Upgrade");
+    case 10:
+      return iequals(name, "Connection") || iequals(name, "Keep-Alive");
+    case 16:
+      return iequals(name, "Proxy-Connection");
+    case 17:
+      return iequals(name, "Transfer-Encoding");
+    case 18:
+      return iequals(name, "Proxy-Authenticate");
+    case 19:
+      return iequals(name, "Proxy-Authorization");
+    default:
+      return false;
+  }
+}
+
+bool is_named_by_connection(const Headers& headers, std::string_view name) {
+  for (const auto& [field, value] : headers) {
+    if (field.size() == 10 && iequals(field, "Connection") && list_contains(value, name)) return true;
+  }
+  return false;
+}
+
 void strip_hop_by_hop(Headers& headers) {
   std::vector<std::string> named;
   for (const auto& [name, value] : headers) {
-    if (!iequals(name, "connection")) continue;
+    if (name.size() != 10 || !iequals(name, "Connection")) continue;
     for (std::string_view word : split(value, ',')) named.emplace_back(trim(word));
   }
   for (const std::string& name : named) headers.remove(name);
-  for (std::string_view name : {"Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization",
-                                "Proxy-Connection", "TE", "Trailer", "Transfer-Encoding", "Upgrade"}) {
-    headers.remove(name);
-  }
+  headers.remove_if(is_hop_by_hop);
 }
 
 Task<RelayResult> forward(Request& request, ResponseWriter& response, ClientConnection& upstream,
                           Forward what) {
-  Exchange exchange(request, response, upstream, what, co_await io::asio::this_coro::executor);
-  co_return co_await exchange.run();
+  Exchange exchange(request, response, upstream, what);
+  auto relayed = co_await exchange.relay();
+  co_return exchange.judge(std::move(relayed));
 }
 
 }  // namespace osb::http

@@ -15,6 +15,9 @@ namespace osb::http {
 // Removes hop-by-hop fields and those that Connection names. A caller strips what a client sent before it
 // adds fields of its own, so that a client cannot name those.
 void strip_hop_by_hop(Headers& headers);
+// The same question about one field of these.
+bool is_hop_by_hop(std::string_view name);
+bool is_named_by_connection(const Headers& headers, std::string_view name);
 
 struct Forward {
   RequestHead head{};                                  // what the upstream shall see: method, target, headers

@@ -81,23 +81,30 @@ void Router::add(std::string method, std::string pattern, Handler handler) {
   }
   route->method = std::move(method);
   route->handler = std::move(handler);
-  routes_.push_back(std::move(route));
+  if (route->rest) return open_ended_.push_back(std::move(route));
+  size_t count = route->segments.size();
+  if (by_count_.size() <= count) by_count_.resize(count + 1);
+  by_count_[count].push_back(std::move(route));
 }
 
 Router::Match Router::find(std::string_view method, std::string_view raw_path) const {
   Match match;
   Segments path = split_path(raw_path);
   const Route* best = nullptr;
-  for (const auto& route : routes_) {
-    if (!route->matches(path)) continue;
-    bool allowed = route->method == "*" || route->method == method;
-    if (!allowed) {
-      if (std::ranges::find(match.allowed, route->method) == match.allowed.end())
-        match.allowed.push_back(route->method);
-    } else if (!best || route->better_than(*best)) {
-      best = route.get();
+  auto look_at = [&](const Routes& routes) {
+    for (const auto& route : routes) {
+      if (!route->matches(path)) continue;
+      bool allowed = route->method == "*" || route->method == method;
+      if (!allowed) {
+        if (std::ranges::find(match.allowed, route->method) == match.allowed.end())
+          match.allowed.push_back(route->method);
+      } else if (!best || route->better_than(*best)) {
+        best = route.get();
+      }
     }
-  }
+  };
+  if (!path.too_many && path.count < by_count_.size()) look_at(by_count_[path.count]);
+  look_at(open_ended_);
   if (!best) return match;
   for (size_t i = 0; i < best->segments.size(); ++i) {
     if (!best->segments[i].parameter) continue;

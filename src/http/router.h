@@ -26,7 +26,9 @@ class Router {
 
  private:
   struct Route;
-  std::vector<std::shared_ptr<const Route>> routes_;
+  using Routes = std::vector<std::shared_ptr<const Route>>;
+  std::vector<Routes> by_count_;  // those without a rest, by the number of their segments
+  Routes open_ended_;             // those with one
 };
 
 }  // namespace osb::http

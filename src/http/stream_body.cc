@@ -21,6 +21,15 @@ bool StreamBody::put_back(std::string bytes) {
   return true;
 }
 
+std::optional<std::string> StreamBody::take_all() {
+  auto left = decoder_.declared() ? decoder_.remaining() : std::nullopt;
+  if (!returned_.empty() || !left || *left > wire_.in().size()) return std::nullopt;
+  std::string all(wire_.in().view().substr(0, static_cast<size_t>(*left)));
+  wire_.in().consume(all.size());
+  decoder_.skip(all.size());
+  return all;
+}
+
 void StreamBody::skip_received() {
   constexpr int kMaxFills = 16;
   std::array<char, 4096> scratch;

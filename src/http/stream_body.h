@@ -28,6 +28,8 @@ class StreamBody final : public BodyReader {
   bool put_back(std::string bytes) override;
 
   bool done() const { return decoder_.done(); }
+  // All of a body whose length is known, when all of it is here; takes nothing else.
+  std::optional<std::string> take_all();
   // Throws away what is here, without waiting.
   void skip_received();
   // The client holds its body back until it is asked for; an answer means that it never is.

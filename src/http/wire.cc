@@ -2,6 +2,8 @@
 
 #include <sys/socket.h>
 
+#include <boost/asio/as_tuple.hpp>
+#include <boost/asio/deferred.hpp>
 #include <cstring>
 
 #include "io/running_time.h"
@@ -39,6 +41,8 @@ void InputBuffer::shrink(size_t capacity) {
 
 namespace {
 
+constexpr auto kQuiet = io::asio::as_tuple(io::asio::deferred);
+
 Error explain(bool expired, Error error) {
   if (expired) return {Code::timeout, 0, "the other side was silent for too long"};
   return error;
@@ -51,29 +55,43 @@ TimePoint Wire::deadline_after(io::Duration limit) const {
   return ticks_ ? ticks_->now + limit + ticks_->interval : TimePoint::max();
 }
 
-Task<Result<size_t>> Wire::read(std::span<char> into, TimePoint deadline) {
+std::optional<Result<size_t>> Wire::cannot_read() const {
   if (read_broken_)
-    co_return std::unexpected(
-        explain(read_expired_, {Code::unavailable, 0, "read: the connection is broken"}));
+    return std::unexpected(explain(read_expired_, {Code::unavailable, 0, "read: the connection is broken"}));
   // The reactor reports the end of a stream once: a second read would wait for ever.
-  if (ended_) co_return 0;
+  if (ended_) return 0;
+  return std::nullopt;
+}
+
+Result<size_t> Wire::note_read(const boost::system::error_code& error, size_t got) {
+  read_deadline_ = TimePoint::max();
+  ended_ = error == io::asio::error::eof;
+  if (!error || ended_) return got;
+  Error why = io::to_error("read", error);
+  // A read that its owner gave up took nothing from the stream.
+  if (why.code != Code::cancelled) read_broken_ = true;
+  return std::unexpected(explain(read_expired_, std::move(why)));
+}
+
+// Both are one coroutine each: whoever waits for a small message pays for every one between it and the
+// socket.
+Task<Result<size_t>> Wire::read(std::span<char> into, TimePoint deadline) {
+  if (auto at_once = cannot_read()) co_return std::move(*at_once);
   streak_ = 0;
   read_deadline_ = deadline;
-  auto got = co_await io::read_some(socket_, into);
-  read_deadline_ = TimePoint::max();
-  if (!got) {
-    // A read that its owner gave up took nothing from the stream.
-    if (got.error().code != Code::cancelled) read_broken_ = true;
-    co_return std::unexpected(explain(read_expired_, std::move(got.error())));
-  }
-  ended_ = *got == 0;
-  co_return *got;
+  auto [error, got] = co_await socket_.async_read_some(io::asio::buffer(into.data(), into.size()), kQuiet);
+  co_return note_read(error, got);
 }
 
 Task<Result<size_t>> Wire::fill(size_t capacity, TimePoint deadline) {
-  auto got = co_await read(in_.prepare(capacity), deadline);
-  if (got) in_.commit(*got);
-  co_return got;
+  if (auto at_once = cannot_read()) co_return std::move(*at_once);
+  streak_ = 0;
+  read_deadline_ = deadline;
+  std::span<char> room = in_.prepare(capacity);
+  auto [error, got] = co_await socket_.async_read_some(io::asio::buffer(room.data(), room.size()), kQuiet);
+  auto noted = note_read(error, got);
+  if (noted) in_.commit(*noted);
+  co_return noted;
 }
 
 size_t Wire::fill_now(size_t capacity) {

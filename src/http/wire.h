@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -84,6 +85,8 @@ class Wire {
   // Writes that succeed at once never let anyone else run: after this many in a row they do.
   static constexpr int kMaxStreak = 32;
 
+  std::optional<Result<size_t>> cannot_read() const;  // and what a read gives then
+  Result<size_t> note_read(const boost::system::error_code& error, size_t got);
   Task<Result<void>> limit_write(Task<Result<void>> write);
   Result<void> check_writable() const;
   void cancel();

@@ -55,7 +55,7 @@ Result<Fd> connect_to(const addrinfo& address, std::chrono::seconds patience) {
 
 }  // namespace
 
-Result<Connection> Connection::open(const Url& url, const Trust* trust, std::chrono::seconds patience) {
+Result<Connection> Connection::open(const Url& url, const tls::Trust* trust, std::chrono::seconds patience) {
   auto addresses = TRY(look_up(url));
   Result<Fd> socket = fail(Code::unavailable, "no address");
   for (const addrinfo* address = addresses.get(); address && !socket; address = address->ai_next)
@@ -64,7 +64,8 @@ Result<Connection> Connection::open(const Url& url, const Trust* trust, std::chr
   Connection connection(std::move(*socket));
   if (url.tls) {
     if (!trust) return fail(Code::internal, "TLS without a trust store");
-    connection.tls_ = TRY(TlsSession::connect(*trust, connection.socket_.get(), url.host));
+    connection.tls_ = TRY(in_context("TLS with " + url.host,
+                                     tls::Session::connect(*trust, connection.socket_.get(), url.host)));
   }
   return connection;
 }

@@ -9,15 +9,15 @@
 #include <string_view>
 
 #include "base/fd.h"
-#include "registry/tls.h"
 #include "registry/url.h"
+#include "tls/session.h"
 
 namespace osb::registry {
 
 class Connection {
  public:
   // `trust` may be null when the address is plain. Code::unavailable, Code::timeout.
-  static Result<Connection> open(const Url& url, const Trust* trust, std::chrono::seconds patience);
+  static Result<Connection> open(const Url& url, const tls::Trust* trust, std::chrono::seconds patience);
 
   // 0 at the end of the stream.
   Result<size_t> read(std::span<char> into);
@@ -27,7 +27,7 @@ class Connection {
   explicit Connection(Fd socket) : socket_(std::move(socket)) {}
 
   Fd socket_;
-  std::optional<TlsSession> tls_;
+  std::optional<tls::Session> tls_;
 };
 
 }  // namespace osb::registry

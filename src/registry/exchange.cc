@@ -113,7 +113,8 @@ Result<void> HttpClient::check_plain(const Url& url) const {
 
 Result<Answer> HttpClient::get_once(const Url& url, const http::Headers& headers) {
   TRY(check_plain(url));
-  if (url.tls && !trust_) trust_ = std::make_unique<Trust>(TRY(Trust::load(settings_.authorities)));
+  if (url.tls && !trust_)
+    trust_ = std::make_unique<tls::Trust>(TRY(tls::Trust::load(settings_.authorities, "registry.ca_files")));
   Answer answer(TRY(Connection::open(url, trust_.get(), settings_.patience)), url);
   http::RequestHead head{.method = "GET", .target = url.target};
   head.headers.add("Host", url.authority());

@@ -62,7 +62,7 @@ class HttpClient {
   Result<void> check_plain(const Url& url) const;
 
   HttpSettings settings_;
-  std::unique_ptr<Trust> trust_;  // loaded when the first TLS address comes
+  std::unique_ptr<tls::Trust> trust_;  // loaded when the first TLS address comes
 };
 
 }  // namespace osb::registry

@@ -197,7 +197,7 @@ TEST(Config, MistakesNameKeyCauseAndRemedy) {
       {"[store]\ntype = \"postgresql\"", "store.type"},
       {"[renew_intent.redis]\nqueue_key = \" \"", "renew_intent.redis.queue_key"},
       {"[renew_intent.redis]\nconsumer_concurrency = 65", "renew_intent.redis.consumer_concurrency"},
-      {"[renew_intent.redis]\ndsn = \"rediss://h\"", "renew_intent.redis.dsn"},
+      {"[renew_intent.redis]\ndsn = \"rediss://h?ssl_cert_reqs=none\"", "renew_intent.redis.dsn"},
       {"[renew_intent]\nredis.dsn = \"redis://\"", "renew_intent.redis.dsn"},
       {"[store]\npath = 5", "store.path"},
       {"[server]\nmax_connections = 63", "server.max_connections"},

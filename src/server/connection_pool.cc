@@ -12,7 +12,6 @@ std::optional<http::ClientConnection> ConnectionPool::take(const std::string& id
     queue.pop_back();
     --size_;
   }
-  if (queue.empty()) idle_.erase(found);
   return connection;
 }
 
@@ -35,10 +34,7 @@ void ConnectionPool::drop(const std::string& id) {
 void ConnectionPool::sweep(Instant now) {
   for (auto it = idle_.begin(); it != idle_.end();) {
     auto& queue = it->second;
-    while (!queue.empty() && now - queue.front().since > kMaxIdle) {
-      queue.pop_front();
-      --size_;
-    }
+    size_ -= std::erase_if(queue, [&](const Idle& idle) { return now - idle.since > kMaxIdle; });
     it = queue.empty() ? idle_.erase(it) : std::next(it);
   }
 }

@@ -4,11 +4,11 @@
 // new one. Bounded in number and age; a sandbox that ends takes its connections with it. Belongs to one loop.
 
 #include <chrono>
-#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
 #include "http/client.h"
 
@@ -35,7 +35,8 @@ class ConnectionPool {
     http::ClientConnection connection;
     Instant since;
   };
-  std::unordered_map<std::string, std::deque<Idle>> idle_;  // oldest in front
+  // Oldest in front. One that has become empty stays for the next put(), until a sweep.
+  std::unordered_map<std::string, std::vector<Idle>> idle_;
   size_t size_ = 0;
 };
 

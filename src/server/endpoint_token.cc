@@ -46,6 +46,14 @@ std::string_view take_segment(std::string_view& path) {
   return segment;
 }
 
+// Whether somebody behind us may read ".." in it, however it is written; also when it cannot be read at all.
+bool may_climb(std::string_view raw_path) {
+  if (raw_path.find('%') == raw_path.npos)
+    return raw_path.find("..") != raw_path.npos || raw_path.find('\0') != raw_path.npos;
+  auto decoded = percent_decode(raw_path, Plus::literal);
+  return !decoded || decoded->find("..") != std::string::npos;
+}
+
 bool is_plain(std::string_view segment) {
   return !segment.empty() && segment != "." && segment.find('%') == segment.npos;
 }
@@ -128,9 +136,7 @@ std::optional<ProxyPath> parse_proxy_path(std::string_view raw_path) {
   found.port = take_segment(path);
   if (found.port.empty() || found.port.find_first_not_of("0123456789") != found.port.npos)
     return std::nullopt;
-  auto decoded = percent_decode(raw_path, Plus::literal);
-  if (!decoded || decoded->find("..") != std::string::npos) return std::nullopt;
-  return found;
+  return may_climb(raw_path) ? std::nullopt : std::optional(found);
 }
 
 std::string without_token(std::string_view raw_path) {

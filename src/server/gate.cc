@@ -52,24 +52,24 @@ Task<> Gate::handle(Request& request, ResponseWriter& response) {
   bool own = !given.empty() && given.size() <= kMaxRequestId;
   request.request_id = own ? std::string(given) : new_request_id();
   response.always("X-Request-ID", request.request_id);
-  if (previews_.is_preview(request.head.headers.get("Host")))
-    co_return co_await handle_preview(request, response);
-  Target target = parse_proxy_path(request.head.path()) ? Target::proxied : Target::api;
+  if (previews_.is_preview(request.head.headers.get("Host"))) return handle_preview(request, response);
+  MaybeProxied proxied = parse_proxy_path(request.head.path());
+  Target target = proxied ? Target::proxied : Target::api;
   if (target == Target::api) protect_api_answer(response);
   if (auto allowed = check_origin(config_, request.head, target); !allowed) {
-    co_return co_await answer_error(request, response, std::move(allowed.error()));
+    return answer_error(request, response, std::move(allowed.error()));
   }
   if (is_preflight(request.head)) {
     http::Headers headers = preflight_headers(config_, request.head.headers);
     if (headers.size() > 0) {
       headers.add("Content-Type", "text/plain; charset=utf-8");
-      co_return co_await answer(response, 200, std::move(headers), "OK");
+      return answer(response, 200, std::move(headers), "OK");
     }
   }
   for (const auto& [name, value] : cors_headers(config_, request.head.headers)) response.always(name, value);
-  auto who = identify(request);
-  if (!who) co_return co_await answer_error(request, response, std::move(who.error()));
-  co_await dispatch(request, response, std::move(*who));
+  auto who = identify(request, proxied);
+  if (!who) return answer_error(request, response, std::move(who.error()));
+  return dispatch(request, response, std::move(*who), proxied);
 }
 
 // The handle is the right to come, and the origin is the program's own: which pages may speak to it, and what
@@ -92,30 +92,34 @@ Task<> Gate::handle_preview(Request& request, ResponseWriter& response) {
 }
 
 // Without a look at what exists: who has neither token nor key gets one answer for every id.
-api::ApiResult<bool> Gate::opens_by_itself(const ProxyPath& path) const {
-  switch (tokens_.check(path, wall_now())) {
-    case Signature::valid:
-      return true;
-    case Signature::expired:
-      return api::refuse(api::signature_expired());
-    case Signature::wrong:
-      return api::refuse(api::wrong_signature());
-    case Signature::none:
-      break;
-  }
+bool Gate::opens_by_itself(const ProxyPath& path) const {
   if (config_.proxy.open && path.token.empty()) return true;
   auto port = parse_number<uint16_t>(path.port);
   return port && tokens_.opens(path.token, path.id, *port);
 }
 
-api::ApiResult<Principal> Gate::identify(const Request& request) const {
-  std::string_view path = request.head.path();
-  auto proxied = parse_proxy_path(path);
-  // A signature that is there has to be right, also where none is needed.
-  bool opens = proxied && TRY(opens_by_itself(*proxied));
+// A signature that is there has to be right, also where none is needed.
+api::ApiResult<bool> Gate::is_signed(const MaybeProxied& path) const {
+  if (!path || path->signature.empty()) return false;
+  switch (tokens_.check(*path, wall_now())) {
+    case Signature::none:
+      return false;
+    case Signature::valid:
+      return true;
+    case Signature::expired:
+      return api::refuse(api::signature_expired());
+    case Signature::wrong:
+      break;
+  }
+  return api::refuse(api::wrong_signature());
+}
+
+api::ApiResult<Principal> Gate::identify(const Request& request, const MaybeProxied& proxied) const {
+  bool by_signature = TRY(is_signed(proxied));
   if (keys_.empty()) return Principal::owner_named(sandbox::kDefaultOwner);
-  if (is_open_path(path)) return Principal::nobody();
-  if (opens) return Principal::holder_of_endpoint(proxied->id);
+  if (is_open_path(request.head.path())) return Principal::nobody();
+  if (by_signature || (proxied && opens_by_itself(*proxied)))
+    return Principal::holder_of_endpoint(proxied->id);
   std::string_view key = request.head.headers.get("OPEN-SANDBOX-API-KEY");
   if (key.empty()) return api::refuse(proxied ? api::missing_endpoint_token() : api::missing_api_key());
   auto owner = keys_.owner_of(key);
@@ -123,8 +127,10 @@ api::ApiResult<Principal> Gate::identify(const Request& request) const {
   return Principal::owner_named(*owner);
 }
 
-Task<> Gate::dispatch(Request& request, ResponseWriter& response, Principal who) {
-  std::string_view path = request.head.path();
+Task<> Gate::dispatch(Request& request, ResponseWriter& response, Principal who,
+                      const MaybeProxied& proxied) {
+  const std::string_view whole = request.head.path();
+  std::string_view path = whole;
   std::string_view method = request.head.method;
   auto match = router_.find(method, path);
   if (match.handler == nullptr && method == "HEAD") match = router_.find("GET", path);
@@ -136,28 +142,32 @@ Task<> Gate::dispatch(Request& request, ResponseWriter& response, Principal who)
     api::ApiError error = match.allowed.empty()
                               ? api::no_such_route(without_token(path))
                               : api::method_not_allowed(method, allowed_methods(match.allowed));
-    co_return co_await answer_error(request, response, std::move(error));
+    return answer_error(request, response, std::move(error));
   }
   request.params = std::move(match.params);
   set_caller(request, std::move(who));
   request.rest = std::move(match.rest);
 
   // Streams through the proxy last as long as their sandbox; the limit on connections bounds those.
-  Load load = parse_proxy_path(path) ? Load::light : load_of(method, path);
-  bool counted = load != Load::light;
-  if (counted && config_.server.limit_concurrency > 0 && in_flight_ >= config_.server.limit_concurrency) {
+  bool is_proxied = path.size() == whole.size() ? proxied.has_value() : parse_proxy_path(path).has_value();
+  Load load = is_proxied ? Load::light : load_of(method, path);
+  if (load == Load::light) return (*match.handler)(request, response);
+  if (config_.server.limit_concurrency > 0 && in_flight_ >= config_.server.limit_concurrency) {
     constexpr auto kWhy = "Too many requests are in progress.";
-    co_return co_await answer_error(
+    return answer_error(
         request, response,
         load == Load::create ? api::to_api_error(sandbox::too_many_creates(kWhy)) : api::overloaded(kWhy));
   }
+  return handle_counted(*match.handler, request, response);
+}
+
+Task<> Gate::handle_counted(const http::Handler& handler, Request& request, ResponseWriter& response) {
   struct InFlight {
     int64_t& count;
-    int64_t by;
-    InFlight(int64_t& c, int64_t b) : count(c), by(b) { count += by; }
-    ~InFlight() { count -= by; }
-  } in_flight(in_flight_, counted ? 1 : 0);
-  co_await (*match.handler)(request, response);
+    explicit InFlight(int64_t& c) : count(c) { ++count; }
+    ~InFlight() { --count; }
+  } in_flight(in_flight_);
+  co_await handler(request, response);
 }
 
 }  // namespace osb::server

@@ -22,16 +22,22 @@ class Gate {
         tokens_(tokens),
         previews_(tokens, config.proxy.preview_domain),
         router_(router) {}
+  // Nothing in here waits before the handler of the route does, so almost none of it is a coroutine of its
+  // own.
   Task<> handle(Request& request, ResponseWriter& response);
 
   // No two alike, and no secret: a random beginning and a count, so that a request costs no system call.
   std::string new_request_id();
 
  private:
-  api::ApiResult<sandbox::Principal> identify(const Request& request) const;
-  api::ApiResult<bool> opens_by_itself(const ProxyPath& path) const;
+  using MaybeProxied = std::optional<ProxyPath>;
+  api::ApiResult<sandbox::Principal> identify(const Request& request, const MaybeProxied& proxied) const;
+  api::ApiResult<bool> is_signed(const MaybeProxied& path) const;
+  bool opens_by_itself(const ProxyPath& path) const;
   Task<> handle_preview(Request& request, ResponseWriter& response);
-  Task<> dispatch(Request& request, ResponseWriter& response, sandbox::Principal who);
+  Task<> dispatch(Request& request, ResponseWriter& response, sandbox::Principal who,
+                  const MaybeProxied& proxied);
+  Task<> handle_counted(const http::Handler& handler, Request& request, ResponseWriter& response);
 
   const Config& config_;
   const Keys& keys_;

@@ -78,6 +78,9 @@ class Lifecycle {
     Uses::Use use;
   };
   Task<Outcome<Reached>> reach(Principal who, std::string id);
+  // The same when it is awake and all that is at hand, which is so for most requests through the proxy;
+  // nothing says nothing: ask reach().
+  std::optional<Reached> reach_now(const Principal& who, const std::string& id);
   // Why nobody can say now what the sandbox does; nothing when that is known.
   const Error* unreachable(const std::string& id) const;
   // Keeps others from changing the sandbox: pausing, resuming, removing it.

@@ -71,6 +71,14 @@ Task<Outcome<>> Lifecycle::wake_locked(Scope scope, std::string id) {
   co_return co_await resume_locked(std::move(scope), std::move(id));
 }
 
+std::optional<Lifecycle::Reached> Lifecycle::reach_now(const Principal& who, const std::string& id) {
+  SandboxPtr row = store_.at_hand(Scope::of(who), id);
+  if (row == nullptr || row->status.reason == Reason::idle || uses_.is_asleep(id) || unreachable(id) ||
+      !allows(row->status.state, Verb::reach))
+    return std::nullopt;
+  return Reached{.row = std::move(row), .use = uses_.begin(id)};
+}
+
 Task<Outcome<Lifecycle::Reached>> Lifecycle::reach(Principal who, std::string id) {
   SandboxPtr row = CO_TRY(co_await get(who, id));
   Reached reached{.row = std::move(row), .use = uses_.begin(id)};

@@ -30,7 +30,9 @@ constexpr std::array<std::string_view, 17> kOriginWide = {
 };
 
 bool is_origin_wide(std::string_view name) {
-  return std::ranges::any_of(kOriginWide, [&](std::string_view other) { return iequals(name, other); });
+  return std::ranges::any_of(kOriginWide, [&](std::string_view other) {
+    return name.size() == other.size() && iequals(name, other);
+  });
 }
 
 // The cookie without these attributes.

@@ -81,6 +81,7 @@ struct Label {
 
 // "3000-abc...", of a host below the domain.
 std::optional<Label> label_of(std::string_view host, std::string_view domain) {
+  if (host.size() < kHandleSize || host.find('-') > 5) return std::nullopt;  // most are names of the server
   std::string name = to_lower(host_without_port(host));
   if (domain.empty() || !name.ends_with(domain) || name.size() < domain.size() + 1) return std::nullopt;
   std::string_view label = std::string_view(name).substr(0, name.size() - domain.size());

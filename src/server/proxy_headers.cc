@@ -30,7 +30,7 @@ constexpr std::array<std::string_view, 12> kNeverForwarded = {
 constexpr std::array<std::string_view, 2> kOfTheOrigin = {"Authorization", "Cookie"};
 
 bool is_forwarded(std::string_view name, const ProxyTarget& target) {
-  auto is_it = [&](std::string_view other) { return iequals(name, other); };
+  auto is_it = [&](std::string_view other) { return name.size() == other.size() && iequals(name, other); };
   if (!target.own_host && std::ranges::any_of(kOfTheOrigin, is_it)) return false;
   return std::ranges::none_of(kNeverForwarded, is_it);
 }
@@ -89,11 +89,13 @@ http::RequestHead upstream_head(const http::Request& request, const ProxyTarget&
   }
   head.headers.add("Host", target.own_host ? std::string(request.head.headers.get("Host"))
                                            : "127.0.0.1:" + std::to_string(target.port));
-  http::Headers received = request.head.headers;
-  http::strip_hop_by_hop(
-      received);  // first: a client's Connection must not name the fields that are added here
+  const http::Headers& received = request.head.headers;
+  head.headers.reserve(received.size() + 4);
   for (const auto& [name, value] : received) {
-    if (!is_forwarded(name, target)) continue;
+    // A client's Connection names fields of its own; those that are added here it must not.
+    if (http::is_hop_by_hop(name) || !is_forwarded(name, target) ||
+        http::is_named_by_connection(received, name))
+      continue;
     bool cut = !secrets.keys.empty() && !target.own_host && iequals(name, "Referer");
     std::string shown = cut ? origin_of(value) : value;
     if ((cut && shown.empty()) || holds_secret(shown, secrets)) continue;
@@ -105,6 +107,12 @@ http::RequestHead upstream_head(const http::Request& request, const ProxyTarget&
     head.headers.add("X-Forwarded-Host", std::move(from.host));
   if (!from.addresses.empty()) head.headers.add("X-Forwarded-For", std::move(from.addresses));
   return head;
+}
+
+void edit_upstream_response(http::ResponseHead& head, const Config& config, const ProxyTarget& target) {
+  // Most answers name no place.
+  bool plain = !head.headers.contains("Location") && !head.headers.contains("Set-Cookie");
+  edit_upstream_response(head, plain ? "" : visible_prefix(config, target));
 }
 
 void edit_upstream_response(http::ResponseHead& head, std::string_view visible_prefix) {
@@ -131,10 +139,10 @@ void edit_preview_response(http::ResponseHead& head) {
 
 std::string visible_prefix(const Config& config, const ProxyTarget& target) {
   size_t slash = config.server.eip.find('/');
-  if (config.server.eip.empty()) return target.prefix;
+  if (config.server.eip.empty()) return std::string(target.prefix);
   std::string path = slash == std::string::npos ? "" : config.server.eip.substr(slash);
   // Endpoints with an eip have no mount of ours in them (routes_endpoint.cc).
-  return path + target.prefix.substr(target.prefix.starts_with("/v1/") ? 3 : 0);
+  return path.append(target.prefix.substr(target.prefix.starts_with("/v1/") ? 3 : 0));
 }
 
 }  // namespace osb::server

@@ -14,7 +14,7 @@
 namespace osb::server {
 
 struct ProxyTarget {
-  std::string prefix;  // the part of the request's path up to and including the port
+  std::string_view prefix;  // the part of the request's path up to and including the port
   uint16_t port = 0;
   // A preview: the program is alone at its host name, which it sees, as it does Cookie and Authorization.
   bool own_host = false;
@@ -36,6 +36,7 @@ http::RequestHead upstream_head(const http::Request& request, const ProxyTarget&
 // Repeated fields stay repeated. A Location that starts with one slash gets the prefix under which the client
 // sees the program, token included. What the page links to learns the origin at most.
 void edit_upstream_response(http::ResponseHead& head, std::string_view visible_prefix);
+void edit_upstream_response(http::ResponseHead& head, const Config& config, const ProxyTarget& target);
 
 // The same for a preview, whose paths are the program's own. Its name opens it, so no other site is told; and
 // what a browser keeps for other hosts of the domain, too, is left out.

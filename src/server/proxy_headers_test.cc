@@ -50,7 +50,7 @@ TEST(ProxyHeaders, ParametersWithSecretsStay) {
       {"?", "?"},
   };
   for (auto [before, after] : cases) {
-    auto request = request_for(kTarget.prefix + "/p" + before, "/p", {});
+    auto request = request_for(std::string(kTarget.prefix) + "/p" + before, "/p", {});
     EXPECT_EQ(upstream_head(request, kTarget, kSecrets).target, std::string("/p") + after) << before;
   }
 }
@@ -88,7 +88,7 @@ TEST(ProxyHeaders, PathAndQueryAreForwardedAsTheyCame) {
       {"/p", "?q=a?b", "/p?q=a?b"},
   };
   for (const Case& c : cases) {
-    auto request = request_for(kTarget.prefix + c.rest + c.query, c.rest, {});
+    auto request = request_for(std::string(kTarget.prefix) + c.rest + c.query, c.rest, {});
     EXPECT_EQ(upstream_head(request, kTarget, kNone).target, c.expected) << c.rest << c.query;
   }
 }

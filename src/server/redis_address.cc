@@ -19,15 +19,38 @@ bool is_address_character(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F') || c == ':' || c == '.';
 }
 
-Result<void> read_scheme(std::string_view& rest) {
+Result<void> read_scheme(std::string_view& rest, RedisAddress& out) {
+  constexpr auto kWrong = "must begin with redis:// or rediss://";
   size_t end = rest.find("://");
-  if (end == rest.npos) return fail(Code::invalid_argument, "must begin with redis://");
+  if (end == rest.npos) return fail(Code::invalid_argument, kWrong);
   std::string scheme = to_lower(rest.substr(0, end));
   rest.remove_prefix(end + 3);
-  if (scheme == "redis") return {};
-  if (scheme == "rediss") return fail(Code::unsupported, "rediss:// (TLS) is not supported by this server");
+  out.tls = scheme == "rediss";
+  if (scheme == "redis" || out.tls) return {};
   if (scheme == "unix") return fail(Code::unsupported, "unix:// is not supported by this server");
-  return fail(Code::invalid_argument, "must begin with redis://");
+  return fail(Code::invalid_argument, kWrong);
+}
+
+// What clients of other languages read there about TLS. A certificate is always required: whoever asks for
+// less is told so.
+Result<void> read_query(std::string_view query, RedisAddress& out) {
+  for (std::string_view pair : split(query, '&')) {
+    size_t equals = std::min(pair.find('='), pair.size());
+    std::string_view name = pair.substr(0, equals);
+    auto value = percent_decode(pair.substr(std::min(equals + 1, pair.size())), Plus::space);
+    if (!out.tls || (name != "ssl_ca_certs" && name != "ssl_cert_reqs"))
+      return fail(Code::unsupported,
+                  "has a query; user, password, host, port and database are all that is read, and of "
+                  "rediss:// ssl_ca_certs");
+    if (name == "ssl_cert_reqs") {
+      if (value != "required") return fail(Code::unsupported, "has another ssl_cert_reqs than required");
+      continue;
+    }
+    if (!value || !value->starts_with('/'))
+      return fail(Code::invalid_argument, "has an ssl_ca_certs that is no absolute path");
+    out.authority_file = std::move(*value);
+  }
+  return {};
 }
 
 Result<void> read_login(std::string_view login, RedisAddress& out) {
@@ -77,11 +100,13 @@ Result<void> read_place(std::string_view place, RedisAddress& out) {
 
 Result<RedisAddress> parse_redis_address(std::string_view dsn) {
   if (dsn.size() > kMaxDsn) return fail(Code::invalid_argument, "is too long");
-  TRY(read_scheme(dsn));
-  if (dsn.find_first_of("?#") != dsn.npos)
-    return fail(Code::unsupported,
-                "has a query; user, password, host, port and database are all that is read");
   RedisAddress out;
+  TRY(read_scheme(dsn, out));
+  if (dsn.find('#') != dsn.npos) return fail(Code::unsupported, "has a fragment");
+  if (size_t mark = dsn.find('?'); mark != dsn.npos) {
+    TRY(read_query(dsn.substr(mark + 1), out));
+    dsn = dsn.substr(0, mark);
+  }
   // A password may have any character but a slash, which is the end.
   size_t slash = dsn.find('/');
   std::string_view authority = dsn.substr(0, slash);

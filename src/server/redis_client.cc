@@ -7,6 +7,8 @@
 #include <boost/asio/this_coro.hpp>
 #include <vector>
 
+#include "base/fd.h"
+
 namespace osb::server {
 namespace {
 
@@ -36,7 +38,7 @@ Task<Result<std::vector<std::string>>> look_up(std::string host) {
   co_return addresses;
 }
 
-Task<Result<io::Socket>> connect(RedisAddress address) {
+Task<Result<io::Socket>> connect_socket(RedisAddress address) {
   std::vector<std::string> hosts = CO_TRY(co_await look_up(address.host));
   Error why{Code::unavailable, 0, "it has no address"};
   for (const std::string& host : hosts) {
@@ -45,6 +47,18 @@ Task<Result<io::Socket>> connect(RedisAddress address) {
     why = not_reached(socket.error());
   }
   co_return std::unexpected(std::move(why));
+}
+
+Task<Result<tls::Stream>> secure(io::Socket socket, RedisAddress address) {
+  std::vector<std::string> authorities;
+  // Each time: certificates are replaced while a service runs.
+  if (!address.authority_file.empty()) {
+    auto text = read_file(address.authority_file);
+    if (!text) co_return fail(Code::unavailable, "TLS: the file of ssl_ca_certs cannot be read");
+    authorities.push_back(std::move(*text));
+  }
+  auto trust = CO_TRY(tls::Trust::load(authorities, "ssl_ca_certs of the DSN"));
+  co_return co_await tls::Stream::connect(trust, std::move(socket), address.host);
 }
 
 // The first word alone: the rest may repeat what was sent.
@@ -60,6 +74,12 @@ std::unexpected<Error> refused(const std::string& text) {
 }
 
 }  // namespace
+
+Task<Result<RedisClient::Link>> RedisClient::connect(RedisAddress address) {
+  io::Socket socket = CO_TRY(co_await connect_socket(address));
+  if (!address.tls) co_return Link(std::move(socket));
+  co_return Link(CO_TRY(co_await secure(std::move(socket), std::move(address))));
+}
 
 Task<Result<RedisClient>> RedisClient::open(RedisAddress address) {
   RedisClient client(CO_TRY(co_await io::with_deadline(kOpenLimit, "connect", connect(address))));
@@ -84,7 +104,9 @@ Task<Result<RedisReply>> RedisClient::ask(std::string command, io::Duration limi
 }
 
 Task<Result<RedisReply>> RedisClient::exchange(std::string command) {
-  CO_TRY(co_await io::write_all(socket_, command));
+  auto* plain = std::get_if<io::Socket>(&link_);
+  auto* secured = std::get_if<tls::Stream>(&link_);
+  CO_TRY(plain ? co_await io::write_all(*plain, command) : co_await secured->write_all(command));
   std::array<char, 4096> buffer{};
   while (true) {
     auto parsed = CO_TRY(parse_redis_reply(received_));
@@ -94,7 +116,8 @@ Task<Result<RedisReply>> RedisClient::exchange(std::string command) {
       co_return std::move(parsed->reply);
     }
     if (received_.size() > kMaxReplyBytes) co_return fail(Code::too_large, "a reply is too long");
-    size_t count = CO_TRY(co_await io::read_some(socket_, buffer));
+    size_t count =
+        CO_TRY(plain ? co_await io::read_some(*plain, buffer) : co_await secured->read_some(buffer));
     if (count == 0) co_return fail(Code::unavailable, "it has closed the connection");
     received_.append(buffer.data(), count);
   }

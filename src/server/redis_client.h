@@ -6,27 +6,32 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <variant>
 
 #include "io/socket.h"
 #include "server/redis_address.h"
 #include "server/redis_reply.h"
+#include "tls/stream.h"
 
 namespace osb::server {
 
 class RedisClient {
  public:
   // Connected and logged in, with its database chosen. Code::permission_denied when the login is refused,
-  // Code::unavailable, Code::timeout.
+  // Code::unavailable (also when its certificate is not accepted), Code::timeout.
   static io::Task<Result<RedisClient>> open(RedisAddress address);
 
   // An error that the server tells is one of these, with the first word of what it says.
   io::Task<Result<RedisReply>> ask(std::string command, io::Duration limit);
 
  private:
-  explicit RedisClient(io::Socket socket) : socket_(std::move(socket)) {}
+  // One of the two.
+  using Link = std::variant<io::Socket, tls::Stream>;
+  explicit RedisClient(Link link) : link_(std::move(link)) {}
+  static io::Task<Result<Link>> connect(RedisAddress address);
   io::Task<Result<RedisReply>> exchange(std::string command);
 
-  io::Socket socket_;
+  Link link_;
   std::string received_;
 };
 

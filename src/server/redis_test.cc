@@ -68,13 +68,33 @@ TEST(RedisAddressTest, RefusesWithoutRepeating) {
 }
 
 TEST(RedisAddressTest, NamesWhatItDoesNotHave) {
-  auto tls = parse_redis_address("rediss://:s3cret@h:6380/0");
-  ASSERT_FALSE(tls);
-  EXPECT_EQ(tls.error().code, Code::unsupported);
-  EXPECT_THAT(tls.error().message, HasSubstr("rediss:// (TLS)"));
   auto local = parse_redis_address("unix:///run/redis.sock");
   ASSERT_FALSE(local);
   EXPECT_THAT(local.error().message, HasSubstr("unix://"));
+}
+
+TEST(RedisAddressTest, Tls) {
+  auto plain = parse_redis_address("redis://h");
+  ASSERT_TRUE(plain);
+  EXPECT_FALSE(plain->tls);
+  auto tls = parse_redis_address("rediss://:s3cret@h:6380/2");
+  ASSERT_TRUE(tls) << tls.error().message;
+  EXPECT_TRUE(tls->tls);
+  EXPECT_EQ(tls->port, 6380);
+  EXPECT_EQ(tls->database, 2u);
+  EXPECT_EQ(tls->authority_file, "");
+  auto own = parse_redis_address("REDISS://h/1?ssl_cert_reqs=required&ssl_ca_certs=/etc/my%20ca.pem");
+  ASSERT_TRUE(own) << own.error().message;
+  EXPECT_EQ(own->authority_file, "/etc/my ca.pem");
+  EXPECT_EQ(own->database, 1u);
+  for (const char* dsn : {"redis://h?ssl_ca_certs=/a", "rediss://h?ssl_ca_certs=a",
+                          "rediss://h?ssl_ca_certs=", "rediss://h?ssl_ca_certs",
+                          "rediss://h?ssl_ca_certs=/a%", "rediss://h?ssl_ca_certs=/a%00b",
+                          "rediss://h?ssl_cert_reqs=none", "rediss://h?ssl_cert_reqs=optional",
+                          "rediss://h?ssl_cert_reqs", "rediss://h?ssl_check_hostname=false",
+                          "rediss://h?db=1", "rediss://h?", "rediss://h?ssl_ca_certs=/a&", "rediss://h#x"}) {
+    EXPECT_FALSE(parse_redis_address(dsn)) << dsn;
+  }
 }
 
 TEST(RedisReplyTest, Commands) {

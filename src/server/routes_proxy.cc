@@ -25,11 +25,6 @@ constexpr auto kConnectLimit = std::chrono::seconds(30);
 // What a client changes to that wants the bytes of a port and no HTTP: databases, VNC, whatever listens.
 constexpr std::string_view kRawBytes = "opensandbox-tcp";
 
-struct Upstream {
-  http::ClientConnection connection;
-  bool pooled = false;
-};
-
 // Whoever asks execd whether it is healthy waits for the sandbox, and shall not wait for one that has ended.
 Task<ApiError> explain(Service& service, Principal who, std::string id, bool asks_health, ApiError refusal) {
   if (!asks_health) co_return refusal;
@@ -48,14 +43,16 @@ Task<Result<io::Socket>> open_connection(Service& service, sandbox::SandboxPtr r
   co_return io::to_socket(std::move(stream), co_await io::asio::this_coro::executor, service.pumps);
 }
 
-Task<ApiResult<Upstream>> connect(Service& service, Principal who, sandbox::SandboxPtr row, uint16_t port,
-                                  bool fresh) {
+std::optional<http::ClientConnection> take_kept(Service& service, const std::string& id, uint16_t port) {
+  if (port != runtime::kExecdPort) return std::nullopt;
+  return service.connections.take(id);
+}
+
+Task<ApiResult<http::ClientConnection>> connect(Service& service, Principal who, sandbox::SandboxPtr row,
+                                                uint16_t port) {
   const std::string& id = row->id;
-  if (!fresh && port == runtime::kExecdPort) {
-    if (auto connection = service.connections.take(id)) co_return Upstream{std::move(*connection), true};
-  }
   auto socket = co_await io::with_deadline(kConnectLimit, "connect", open_connection(service, row, port));
-  if (socket) co_return Upstream{http::ClientConnection(std::move(*socket)), false};
+  if (socket) co_return http::ClientConnection(std::move(*socket));
   // The way to it is gone or full. That says nothing about the sandbox: only its row does.
   if (socket.error().code == Code::not_found || socket.error().code == Code::exhausted) {
     CO_TRY(on_wire(co_await service.lifecycle.get(std::move(who), id)));
@@ -96,6 +93,8 @@ Task<> refuse_egress(ResponseWriter& response) {
 // any execd reads it (escapes, repeated slashes), so that no spelling is a way round.
 bool leads_round_egress(uint16_t port, std::string_view rest) {
   if (port != runtime::kExecdPort) return false;
+  // Most are plain, and about something else.
+  if (rest.find('%') == rest.npos && rest.find("proxy") == rest.npos) return false;
   // An execd does not decode: a broken escape behind the ports does not keep it from reading them.
   std::string path = percent_decode(rest, Plus::literal).value_or(std::string(rest));
   std::vector<std::string_view> words;
@@ -125,80 +124,105 @@ bool wants_raw_bytes(const Request& request) {
 Task<> relay_bytes(Service& service, Request& request, ResponseWriter& response, sandbox::SandboxPtr row,
                    uint16_t port) {
   std::string id = row->id;
-  auto upstream = co_await connect(service, caller_of(request), std::move(row), port, true);
+  auto upstream = co_await connect(service, caller_of(request), std::move(row), port);
   if (!upstream) co_return co_await answer_error(request, response, std::move(upstream.error()));
   http::Headers headers{{"Connection", "Upgrade"}, {"Upgrade", std::string(kRawBytes)}};
   if (!co_await response.start(101, std::move(headers), 0) || !co_await response.finish()) co_return;
   auto [client, received] = response.take_over();
-  co_await http::tunnel(*client, std::move(received), upstream->connection.socket(), "",
+  co_await http::tunnel(*client, std::move(received), upstream->socket(), "",
                         [&service, &id] { return service.lifecycle.stopped_time(id); });
 }
 
-// Its port belongs to the egress process, which is outside. Whatever listens on it inside must not be taken
-// for that and be sent secrets.
-Task<> proxy_to_egress(Service& service, Request& request, ResponseWriter& response, const std::string& id) {
-  bool asks_health = request.rest == "/healthz";
-  if (!asks_health && !may_use_egress(service, request, id)) co_return co_await refuse_egress(response);
-  co_await forward_to_egress(service, request, response, request.rest.empty() ? "/" : request.rest);
-}
-
-Task<> proxy(Service& service, Request& request, ResponseWriter& response) {
-  auto port = port_parameter(request);
-  Principal who = caller_of(request);
-  std::string id = request.params.find("id")->second;
-  Lifecycle::Reached reached;  // held to the end: whatever goes through here is a use
-  std::optional<ApiError> refusal;
-  if (port && *port == runtime::kEgressPort)
-    co_return co_await proxy_to_egress(service, request, response, id);
-  if (!port) {
-    refusal = std::move(port.error());
-  } else if (leads_round_egress(*port, request.rest)) {
-    refusal = api::no_egress();
-  } else if (auto reachable = on_wire(co_await service.lifecycle.reach(who, id)); !reachable) {
-    bool asks_health = *port == runtime::kExecdPort && request.rest == "/ping";
-    refusal = co_await explain(service, who, id, asks_health, std::move(reachable.error()));
-  } else if (auto allowed = check_secure_access(service, request, *reachable->row); !allowed) {
-    refusal = std::move(allowed.error());
-  } else if (reached = std::move(*reachable); iequals(request.head.headers.get("Upgrade"), "websocket") &&
-                                              !http::wants_websocket(request.head)) {
-    refusal = api::upgrade_refused();
-  }
-  if (refusal) co_return co_await answer_error(request, response, std::move(*refusal));
+// A request of one that can be talked to, for as long as `reached` is held: whatever goes through here is a
+// use.
+Task<> relay(Service& service, Request& request, ResponseWriter& response, Lifecycle::Reached reached,
+             uint16_t port) {
+  const std::string& id = reached.row->id;
   auto place = service.traffic.enter(id);
   if (!place)
     co_return co_await answer_error(request, response, api::too_much_traffic(service.traffic.most()));
   if (service.renewal != nullptr && request.head.headers.get("OpenSandbox-Access-Renew") != "skip")
     service.renewal->accessed(*reached.row);
-  if (wants_raw_bytes(request))
-    co_return co_await relay_bytes(service, request, response, reached.row, *port);
+  if (wants_raw_bytes(request)) co_return co_await relay_bytes(service, request, response, reached.row, port);
 
   std::string_view path = request.head.path();
-  ProxyTarget target{std::string(path.substr(0, path.size() - request.rest.size())), *port,
-                     is_preview(request)};
-  std::string visible = visible_prefix(service.config, target);
+  ProxyTarget target{path.substr(0, path.size() - request.rest.size()), port, is_preview(request)};
   Secrets secrets{.keys = service.keys.all(), .token = token_of(request)};
-  http::RelayResult result;
-  for (bool fresh : {false, true}) {
-    auto upstream = co_await connect(service, who, reached.row, *port, fresh);
-    if (!upstream) co_return co_await answer_error(request, response, std::move(upstream.error()));
-    http::Forward what{.head = upstream_head(request, target, secrets, service.config.server.trusted_proxies),
-                       .edit_response =
-                           [&](http::ResponseHead& head) {
-                             target.own_host ? edit_preview_response(head)
-                                             : edit_upstream_response(head, visible);
-                           },
-                       .stopped = [&service, &id] { return service.lifecycle.stopped_time(id); }};
-    result = co_await http::forward(request, response, upstream->connection, std::move(what));
-    if (result.outcome == http::Relay::complete && *port == runtime::kExecdPort &&
-        upstream->connection.reusable()) {
-      service.connections.put(id, std::move(upstream->connection));
-    }
-    if (result.outcome != http::Relay::not_answered || !upstream->pooled || !may_repeat(request, result))
-      break;
+  auto what = [&] {
+    return http::Forward{
+        .head = upstream_head(request, target, secrets, service.config.server.trusted_proxies),
+        .edit_response =
+            [&service, &target](http::ResponseHead& head) {
+              target.own_host ? edit_preview_response(head)
+                              : edit_upstream_response(head, service.config, target);
+            },
+        .stopped = [&service, &id] { return service.lifecycle.stopped_time(id); }};
+  };
+  auto keep = [&](const http::RelayResult& result, http::ClientConnection& connection) {
+    if (result.outcome == http::Relay::complete && port == runtime::kExecdPort && connection.reusable())
+      service.connections.put(id, std::move(connection));
+  };
+  http::RelayResult result{.outcome = http::Relay::not_answered};
+  bool again = true;
+  if (auto kept = take_kept(service, id, port)) {
+    result = co_await http::forward(request, response, *kept, what());
+    keep(result, *kept);
+    again = result.outcome == http::Relay::not_answered && may_repeat(request, result);
   }
-  if (result.outcome == http::Relay::not_answered) {
-    co_await answer_error(request, response, relay_error(*port, result));
+  if (again) {
+    auto made = co_await connect(service, caller_of(request), reached.row, port);
+    if (!made) co_return co_await answer_error(request, response, std::move(made.error()));
+    result = co_await http::forward(request, response, *made, what());
+    keep(result, *made);
   }
+  if (result.outcome == http::Relay::not_answered)
+    co_await answer_error(request, response, relay_error(port, result));
+}
+
+// Why a request for a sandbox that can be talked to is not relayed, if it is not.
+std::optional<ApiError> refusal_of(const Service& service, const Request& request,
+                                   const sandbox::Sandbox& row) {
+  if (auto allowed = check_secure_access(service, request, row); !allowed) return std::move(allowed.error());
+  if (iequals(request.head.headers.get("Upgrade"), "websocket") && !http::wants_websocket(request.head))
+    return api::upgrade_refused();
+  return std::nullopt;
+}
+
+// Of one that is asleep, does not run or is not known.
+Task<> reach_and_relay(Service& service, Request& request, ResponseWriter& response, uint16_t port) {
+  Principal who = caller_of(request);
+  std::string id = request.params.find("id")->second;
+  auto reached = on_wire(co_await service.lifecycle.reach(who, id));
+  if (!reached) {
+    bool asks_health = port == runtime::kExecdPort && request.rest == "/ping";
+    auto refusal = co_await explain(service, who, id, asks_health, std::move(reached.error()));
+    co_return co_await answer_error(request, response, std::move(refusal));
+  }
+  if (auto refusal = refusal_of(service, request, *reached->row))
+    co_return co_await answer_error(request, response, std::move(*refusal));
+  co_await relay(service, request, response, std::move(*reached), port);
+}
+
+Task<> to_egress(Service& service, Request& request, ResponseWriter& response) {
+  // It belongs to the egress process, which is outside. Whatever listens on it inside must not be taken for
+  // that and be sent secrets.
+  bool asks_health = request.rest == "/healthz";
+  if (!asks_health && !may_use_egress(service, request, request.params.find("id")->second))
+    return refuse_egress(response);
+  return forward_to_egress(service, request, response, request.rest.empty() ? "/" : request.rest);
+}
+
+// What needs no wait is decided here, without a coroutine.
+Task<> proxy(Service& service, Request& request, ResponseWriter& response) {
+  auto port = port_parameter(request);
+  if (!port) return answer_error(request, response, std::move(port.error()));
+  if (*port == runtime::kEgressPort) return to_egress(service, request, response);
+  if (leads_round_egress(*port, request.rest)) return answer_error(request, response, api::no_egress());
+  auto reached = service.lifecycle.reach_now(caller_of(request), request.params.find("id")->second);
+  if (!reached) return reach_and_relay(service, request, response, *port);
+  if (auto refusal = refusal_of(service, request, *reached->row))
+    return answer_error(request, response, std::move(*refusal));
+  return relay(service, request, response, std::move(*reached), *port);
 }
 
 }  // namespace

@@ -98,13 +98,13 @@ Task<ApiResult<Answer>> get_sandbox(Service& service, Request& request) {
   co_return answer;
 }
 
-std::string render_list(const store::Page& page, const api::ListQuery& query) {
+std::string render_list(RenderedRows& rows, const store::Page& page, const api::ListQuery& query) {
   std::string out;
   out.reserve(256 + 512 * page.sandboxes.size());
   out = "{\"items\":[";
   for (const sandbox::SandboxPtr& shown : page.sandboxes) {
     if (out.back() == '}') out.push_back(',');
-    api::append_sandbox(out, *shown);
+    out.append(rows.of(shown));
   }
   out.append("],");
   api::append_pagination(out, {query.page, query.page_size, page.total});
@@ -128,7 +128,7 @@ Task<ApiResult<Answer>> list_sandboxes(Service& service, Request& request) {
     log::error("cannot list sandboxes", {{"owner", who.owner}, {"error", page.error().message}});
     co_return api::refuse(api::to_api_error(sandbox::internal_error(page.error())));
   }
-  std::string text = render_list(*page, query);
+  std::string text = render_list(service.rendered, *page, query);
   if (generation) service.lists.put(who.owner, raw_query, *generation, text);
   co_return Answer{.body = std::move(text)};
 }

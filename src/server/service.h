@@ -15,6 +15,7 @@
 #include "server/keys.h"
 #include "server/lifecycle.h"
 #include "server/list_cache.h"
+#include "server/rendered_rows.h"
 #include "server/sandbox_traffic.h"
 #include "server/snapshots.h"
 #include "store/repository.h"
@@ -38,6 +39,7 @@ struct Service {
   io::TaskGroup& pumps;    // of connections that are no sockets
   const Clock& clock;
   ListCache lists = {};
+  RenderedRows rendered = {};
   Health health = {};
   std::string isolation = {};  // the runtime's isolation tier, for /health; may be empty
 };

@@ -56,6 +56,8 @@ class Repository {
 
   // Reading. Null: there is none in this scope.
   virtual Task<Result<sandbox::SandboxPtr>> find(Scope scope, std::string id) = 0;
+  // The same when it is at hand, without a wait. Null says nothing: ask find().
+  virtual sandbox::SandboxPtr at_hand(const Scope& scope, std::string_view id) = 0;
   virtual Task<Result<Page>> page(Scope scope, sandbox::Filter filter, Range range) = 0;
   // The newest `limit`, oldest first; also of a sandbox that is gone.
   virtual Task<Result<std::vector<sandbox::Event>>> events(Scope scope, std::string id, int64_t limit) = 0;

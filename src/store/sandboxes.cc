@@ -136,7 +136,7 @@ Result<Sandboxes> Sandboxes::open(Database& db) {
 
 Result<void> Sandboxes::insert(const Sandbox& row) {
   if (row.owner.empty()) return fail(Code::invalid_argument, "sandbox " + row.id + " has no owner");
-  ++generation_;
+  touch(row.id);
   std::string entrypoint = json::list_text(row.entrypoint), env_names = json::list_text(row.env_names);
   std::string metadata = json::map_text(row.metadata), limits = json::map_text(row.limits);
   std::string extensions = json::map_text(row.extensions);
@@ -188,8 +188,13 @@ Result<SandboxPtr> Sandboxes::find_stored(std::string_view id) {
   return row;
 }
 
-Result<bool> Sandboxes::change(std::string_view id, Query query) {
+void Sandboxes::touch(std::string_view id) {
   ++generation_;
+  rows_.touch(id);
+}
+
+Result<bool> Sandboxes::change(std::string_view id, Query query) {
+  touch(id);
   auto found = query.next();
   if (found) {
     if (auto done = query.done(); !done) found = std::unexpected(std::move(done.error()));
@@ -208,7 +213,7 @@ SandboxPtr Sandboxes::with_held(SandboxPtr row, const Held& held) const {
 }
 
 void Sandboxes::hold(std::string_view id, Held held) {
-  ++generation_;
+  touch(id);
   Held& all = held_[std::string(id)];
   if (held.status) all.status = std::move(held.status);
   if (held.expires) all.expires = held.expires;
@@ -216,7 +221,7 @@ void Sandboxes::hold(std::string_view id, Held held) {
 }
 
 void Sandboxes::let_go(std::string_view id) {
-  ++generation_;
+  touch(id);
   if (auto held = held_.find(id); held != held_.end()) held_.erase(held);
 }
 
@@ -330,6 +335,44 @@ Result<void> Sandboxes::list(const Scope& scope, const Filter& filter, int64_t l
                     " ORDER BY created_us DESC, id DESC LIMIT ? OFFSET ?";
   Statement statement = TRY(db_->prepare(sql));
   return drain(statement.run_texts(texts, {limit, offset}));
+}
+
+// Brings the list of rows up to what the table has. False when there is none that could be trusted: SQLite
+// is asked then.
+bool Sandboxes::refresh_rows() {
+  if (db_->in_transaction()) return false;  // what is read now may be taken back
+  if (!rows_.loaded()) return load_rows().value_or(false);
+  for (const std::string& id : rows_.take_touched()) {
+    auto row = find_any(id);
+    if (!row) {
+      rows_.drop();
+      return false;
+    }
+    if (*row != nullptr) {
+      rows_.put(std::move(*row));
+    } else {
+      rows_.remove(id);
+    }
+  }
+  return rows_.loaded();  // there may be too many by now
+}
+
+Result<bool> Sandboxes::load_rows() {
+  Filter all;
+  if (TRY(count(Scope::everybody(), all)) > static_cast<int64_t>(RowList::kMaxRows)) return false;
+  std::vector<SandboxPtr> rows;
+  TRY(list(Scope::everybody(), all, -1, 0, [&rows](const SandboxPtr& row) { rows.push_back(row); }));
+  rows_.load(std::move(rows));
+  return true;
+}
+
+Result<RowList::Found> Sandboxes::page(const Scope& scope, const Filter& filter, int64_t limit,
+                                       int64_t offset) {
+  if (refresh_rows()) return rows_.find(scope, filter, limit, offset);
+  RowList::Found found;
+  TRY(list(scope, filter, limit, offset, [&found](const SandboxPtr& row) { found.rows.push_back(row); }));
+  found.total = TRY(count(scope, filter));
+  return found;
 }
 
 Result<int64_t> Sandboxes::count(const Scope& scope, const Filter& filter) {

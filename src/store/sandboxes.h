@@ -14,6 +14,7 @@
 
 #include "sandbox/sandbox.h"
 #include "store/database.h"
+#include "store/row_list.h"
 
 namespace osb::store {
 
@@ -57,7 +58,9 @@ class Sandboxes {
   Result<bool> set_metadata(std::string_view id, const sandbox::Metadata& metadata);
   Result<bool> remove(std::string_view id);
 
-  // Newest first.
+  // A page of a list, newest first, and how many there are in all.
+  Result<RowList::Found> page(const Scope& scope, const Filter& filter, int64_t limit, int64_t offset);
+  // The same from the disk. Newest first.
   Result<void> list(const Scope& scope, const Filter& filter, int64_t limit, int64_t offset,
                     const std::function<void(const SandboxPtr&)>& visit);
   Result<int64_t> count(const Scope& scope, const Filter& filter);
@@ -92,7 +95,11 @@ class Sandboxes {
   };
 
   Sandboxes(Database& db) : db_(&db) {}
+  // Every change of a row, tried or done, comes through here.
+  void touch(std::string_view id);
   Result<bool> change(std::string_view id, Query query);
+  bool refresh_rows();
+  Result<bool> load_rows();
   Result<SandboxPtr> read(std::string_view id);
   Result<SandboxPtr> find_any(std::string_view id);
   Result<SandboxPtr> find_stored(std::string_view id);
@@ -107,6 +114,7 @@ class Sandboxes {
   std::map<std::string, Held, std::less<>> held_;  // empty on a healthy disk
   std::function<Result<void>(std::string_view)> settle_ = [](std::string_view) { return Result<void>(); };
   std::map<std::string, std::string> damaged_;
+  RowList rows_;
   uint64_t generation_ = 0;
 };
 

@@ -12,12 +12,13 @@ Task<Result<SandboxPtr>> SqliteRepository::find(Scope scope, std::string id) {
   co_return store_.sandboxes().find(scope, id);
 }
 
+SandboxPtr SqliteRepository::at_hand(const Scope& scope, std::string_view id) {
+  return store_.sandboxes().find(scope, id).value_or(nullptr);
+}
+
 Task<Result<Page>> SqliteRepository::page(Scope scope, Filter filter, Range range) {
-  Page page;
-  CO_TRY(store_.sandboxes().list(scope, filter, range.limit, range.offset,
-                                 [&page](const SandboxPtr& row) { page.sandboxes.push_back(row); }));
-  page.total = CO_TRY(store_.sandboxes().count(scope, filter));
-  co_return page;
+  auto found = CO_TRY(store_.sandboxes().page(scope, filter, range.limit, range.offset));
+  co_return Page{.sandboxes = std::move(found.rows), .total = found.total};
 }
 
 Task<Result<std::vector<Event>>> SqliteRepository::events(Scope scope, std::string id, int64_t limit) {

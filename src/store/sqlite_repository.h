@@ -14,6 +14,7 @@ class SqliteRepository final : public Repository {
   Store& store() { return store_; }  // for tests that look at rows
 
   Task<Result<SandboxPtr>> find(Scope scope, std::string id) override;
+  SandboxPtr at_hand(const Scope& scope, std::string_view id) override;
   Task<Result<Page>> page(Scope scope, Filter filter, Range range) override;
   Task<Result<std::vector<Event>>> events(Scope scope, std::string id, int64_t limit) override;
   Task<Result<EventsBehind>> events_behind(Scope scope, int64_t number, int64_t limit, WallTime now) override;

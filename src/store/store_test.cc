@@ -47,6 +47,13 @@ class StoreTest : public testing::Test {
     auto listed = store_->sandboxes().list(mine_, filter, limit, offset,
                                            [&](const SandboxPtr& r) { out.push_back(r->id); });
     EXPECT_TRUE(listed) << listed.error().message;
+    // What is known in memory says the same.
+    auto page = store_->sandboxes().page(mine_, filter, limit, offset);
+    std::vector<std::string> known;
+    if (page) {
+      for (const SandboxPtr& r : page->rows) known.push_back(r->id);
+    }
+    EXPECT_EQ(known, out);
     return out;
   }
 

@@ -228,7 +228,8 @@ def test_a_stop_does_not_wait_for_redis(redis, start):
 @pytest.mark.parametrize("section, words", [
     ({"enabled": True}, ["renew_intent.redis.dsn", "is missing"]),
     ({"enabled": True, "dsn": "  "}, ["renew_intent.redis.dsn", "is missing"]),
-    ({"enabled": True, "dsn": "rediss://:hidden-word@redis.example:6380/0"}, ["renew_intent.redis.dsn", "rediss:// (TLS) is not supported"]),
+    ({"enabled": True, "dsn": "rediss://:hidden-word@redis.example:6380/0?ssl_cert_reqs=none"}, ["renew_intent.redis.dsn", "ssl_cert_reqs"]),
+    ({"enabled": True, "dsn": "rediss://:hidden-word@redis.example:6380/0?ssl_ca_certs=here.pem"}, ["renew_intent.redis.dsn", "absolute path"]),
     ({"enabled": True, "dsn": "unix:///run/redis.sock"}, ["unix:// is not supported"]),
     ({"enabled": True, "dsn": "redis://:hidden-word@"}, ["renew_intent.redis.dsn", "has no host"]),
     ({"dsn": "redis://h", "consumer_concurrency": 0}, ["renew_intent.redis.consumer_concurrency", "from 1 to 64"]),
@@ -254,3 +255,49 @@ def test_without_renewal_it_has_no_effect_and_says_so(redis, new_service):
     push(redis, intent("00000000-0000-4000-8000-000000000000"))
     time.sleep(1)
     assert redis.ask("LLEN", QUEUE) == 1
+
+
+class TestTls:
+    """rediss://, with certificates of the test's own."""
+
+    def test_a_report_renews(self, start):
+        with Redis(password="p-word", tls_name="127.0.0.1") as redis:
+            service = start(redis.tls_dsn(redis.authority))
+            wait_connected(service)
+            api = Api(service)
+            sandbox = make(api)
+            push(redis, intent(sandbox))
+            wait_for(lambda: is_renewed(api, sandbox), 20, "the sandbox is renewed")
+            drained(redis)
+            # It is found again when it comes back.
+            redis.kill()
+            wait_for(lambda: checks(service)[1] == "degraded", 30, "its loss is told")
+            redis.start()
+            other = make(api)
+            push(redis, intent(other))
+            wait_for(lambda: is_renewed(api, other), 40, "the next report counts, too")
+            api.delete(sandbox)
+            api.delete(other)
+
+    @pytest.mark.parametrize("case", ["unknown authority", "another name", "no TLS", "no file"])
+    def test_whoever_cannot_prove_it_is_not_told_the_password(self, start, tmp_path, case):
+        with Redis(password="p-word", tls_name="redis.example" if case == "another name" else "127.0.0.1") as redis:
+            dsn = redis.tls_dsn(None if case == "unknown authority" else redis.authority)
+            if case == "no TLS":
+                dsn = dsn.replace(str(redis.tls_port), str(redis.port))
+            if case == "no file":
+                dsn = redis.tls_dsn(tmp_path / "missing.pem")
+            service = start(dsn, consumer_concurrency=1)
+            said = {
+                "unknown authority": "certificate is not accepted",
+                "another name": "certificate is not accepted",
+                "no TLS": "no answer within",  # Redis waits for the end of a line
+                "no file": "ssl_ca_certs cannot be read",
+            }[case]
+            wait_for(lambda: "redis is away" in log_of(service), 20, "the log tells why")
+            assert said in log_of(service), log_of(service)
+            assert checks(service)[1] == "degraded"
+            push(redis, intent("00000000-0000-4000-8000-000000000000"))
+            time.sleep(1)
+            assert redis.ask("LLEN", QUEUE) == 1
+            assert "p-word" not in log_of(service)

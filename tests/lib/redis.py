@@ -13,18 +13,25 @@ from .waiting import wait_for
 
 
 class Redis:
-    def __init__(self, password=""):
+    def __init__(self, password="", tls_name=""):
+        """With a name it also listens with TLS, on another port, with a certificate for that name or address."""
         if not shutil.which("redis-server"):
             pytest.skip("redis-server is not installed: scripts/install-deps --test")
         self.password = password
         self.port = free_port()
         self.directory = Path(tempfile.mkdtemp(prefix="osb-redis-"))
         self.process = None
+        self.tls_port = free_port() if tls_name else 0
+        if tls_name:
+            make_certificates(self.directory, tls_name)
 
     def start(self):
         command = ["redis-server", "--bind", "127.0.0.1", "--port", str(self.port), "--save", "", "--appendonly", "no", "--dir", self.directory]
         if self.password:
             command += ["--requirepass", self.password]
+        if self.tls_port:
+            command += ["--tls-port", str(self.tls_port), "--tls-auth-clients", "no", "--tls-cert-file", self.directory / "server.pem",
+                        "--tls-key-file", self.directory / "server.key", "--tls-ca-cert-file", self.authority]
         with open(self.directory / "log", "ab") as log:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         wait_for(self.answers, 10, "redis-server answers")
@@ -49,6 +56,13 @@ class Redis:
         password = self.password if password is None else password
         return f"redis://{f':{password}@' if password else ''}127.0.0.1:{self.port}/{database}"
 
+    @property
+    def authority(self):
+        return self.directory / "authority.pem"
+
+    def tls_dsn(self, authority=None, host="127.0.0.1"):
+        return f"rediss://{f':{self.password}@' if self.password else ''}{host}:{self.tls_port}/0" + (f"?ssl_ca_certs={authority}" if authority else "")
+
     def answers(self):
         try:
             return self.ask("PING") == "PONG"
@@ -71,6 +85,23 @@ class Redis:
                 connection.sendall(sent[at : at + 65536])
             replies = [read(file) for _ in range(len(before) + len(commands))]
         return replies[len(before) :]
+
+
+def make_certificates(directory, name):
+    """An authority of its own, and a certificate that it has signed."""
+    kind = "IP" if name[0].isdigit() else "DNS"
+    (directory / "names").write_text(f"subjectAltName={kind}:{name}\n")
+    new = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    for arguments in (
+        ["req", "-x509", *new, "-keyout", "authority.key", "-out", "authority.pem", "-days", "2", "-subj", "/CN=authority of a test"],
+        ["req", *new, "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=redis of a test"],
+        ["x509", "-req", "-in", "server.csr", "-CA", "authority.pem", "-CAkey", "authority.key", "-CAcreateserial", "-out", "server.pem", "-days", "2",
+         "-extfile", "names"],
+    ):  # fmt: skip
+        subprocess.run(["openssl", *arguments], cwd=directory, check=True, capture_output=True)
+    # The server reads the authority's, and is not root.
+    directory.chmod(0o755)
+    (directory / "authority.pem").chmod(0o644)
 
 
 def encode(words):

@@ -1,4 +1,4 @@
-#include "registry/tls.h"
+#include "tls/session.h"
 
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <climits>
 
-namespace osb::registry {
+namespace osb::tls {
 namespace {
 
 #define OSB_SSL_FUNCTIONS(X)          \
@@ -88,7 +88,7 @@ std::string last_words() {
   return text;
 }
 
-Result<void> add_certificates(SSL_CTX* context, const std::string& text) {
+Result<void> add_certificates(SSL_CTX* context, const std::string& text, const std::string& where) {
   BIO* bytes = ssl.BIO_new_mem_buf(text.data(), static_cast<int>(std::min<size_t>(text.size(), INT_MAX)));
   if (!bytes) return fail(Code::internal, "TLS: " + last_words());
   int count = 0;
@@ -98,19 +98,21 @@ Result<void> add_certificates(SSL_CTX* context, const std::string& text) {
   }
   ssl.ERR_clear_error();  // the end of the text is one
   ssl.BIO_free(bytes);
-  if (count == 0) return fail(Code::internal, "a file of registry.ca_files has no certificate (PEM) in it");
+  if (count == 0) return fail(Code::internal, "a file of " + where + " has no certificate (PEM) in it");
   return {};
 }
 
 bool is_address(const std::string& host) {
   in_addr v4{};
-  return ::inet_pton(AF_INET, host.c_str(), &v4) == 1;
+  in6_addr v6{};
+  return ::inet_pton(AF_INET, host.c_str(), &v4) == 1 || ::inet_pton(AF_INET6, host.c_str(), &v6) == 1;
 }
 
 }  // namespace
 
 struct Trust::Impl {
   SSL_CTX* context = nullptr;
+  std::string where;
   ~Impl() { ssl.SSL_CTX_free(context); }
 };
 
@@ -118,39 +120,49 @@ Trust::Trust(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Trust::Trust(Trust&&) noexcept = default;
 Trust::~Trust() = default;
 
-Result<Trust> Trust::load(const std::vector<std::string>& extra) {
+Result<Trust> Trust::load(const std::vector<std::string>& extra, std::string where) {
   TRY(load_library());
   auto impl = std::make_unique<Impl>();
+  impl->where = std::move(where);
   impl->context = ssl.SSL_CTX_new(ssl.TLS_client_method());
   if (!impl->context) return fail(Code::internal, "TLS: " + last_words());
   ssl.SSL_CTX_ctrl(impl->context, SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_2_VERSION, nullptr);
   ssl.SSL_CTX_set_verify(impl->context, SSL_VERIFY_PEER, nullptr);
   // A host without a trust store believes nobody but the extra files.
   (void)ssl.SSL_CTX_set_default_verify_paths(impl->context);
-  for (const std::string& text : extra) TRY(add_certificates(impl->context, text));
+  for (const std::string& text : extra) TRY(add_certificates(impl->context, text, impl->where));
   return Trust(std::move(impl));
 }
 
-struct TlsSession::Impl {
+struct Session::Impl {
   SSL* session = nullptr;
+  std::string where;
   ~Impl() { ssl.SSL_free(session); }
 
-  // After a call that did not succeed.
-  std::unexpected<Error> failure(std::string_view what) {
+  // After a call that did not succeed: what it waits for, or nothing.
+  Wait wanted() const {
     int why = ssl.SSL_get_error(session, 0);
-    if (why == SSL_ERROR_WANT_READ || why == SSL_ERROR_WANT_WRITE)
-      return fail(Code::timeout, std::string(what) + ": no answer in time");
+    if (why == SSL_ERROR_WANT_READ) return Wait::readable;
+    return why == SSL_ERROR_WANT_WRITE ? Wait::writable : Wait::nothing;
+  }
+
+  static std::unexpected<Error> late(std::string_view what) {
+    return fail(Code::timeout, std::string(what) + ": no answer in time");
+  }
+  std::unexpected<Error> failure(std::string_view what) {
+    if (wanted() != Wait::nothing) return late(what);
     return fail(Code::unavailable, std::string(what) + ": " + last_words());
   }
 };
 
-TlsSession::TlsSession(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-TlsSession::TlsSession(TlsSession&&) noexcept = default;
-TlsSession& TlsSession::operator=(TlsSession&&) noexcept = default;
-TlsSession::~TlsSession() = default;
+Session::Session(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+Session::~Session() = default;
 
-Result<TlsSession> TlsSession::connect(const Trust& trust, int socket, const std::string& host) {
+Result<Session> Session::prepare(const Trust& trust, int socket, const std::string& host) {
   auto impl = std::make_unique<Impl>();
+  impl->where = trust.impl_->where;
   impl->session = ssl.SSL_new(trust.impl_->context);
   if (!impl->session || ssl.SSL_set_fd(impl->session, socket) != 1)
     return fail(Code::internal, "TLS: " + last_words());
@@ -160,32 +172,55 @@ Result<TlsSession> TlsSession::connect(const Trust& trust, int socket, const std
                          ssl.SSL_ctrl(impl->session, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name,
                                       const_cast<char*>(host.c_str())) == 1;
   if (!named) return fail(Code::internal, "TLS: " + last_words());
-  ssl.ERR_clear_error();
-  if (ssl.SSL_connect(impl->session) == 1) return TlsSession(std::move(impl));
-  if (long verdict = ssl.SSL_get_verify_result(impl->session); verdict != X509_V_OK) {
-    return fail(Code::unavailable,
-                "the certificate of " + host +
-                    " is not accepted: " + ssl.X509_verify_cert_error_string(verdict) +
-                    "; if it is your own registry, name its authority in registry.ca_files");
-  }
-  return impl->failure("TLS with " + host);
+  return Session(std::move(impl));
 }
 
-Result<size_t> TlsSession::read(std::span<char> into) {
-  size_t count = 0;
+Result<Wait> Session::handshake() {
   ssl.ERR_clear_error();
-  if (ssl.SSL_read_ex(impl_->session, into.data(), into.size(), &count) == 1) return count;
-  if (ssl.SSL_get_error(impl_->session, 0) == SSL_ERROR_ZERO_RETURN) return size_t{0};
+  if (ssl.SSL_connect(impl_->session) == 1) return Wait::nothing;
+  if (long verdict = ssl.SSL_get_verify_result(impl_->session); verdict != X509_V_OK) {
+    return fail(Code::unavailable, std::string("the certificate is not accepted: ") +
+                                       ssl.X509_verify_cert_error_string(verdict) +
+                                       "; if it is your own, name its authority in " + impl_->where);
+  }
+  if (Wait wait = impl_->wanted(); wait != Wait::nothing) return wait;
+  return impl_->failure("TLS");
+}
+
+Result<Session> Session::connect(const Trust& trust, int socket, const std::string& host) {
+  Session session = TRY(prepare(trust, socket, host));
+  if (TRY(session.handshake()) != Wait::nothing) return Impl::late("TLS");
+  return session;
+}
+
+Result<Session::Got> Session::read_now(std::span<char> into) {
+  Got got;
+  ssl.ERR_clear_error();
+  if (ssl.SSL_read_ex(impl_->session, into.data(), into.size(), &got.count) == 1) return got;
+  if (ssl.SSL_get_error(impl_->session, 0) == SSL_ERROR_ZERO_RETURN) return Got{};
+  if (Wait wait = impl_->wanted(); wait != Wait::nothing) return Got{0, wait};
   return impl_->failure("read");
 }
 
-Result<void> TlsSession::write(std::string_view bytes) {
+Result<Wait> Session::write_now(std::string_view bytes) {
   size_t count = 0;
   ssl.ERR_clear_error();
-  if (bytes.empty()) return {};
+  if (bytes.empty()) return Wait::nothing;
   // Without partial writes: all of it, or a failure.
-  if (ssl.SSL_write_ex(impl_->session, bytes.data(), bytes.size(), &count) == 1) return {};
+  if (ssl.SSL_write_ex(impl_->session, bytes.data(), bytes.size(), &count) == 1) return Wait::nothing;
+  if (Wait wait = impl_->wanted(); wait != Wait::nothing) return wait;
   return impl_->failure("write");
 }
 
-}  // namespace osb::registry
+Result<size_t> Session::read(std::span<char> into) {
+  Got got = TRY(read_now(into));
+  if (got.wait != Wait::nothing) return Impl::late("read");
+  return got.count;
+}
+
+Result<void> Session::write(std::string_view bytes) {
+  if (TRY(write_now(bytes)) != Wait::nothing) return Impl::late("write");
+  return {};
+}
+
+}  // namespace osb::tls

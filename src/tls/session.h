@@ -1,0 +1,66 @@
+#pragma once
+
+// The client's side of TLS, by OpenSSL, which is loaded when somebody is first spoken to by it and not
+// before: a service that has no use for it does not carry it. Belongs to one thread.
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+
+namespace osb::tls {
+
+// Whom to believe: the system's trust store, and further certificates (texts in PEM form).
+class Trust {
+ public:
+  // Code::internal when the library is not installed, or a text has no certificate in it. `where` says where
+  // those texts are named, for whoever has to correct them.
+  static Result<Trust> load(const std::vector<std::string>& extra, std::string where);
+  Trust(Trust&&) noexcept;
+  ~Trust();
+
+ private:
+  friend class Session;
+  struct Impl;
+  explicit Trust(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// What has to be awaited before a call on a socket that does not block is made again, with the same bytes.
+enum class Wait { nothing, readable, writable };
+
+// One connection, over a socket that the caller keeps. Errors do not name the host: not everybody who reads
+// them may know it. The certificate must be for `host`, a name or an
+// address.
+class Session {
+ public:
+  static Result<Session> connect(const Trust& trust, int socket, const std::string& host);
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+  ~Session();
+
+  // For a socket that does not block: without the handshake, which is called until nothing is to be awaited.
+  static Result<Session> prepare(const Trust& trust, int socket, const std::string& host);
+  Result<Wait> handshake();
+  struct Got {
+    size_t count = 0;  // 0 with nothing to await: the end
+    Wait wait = Wait::nothing;
+  };
+  Result<Got> read_now(std::span<char> into);
+  Result<Wait> write_now(std::string_view bytes);
+
+  // For one that does; a wait that is over is Code::timeout.
+  // 0 at the end of the stream: a proper one only, a connection that was cut is Code::unavailable.
+  Result<size_t> read(std::span<char> into);
+  Result<void> write(std::string_view bytes);
+
+ private:
+  struct Impl;
+  explicit Session(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace osb::tls
