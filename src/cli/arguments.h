@@ -92,6 +92,12 @@ struct PullImageOptions {
   bool quiet = false;
 };
 
+struct PushImageOptions {
+  Connection connection;
+  std::string name, target, username, password;
+  bool quiet = false;
+};
+
 struct InspectImageOptions {
   Connection connection;
   std::string name;
@@ -168,11 +174,11 @@ struct PrintAndExit {
   int status = 0;
 };
 
-using Command =
-    std::variant<PrintAndExit, RunOptions, ReplOptions, LsOptions, RmOptions, DoctorOptions,
-                 ImportImageOptions, LsImagesOptions, RmImagesOptions, PullImageOptions, InspectImageOptions,
-                 PruneImagesOptions, SnapshotOptions, VolumeOptions, ServerRoleOptions, ImageKeeperOptions,
-                 ImageFetcherOptions, EgressRoleOptions, EgressLogOptions, ServeOptions, InitConfigOptions>;
+using Command = std::variant<PrintAndExit, RunOptions, ReplOptions, LsOptions, RmOptions, DoctorOptions,
+                             ImportImageOptions, LsImagesOptions, RmImagesOptions, PullImageOptions,
+                             PushImageOptions, InspectImageOptions, PruneImagesOptions, SnapshotOptions,
+                             VolumeOptions, ServerRoleOptions, ImageKeeperOptions, ImageFetcherOptions,
+                             EgressRoleOptions, EgressLogOptions, ServeOptions, InitConfigOptions>;
 
 Command parse_osb_arguments(int argc, const char* const* argv);
 Command parse_server_arguments(int argc, const char* const* argv);
