@@ -17,7 +17,7 @@ from lib import snapshots as of
 from lib.api import Api, assert_envelope
 from lib.images import Images
 from lib.plugin import shared_service
-from lib.registries import DebianRegistry, Made, fake_registry_for_pushes, has_debian_registry
+from lib.registries import MANIFEST, DebianRegistry, Made, fake_registry_for_pushes, has_debian_registry
 from lib.service import Service
 from lib.waiting import wait_for
 from test_registries import children_named, keeper_of, osb, parent_of, swallow
@@ -138,6 +138,12 @@ def tree(layers, place):
     return found, sorted(sorted(names) for names in linked.values())
 
 
+def assert_same(one, other):
+    (files, links), (others, other_links) = one, other
+    assert {path: (files.get(path), others.get(path)) for path in files.keys() | others.keys() if files.get(path) != others.get(path)} == {}
+    assert links == other_links
+
+
 def pull(service, name, *words, **more):
     done = osb(service, "images", "pull", name, *words, **more)
     assert done.returncode == 0, done.stderr
@@ -154,7 +160,7 @@ def test_an_image_arrives_as_it_is(host, elsewhere, debian, tmp_path):
     assert "sha256:" + record["manifest"] == digest
     here, known = layers_of(host, "app:1")
     assert len(layers) == len(here)
-    assert tree(layers, tmp_path) == tree(here, tmp_path)
+    assert_same(tree(layers, tmp_path), tree(here, tmp_path))
     assert not (layers[-1] / "opt/kept").exists(), "what a layer removes does not bring back what is below"
     assert record["config"] == known["config"]
 
@@ -181,7 +187,7 @@ def test_a_snapshot_arrives_as_it_is(host, elsewhere, debian, changed, tmp_path)
     layers, _ = pull(elsewhere, name)
     here = layers_of_snapshot(host, snapshot)
     found, links = tree(layers, tmp_path)
-    assert (found, links) == tree(here, tmp_path)
+    assert_same((found, links), tree(here, tmp_path))
     assert ["opt/a/b/one", "opt/a/two"] in links
     assert "opt/kept/file" not in found and "opt/replaced/file" not in found and "opt/set-id" not in found
     assert "opt/replaced/other" in found and "opt/hard" in found and "opt/a/odd\nname" in found
@@ -263,7 +269,7 @@ def test_a_password(host):
         assert wrong.returncode == 1 and "IMAGE::UNAUTHORIZED" in wrong.stderr
         assert registry.asked("PUT") == []
         pushed(host, "app:1", name, "--username", "me", input="s3cret\n")
-        assert registry.call("GET", "/v2/private/app/manifests/1").status == 200
+        assert registry.call("GET", "/v2/private/app/manifests/1", Accept=MANIFEST).status == 200
         assert "s3cret" not in host.log_path.read_text()
     finally:
         registry.close()
@@ -295,7 +301,6 @@ def test_tls_with_an_authority_of_ones_own_and_a_login_file(bin_dir, tmp_path_fa
     login = place / "login.json"
     login.write_text(json.dumps({"auths": {registry.host: {"auth": "bWU6czNjcmV0"}}}))
     login.chmod(0o600)
-    (place / "tenants.toml").write_text('[[tenants]]\nname = "other"\napi_key = "other-key"\n')
     archive = place / "app.tar"
     archive.write_bytes(make.docker_archive([root], CONFIG, tags=("app:1",)))
     services = []
@@ -307,7 +312,7 @@ def test_tls_with_an_authority_of_ones_own_and_a_login_file(bin_dir, tmp_path_fa
         refused = push(stranger, "app:1", f"{registry.host}/secure:1")
         assert refused.returncode == 1 and "IMAGE::UNREACHABLE" in refused.stderr and "certificate" in refused.stderr
         pushed(believer, "app:1", f"{registry.host}/secure:1")
-        assert registry.call("GET", "/v2/secure/manifests/1").status == 200
+        assert registry.call("GET", "/v2/secure/manifests/1", Accept=MANIFEST).status == 200
     finally:
         for service in services:
             service.destroy()
@@ -360,7 +365,7 @@ def test_a_snapshot_of_the_hosts_own_files(host, api, debian):
     snapshot = of.make(api, sandbox)["id"]
     found = assert_envelope(api.call("POST", "/images/push", json={"image": f"opensandbox-snapshots:{snapshot}", "as": f"{debian.host}/x:1"}), 400, "SANDBOX::UNSUPPORTED")
     assert "host" in found["message"]
-    assert "422" in str(api.call("POST", "/images/push", json={"image": f"opensandbox-snapshots:{snapshot}"}).status)
+    assert_envelope(api.call("POST", "/images/push", json={"image": f"opensandbox-snapshots:{snapshot}"}), 400, "SANDBOX::INVALID_PARAMETER")
     api.delete(sandbox)
     api.call("DELETE", f"/snapshots/{snapshot}")
 
@@ -414,7 +419,7 @@ def big_image(service, name, size, tmp_path):
 
 
 def test_a_connection_that_breaks_is_gone_on_with(registry, host, tmp_path):
-    size = 80 << 20
+    size = 66 << 20
     big_image(host, "big:1", size, tmp_path)
     received, broken = [], []
 
@@ -501,7 +506,7 @@ def test_kill_9_in_the_middle_then_again(bin_dir, registry, victim, tmp_path):
 
 def test_who_packs_and_who_sends_has_no_right(host, registry, tmp_path):
     """Seen while they work: the sender has an id of nobody, no capability and no file but what it sends; the packer owns nothing here."""
-    big_image(host, "slow:1", 300 << 20, tmp_path)
+    big_image(host, "slow:1", 60 << 20, tmp_path)
     gate, at_patch = threading.Event(), threading.Event()
 
     def hold(handler, method, path):
@@ -533,7 +538,7 @@ def test_who_packs_and_who_sends_has_no_right(host, registry, tmp_path):
         seen = status_of(fetcher)
         assert set(seen["Uid"].split()) == set(seen["Gid"].split()) == {str(0x6FFEFFFF)}
         assert {seen[field] for field in ("CapPrm", "CapEff", "CapAmb", "CapInh")} == {"0" * 16} and seen["NoNewPrivs"] == "1"
-        opened = {number: os.readlink(f"/proc/{fetcher}/fd/{number}") for number in os.listdir(f"/proc/{fetcher}/fd")}
+        opened = {number: os.readlink(f"/proc/{fetcher}/fd/{number}") for number in os.listdir(f"/proc/{fetcher}/fd") if number != "2"}
         assert all(not path.startswith("/var") or "(deleted)" in path for path in opened.values()), opened
         (packed,) = [number for number, path in opened.items() if "(deleted)" in path]
         flags = next(line for line in Path(f"/proc/{fetcher}/fdinfo/{packed}").read_text().splitlines() if line.startswith("flags"))
