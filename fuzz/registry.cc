@@ -2,6 +2,7 @@
 // bring images here tell each other. Understood or refused; what is understood has only what may become a
 // name or a request.
 #include "check.h"
+#include "image/layer_pack.h"
 #include "image/manifest.h"
 #include "image/pull_reference.h"
 #include "image/reference.h"
@@ -62,6 +63,11 @@ void check_messages(std::string_view text) {
   if (auto news = registry::decode_keeper_news(text))
     CHECK(registry::decode_keeper_news(registry::encode(*news)));
   (void)registry::decode_needs(text);
+  if (auto content = registry::decode_push_content(text)) {
+    for (const auto& layer : content->layers) CHECK(layer.blob.digest.size() == 64 && layer.file >= -1);
+    CHECK(registry::decode_push_content(registry::encode(*content)));
+  }
+  if (auto form = image::parse_form(text)) CHECK(image::parse_form(image::encode(*form)) == *form);
 }
 
 }  // namespace

@@ -51,6 +51,7 @@ TITLES = [
     ("fork.100", "a hundred forks from one call", "create.100", None),
     ("unpack.plain", "import of a tar archive, 96 MB, 4,000 files", "tar.plain", None),
     ("unpack.gzip", "  the same, gzip", "tar.gzip", None),
+    ("pull.200m", "pull of an image of 200 MB in 5 layers", "skopeo.200m", None),
     ("sandbox.memory.10", "idle sandbox, at 10", None, None),
     ("sandbox.memory.100", "idle sandbox, per 100 more", None, None),
     ("sandbox.memory.1000", "idle sandbox, up to 1,000", None, None),

@@ -1,6 +1,6 @@
 #pragma once
 
-// POST /images/pull: which image, and who asks for it.
+// POST /images/pull and /images/push: which image, and who asks for it.
 
 #include <optional>
 #include <string>
@@ -16,5 +16,12 @@ struct PullBody {
   std::optional<sandbox::ImageAuth> auth = {};
 };
 ApiResult<PullBody> decode_pull(std::string_view content_type, std::string_view body);
+
+struct PushBody {
+  std::string image;
+  std::string target = {};  // "" is the image's own name
+  std::optional<sandbox::ImageAuth> auth = {};
+};
+ApiResult<PushBody> decode_push(std::string_view content_type, std::string_view body);
 
 }  // namespace osb::api

@@ -224,6 +224,16 @@ Task<Result<bj::object>> Api::pull(std::string image, std::string username, std:
   co_return std::move(answer.as_object());
 }
 
+Task<Result<bj::object>> Api::push(std::string image, std::string target, std::string username,
+                                   std::string password) {
+  bj::object body{{"image", std::move(image)}};
+  if (!target.empty()) body["as"] = target;
+  if (!username.empty()) body["auth"] = bj::object{{"username", username}, {"password", password}};
+  auto answer = CO_TRY(co_await call("POST", "/v1/images/push", json::print(body), kCallTime));
+  if (!answer.is_object()) co_return std::unexpected(foreign(to_.server, "the answer is no object"));
+  co_return std::move(answer.as_object());
+}
+
 Task<Result<std::vector<bj::value>>> Api::images() {
   auto answer = CO_TRY(co_await call("GET", "/v1/images", "", kCallTime));
   json::Issues issues;

@@ -53,6 +53,9 @@ class Api {
   Task<Result<std::vector<json::bj::value>>> list();
   // How far the pull of an image is, or the server's error; asking again joins it.
   Task<Result<json::bj::object>> pull(std::string image, std::string username, std::string password);
+  // The same of a push; `target` "" is the image's own name.
+  Task<Result<json::bj::object>> push(std::string image, std::string target, std::string username,
+                                      std::string password);
   Task<Result<std::vector<json::bj::value>>> images();
   Task<Result<void>> remove_image(std::string name, bool force);
   Task<Result<json::bj::object>> prune_images();

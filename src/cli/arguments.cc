@@ -238,14 +238,15 @@ struct RawImages {
   LsImagesOptions ls_;
   RmImagesOptions rm_;
   PullImageOptions pull_;
+  PushImageOptions push_;
   InspectImageOptions inspect_;
-  RawConnection to_pull, to_inspect, to_prune;
+  RawConnection to_pull, to_push, to_inspect, to_prune;
   std::string server_key;
   std::string max_size, user, workdir;
   std::vector<std::string> env, labels;
   uint64_t max_entries = 0;
-  CLI::App *import = nullptr, *ls = nullptr, *rm = nullptr, *pull = nullptr, *inspect = nullptr,
-           *prune = nullptr;
+  CLI::App *import = nullptr, *ls = nullptr, *rm = nullptr, *pull = nullptr, *push = nullptr,
+           *inspect = nullptr, *prune = nullptr;
   CLI::Option *user_option = nullptr, *workdir_option = nullptr;
 
   void options(CLI::App& app) {
@@ -282,6 +283,14 @@ struct RawImages {
     pull->add_option("-u,--username", pull_.username,
                      "for the registry; the password is read from standard input");
     pull->add_flag("-q,--quiet", pull_.quiet, "print the image's id only");
+    push = app.add_subcommand("push", "send an image or a snapshot to a registry, through the server");
+    to_push.options(*push);
+    push->add_option("NAME", push_.name, "an image of the server, or opensandbox-snapshots:ID")->required();
+    push->add_option("AS", push_.target,
+                     "what it is called there, as in registry.example:5000/team/app:1 (default: NAME)");
+    push->add_option("-u,--username", push_.username,
+                     "for the registry; the password is read from standard input");
+    push->add_flag("-q,--quiet", push_.quiet, "print the digest only");
     inspect = app.add_subcommand("inspect", "print what the server knows about an image, as JSON");
     to_inspect.options(*inspect);
     inspect->add_option("NAME", inspect_.name, "a name or the beginning of an id")->required();
@@ -313,6 +322,10 @@ struct RawImages {
     if (pull->parsed()) {
       pull_.connection = TRY(to_pull.read());
       return pull_;
+    }
+    if (push->parsed()) {
+      push_.connection = TRY(to_push.read());
+      return push_;
     }
     if (inspect->parsed()) {
       inspect_.connection = TRY(to_inspect.read());
@@ -386,7 +399,7 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
   egress_log->add_flag("-f,--follow", log_options.follow, "go on until the sandbox ends");
   egress_log->add_flag("--json", log_options.json, "print the server's records as JSON");
 
-  CLI::App* images = app.add_subcommand("images", "pull, import, list and remove images");
+  CLI::App* images = app.add_subcommand("images", "pull, push, import, list and remove images");
   RawImages raw_images;
   raw_images.options(*images);
 

@@ -92,6 +92,12 @@ struct PullImageOptions {
   bool quiet = false;
 };
 
+struct PushImageOptions {
+  Connection connection;
+  std::string name, target, username, password;
+  bool quiet = false;
+};
+
 struct InspectImageOptions {
   Connection connection;
   std::string name;
@@ -208,10 +214,10 @@ struct PrintAndExit {
 
 using Command =
     std::variant<PrintAndExit, RunOptions, ReplOptions, LsOptions, RmOptions, DoctorOptions,
-                 ImportImageOptions, LsImagesOptions, RmImagesOptions, PullImageOptions, InspectImageOptions,
-                 PruneImagesOptions, SnapshotOptions, VolumeOptions, ExecOptions, ShellOptions, ManageOptions,
-                 ForwardOptions, PreviewOptions, ServerRoleOptions, ImageKeeperOptions, ImageFetcherOptions,
-                 EgressLogOptions, ServeOptions, InitConfigOptions>;
+                 ImportImageOptions, LsImagesOptions, RmImagesOptions, PullImageOptions, PushImageOptions,
+                 InspectImageOptions, PruneImagesOptions, SnapshotOptions, VolumeOptions, ExecOptions,
+                 ShellOptions, ManageOptions, ForwardOptions, PreviewOptions, ServerRoleOptions,
+                 ImageKeeperOptions, ImageFetcherOptions, EgressLogOptions, ServeOptions, InitConfigOptions>;
 
 Command parse_osb_arguments(int argc, const char* const* argv);
 Command parse_server_arguments(int argc, const char* const* argv);

@@ -134,6 +134,14 @@ TEST_F(Arguments, ImagesOfAServer) {
   EXPECT_EQ(std::get<InspectImageOptions>(osb({"osb", "images", "inspect", "x"})).name, "x");
   EXPECT_EQ(std::get<PruneImagesOptions>(osb({"osb", "images", "prune", "-s", "h:7"})).connection.server.port,
             7);
+  auto push = std::get<PushImageOptions>(
+      osb({"osb", "images", "push", "app", "registry.example/app:1", "-s", "h:1", "-u", "me", "-q"}));
+  EXPECT_EQ(push.name, "app");
+  EXPECT_EQ(push.target, "registry.example/app:1");
+  EXPECT_EQ(push.username, "me");
+  EXPECT_TRUE(push.quiet);
+  EXPECT_EQ(std::get<PushImageOptions>(osb({"osb", "images", "push", "app"})).target, "");
+  EXPECT_EQ(stop(osb({"osb", "images", "push"})).status, 2);
   EXPECT_EQ(stop(osb({"osb", "images", "pull"})).status, 2);
   EXPECT_EQ(stop(osb({"osb", "images", "pull", "a", "-s", "not an address"})).status, 2);
 }

@@ -50,6 +50,7 @@ struct Execute {
     return options.connection ? block_on(remove_server_images(std::move(options))) : remove_images(options);
   }
   int operator()(PullImageOptions& options) const { return block_on(pull_image(std::move(options))); }
+  int operator()(PushImageOptions& options) const { return block_on(push_image(std::move(options))); }
   int operator()(InspectImageOptions& options) const { return block_on(inspect_image(std::move(options))); }
   int operator()(PruneImagesOptions& options) const { return block_on(prune_images(std::move(options))); }
   int operator()(SnapshotOptions& options) const { return block_on(run_snapshots(std::move(options))); }

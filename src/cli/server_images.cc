@@ -28,10 +28,10 @@ class PullLine {
   ~PullLine() {
     if (dirty_) fmt::print(stderr, "\r\x1b[K");
   }
-  void show(const json::Field& state) {
+  void show(const json::Field& state, const char* done_bytes = "downloaded") {
     if (!shown_) return;
     constexpr size_t kWidth = 30;
-    uint64_t total = number(state["total"]), done = number(state["downloaded"]);
+    uint64_t total = number(state["total"]), done = number(state[done_bytes]);
     size_t filled = total == 0 ? 0 : static_cast<size_t>(kWidth * std::min(done, total) / total);
     fmt::print(stderr, "\r\x1b[K[{}{}] {}", std::string(filled, '#'), std::string(kWidth - filled, ' '),
                state["message"].string().value_or(""));
@@ -82,6 +82,30 @@ io::Task<int> pull_image(PullImageOptions options) {
     std::string id = state["id"].string().value_or("");
     fmt::print("{}\n",
                options.quiet ? id : "pulled " + state["name"].string().value_or("") + " " + id.substr(0, 12));
+    co_return 0;
+  }
+}
+
+io::Task<int> push_image(PushImageOptions options) {
+  if (!options.username.empty() && !std::getline(std::cin, options.password)) {
+    print_error("osb", Error{Code::invalid_argument, 0, "no password on standard input"});
+    co_return 2;
+  }
+  Api api(options.connection);
+  PullLine line(!options.quiet);
+  while (true) {
+    auto answer = co_await api.push(options.name, options.target, options.username, options.password);
+    if (!answer) co_return failed(answer.error());
+    bj::value value = std::move(*answer);
+    json::Issues ignored;
+    auto state = json::Field::root(value, ignored, "push");
+    if (!state["done"].boolean().value_or(false)) {
+      line.show(state, "uploaded");
+      continue;
+    }
+    std::string digest = state["digest"].string().value_or("");
+    fmt::print("{}\n",
+               options.quiet ? digest : "pushed " + state["name"].string().value_or("") + " " + digest);
     co_return 0;
   }
 }

@@ -9,6 +9,7 @@ namespace osb::cli {
 
 // Exit statuses.
 io::Task<int> pull_image(PullImageOptions options);
+io::Task<int> push_image(PushImageOptions options);
 io::Task<int> list_server_images(LsImagesOptions options);
 io::Task<int> remove_server_images(RmImagesOptions options);
 io::Task<int> inspect_image(InspectImageOptions options);

@@ -9,6 +9,7 @@
 #include "base/cleanup.h"
 #include "base/strings.h"
 #include "image/digest.h"
+#include "image/layer_pack.h"
 #include "json/decode.h"
 
 namespace osb::image {
@@ -95,6 +96,17 @@ Result<void> mark(const std::string& staged, const Verdict& verdict) {
   return {};
 }
 
+// What the layer is in a registry: where it came from one, or goes to one, it need not be packed again.
+Result<void> note_origin(const std::string& staged, const LayerSource& source, const Verdict& verdict) {
+  if (!source.bytes.size) return {};  // a stream that is gone
+  char start[8];
+  ssize_t n = ::pread(source.bytes.fd, start, sizeof start, static_cast<off_t>(source.bytes.offset));
+  if (n < 0) return fail_errno("look at the layer");
+  return note_form(staged, FormKind::came,
+                   {verdict.blob, *source.bytes.size, verdict.layer.digest,
+                    detect_compression(std::string_view(start, static_cast<size_t>(n)))});
+}
+
 }  // namespace
 
 Result<Layer> known_layer(const Store& store, const std::string& digest) {
@@ -128,6 +140,7 @@ Result<Layer> import_layer(Store& store, const LayerSource& source, const Unpack
   Verdict verdict = TRY(parse_verdict(TRY(run_worker(order, watch))));
   TRY(check_digests(source, verdict));
   TRY(mark(staged, verdict));
+  TRY(note_origin(staged, source, verdict));
   TRY(store.commit_layer(staged, verdict.layer.digest));
   undo.release();
   Layer layer = TRY(known_layer(store, verdict.layer.digest));

@@ -34,8 +34,13 @@ namespace osb::image {
   X(archive_write_free)                      \
   X(archive_write_close)                     \
   X(archive_write_set_format_pax_restricted) \
+  X(archive_write_set_format_raw)            \
+  X(archive_write_add_filter_gzip)           \
+  X(archive_write_set_filter_option)         \
+  X(archive_write_set_bytes_in_last_block)   \
   X(archive_write_set_bytes_per_block)       \
   X(archive_write_open_fd)                   \
+  X(archive_write_open)                      \
   X(archive_write_header)                    \
   X(archive_write_data)                      \
   X(archive_entry_new)                       \
@@ -44,6 +49,11 @@ namespace osb::image {
   X(archive_entry_copy_stat)                 \
   X(archive_entry_set_size)                  \
   X(archive_entry_set_pathname)              \
+  X(archive_entry_set_filetype)              \
+  X(archive_entry_set_perm)                  \
+  X(archive_entry_set_uid)                   \
+  X(archive_entry_set_gid)                   \
+  X(archive_entry_set_mtime)                 \
   X(archive_entry_set_hardlink)              \
   X(archive_entry_set_symlink)               \
   X(archive_entry_xattr_add_entry)           \

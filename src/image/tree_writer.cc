@@ -208,7 +208,11 @@ Result<void> TreeWriter::fifo(const std::string& path, const Attributes& attribu
   TRY(clear(at));
   if (::mknodat(at.parent, at.name.c_str(), S_IFIFO | (attributes.mode & 0777), 0) < 0)
     return fail_errno("make the pipe");
-  return own(at.parent, at.name.c_str(), attributes);
+  TRY(own(at.parent, at.name.c_str(), attributes));
+  struct timespec times[2] = {{0, UTIME_OMIT}, {attributes.mtime, attributes.mtime_nsec}};
+  if (::utimensat(at.parent, at.name.c_str(), times, AT_SYMLINK_NOFOLLOW) < 0)
+    return fail_errno("set the time");
+  return {};
 }
 
 Result<bool> TreeWriter::whiteout(const std::string& path) {

@@ -29,7 +29,7 @@ constexpr int kInputFd = 3, kReportFd = 4, kDirectoryFd = 5;
 constexpr size_t kMaxReport = 64 << 20;  // a million opaque directories and their like
 
 // The directory as a detached mount in which the worker's ids are the ids on disk.
-Result<Fd> mapped_mount(const std::string& directory, int user_namespace) {
+Result<Fd> mapped_mount(const std::string& directory, int user_namespace, bool read_only) {
   int mount = sys::clone_mount(AT_FDCWD, directory.c_str());
   if (mount < 0) return fail_errno("copy the mount of " + directory, -mount);
   Fd owned(mount);
@@ -37,8 +37,9 @@ Result<Fd> mapped_mount(const std::string& directory, int user_namespace) {
     return fail_errno("map the ids of " + directory + " (the file system must support id-mapped mounts)",
                       -status);
   }
-  if (int status = sys::restrict_mount(mount, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC);
-      status < 0)
+  uint64_t limits = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
+  if (read_only) limits |= MOUNT_ATTR_RDONLY;
+  if (int status = sys::restrict_mount(mount, limits); status < 0)
     return fail_errno("restrict the mount of " + directory, -status);
   return owned;
 }
@@ -206,7 +207,7 @@ void WorkerReport::failure(const Error& error) {
 
 Result<std::string> run_worker(const WorkerOrder& order, const WorkerWatch& watch) {
   Fd user_namespace = TRY(sys::create_user_namespace(kWorkerFirstId, kWorkerIds));
-  Fd mount = TRY(mapped_mount(order.directory, user_namespace.get()));
+  Fd mount = TRY(mapped_mount(order.directory, user_namespace.get(), order.read_only));
   int pipe[2];
   if (::pipe2(pipe, O_CLOEXEC) < 0) return fail_errno("pipe");
   Fd report(pipe[0]), theirs(pipe[1]);

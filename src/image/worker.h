@@ -38,7 +38,8 @@ class WorkerReport {
 
 struct WorkerOrder {
   std::string directory;        // becomes its whole file system
-  int input = -1;               // what it reads
+  bool read_only = false;       // it may change nothing there
+  int input = -1;               // what it reads, or writes its result to
   uint64_t max_file_bytes = 0;  // of one file
   // Runs confined, single-threaded at first. What it captures is a copy of the caller's memory.
   std::function<void(int input, int directory, WorkerReport& report)> job;

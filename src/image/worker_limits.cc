@@ -53,6 +53,8 @@ constexpr int kCalls[] = {
     SYS_utimensat,
     SYS_ftruncate,
     SYS_fsetxattr,
+    SYS_fgetxattr,
+    SYS_flistxattr,
     SYS_getdents64,
     SYS_fcntl,
     SYS_dup,

@@ -60,6 +60,8 @@ std::string words_of(Answer& answer) {
   return message.empty() ? "" : ": " + shown(message);
 }
 
+}  // namespace
+
 std::unexpected<Error> failure_of(Answer& answer, const std::string& what) {
   int status = answer.status();
   std::string text = answer.url().origin() + " answers " + std::to_string(status) + " for " + what;
@@ -70,25 +72,43 @@ std::unexpected<Error> failure_of(Answer& answer, const std::string& what) {
   return fail(code, text + words_of(answer));
 }
 
-}  // namespace
-
 bool may_be_tried_again(const Error& error) {
   return error.code == Code::unavailable || error.code == Code::timeout;
 }
 
-Result<Answer> RepositoryClient::get(const std::string& path, http::Headers headers) {
+Result<Answer> RepositoryClient::ask(const std::string& method, const std::string& path,
+                                     const http::Headers& headers, const Body& body) {
   Url url = base_;
   url.target = "/v2/" + repository_ + path;
-  http::Headers first = headers;
-  if (!authorization_.empty()) first.set("Authorization", authorization_);
-  Answer answer = TRY(http_.get(std::move(url), std::move(first)));
-  // Only of the registry itself: what an object store behind it refuses is not a matter of passwords.
-  if (answer.status() != 401 || !answer.url().same_origin(base_)) return answer;
-  return get_again(path, std::move(headers), answer);
+  return ask_at(method, url, headers, body);
 }
 
-Result<Answer> RepositoryClient::get_again(const std::string& path, http::Headers headers,
-                                           const Answer& refused) {
+Result<Answer> RepositoryClient::ask_at(const std::string& method, const Url& url,
+                                        const http::Headers& headers, const Body& body) {
+  http::Headers first = headers;
+  bool ours = url.same_origin(base_);
+  if (ours && !authorization_.empty()) first.set("Authorization", authorization_);
+  Answer answer = TRY(http_.send(method, url, std::move(first), body));
+  // Only of the registry itself: what an object store behind it refuses is not a matter of passwords.
+  if (!ours || answer.status() != 401 || !answer.url().same_origin(base_)) return answer;
+  TRY(authorize(answer));
+  http::Headers again = headers;
+  again.set("Authorization", authorization_);
+  return http_.send(method, url, std::move(again), body);
+}
+
+// What a token is asked for: what the registry named, and writing where we are going to write.
+std::string RepositoryClient::scopes(std::string_view asked) const {
+  std::string ours = "repository:" + repository_ + (rights_ == Rights::push ? ":pull,push" : ":pull");
+  if (rights_ == Rights::pull && !asked.empty()) return std::string(asked);
+  std::string out = ours;
+  for (std::string_view one : split(asked, ' ')) {
+    if (!one.empty() && !one.starts_with("repository:" + repository_ + ":")) out += " " + std::string(one);
+  }
+  return out;
+}
+
+Result<void> RepositoryClient::authorize(const Answer& refused) {
   std::vector<Challenge> challenges;
   for (const auto& [name, value] : refused.fields()) {
     if (!iequals(name, "WWW-Authenticate")) continue;
@@ -97,10 +117,9 @@ Result<Answer> RepositoryClient::get_again(const std::string& path, http::Header
   authorization_.clear();
   for (const Challenge& one : challenges) {
     if (one.scheme == "bearer") {
-      std::string scope(one.get("scope"));
-      if (scope.empty()) scope = "repository:" + repository_ + ":pull";
       authorization_ =
-          "Bearer " + TRY(fetch_token(std::string(one.get("realm")), std::string(one.get("service")), scope));
+          "Bearer " + TRY(fetch_token(std::string(one.get("realm")), std::string(one.get("service")),
+                                      scopes(one.get("scope"))));
       break;
     }
     if (one.scheme == "basic" && login_) {
@@ -108,27 +127,25 @@ Result<Answer> RepositoryClient::get_again(const std::string& path, http::Header
       break;
     }
   }
-  if (authorization_.empty()) {
-    return fail(Code::unauthenticated,
-                base_.origin() + (login_ ? " wants another way of logging in than a name and a password"
-                                         : " wants a name and a password; give them in image.auth, or name a "
-                                           "docker login file in registry.auth_file"));
-  }
-  Url url = base_;
-  url.target = "/v2/" + repository_ + path;
-  headers.set("Authorization", authorization_);
-  return http_.get(std::move(url), std::move(headers));
+  if (!authorization_.empty()) return {};
+  return fail(Code::unauthenticated,
+              base_.origin() + (login_ ? " wants another way of logging in than a name and a password"
+                                       : " wants a name and a password; give them in image.auth, or name a "
+                                         "docker login file in registry.auth_file"));
 }
 
 Result<std::string> RepositoryClient::fetch_token(const std::string& realm, const std::string& service,
-                                                  const std::string& scope) {
+                                                  const std::string& scopes) {
   Url url = TRY(in_context(base_.origin() + " names a token service", parse_url(realm)));
   if (base_.tls && !url.tls)
     return fail(Code::permission_denied,
                 base_.origin() + " wants the password sent to plain HTTP at " + url.authority());
   url.target += url.target.find('?') == std::string::npos ? "?" : "&";
-  url.target += "scope=" + percent_encode(scope);
-  if (!service.empty()) url.target += "&service=" + percent_encode(service);
+  if (!service.empty()) url.target += "service=" + percent_encode(service) + "&";
+  std::string parts;
+  for (std::string_view one : split(scopes, ' '))
+    parts += (parts.empty() ? "scope=" : "&scope=") + percent_encode(one);
+  url.target += parts;
   http::Headers headers;
   if (login_) headers.add("Authorization", basic(*login_));
   Answer answer = TRY(http_.get(url, std::move(headers)));
@@ -148,7 +165,7 @@ Result<RepositoryClient::Document> RepositoryClient::document(const std::string&
                                                               const std::string& digest) {
   http::Headers headers;
   if (path.starts_with("/manifests/")) headers.add("Accept", kManifestTypes);
-  Answer answer = TRY(get(path, std::move(headers)));
+  Answer answer = TRY(ask("GET", path, headers));
   if (answer.status() != 200) return failure_of(answer, repository_ + path);
   Document out;
   out.text = TRY(answer.read_all(image::kMaxDocument));
@@ -185,7 +202,7 @@ Result<void> RepositoryClient::download(const std::string& digest, uint64_t size
   if (have > size) have = 0;
   http::Headers headers;
   if (have > 0) headers.add("Range", "bytes=" + std::to_string(have) + "-");
-  Answer answer = TRY(get("/blobs/sha256:" + digest, std::move(headers)));
+  Answer answer = TRY(ask("GET", "/blobs/sha256:" + digest, headers));
   bool part = answer.status() == 206;
   // From where we asked, or it would be put in the wrong place.
   if (part && !answer.field("Content-Range").starts_with("bytes " + std::to_string(have) + "-"))

@@ -28,8 +28,14 @@ struct Resolved {
 class RepositoryClient {
  public:
   // `base` is the registry or a mirror of it.
-  RepositoryClient(HttpClient& http, Url base, std::string repository, std::optional<Login> login)
-      : http_(http), base_(std::move(base)), repository_(std::move(repository)), login_(std::move(login)) {}
+  enum class Rights { pull, push };
+  RepositoryClient(HttpClient& http, Url base, std::string repository, std::optional<Login> login,
+                   Rights rights = Rights::pull)
+      : http_(http),
+        base_(std::move(base)),
+        repository_(std::move(repository)),
+        login_(std::move(login)),
+        rights_(rights) {}
 
   // `version` is a tag or "sha256:...". Code::not_found, unauthenticated, unavailable, timeout; corrupt,
   // too_large or unsupported when what came cannot be used.
@@ -40,24 +46,37 @@ class RepositoryClient {
   Result<void> download(const std::string& digest, uint64_t size, int file,
                         const std::function<void(uint64_t)>& told);
 
+  // Any request about the repository, with what the registry wants to see of us. `headers` without
+  // Authorization; it goes to the registry's own origin only.
+  Result<Answer> ask(const std::string& method, const std::string& path, const http::Headers& headers,
+                     const Body& body = {});
+  // The same at an address that the registry gave.
+  Result<Answer> ask_at(const std::string& method, const Url& url, const http::Headers& headers,
+                        const Body& body = {});
+
   const Url& base() const { return base_; }
+  const std::string& repository() const { return repository_; }
 
  private:
   struct Document {
     std::string text, digest;
   };
-  Result<Answer> get(const std::string& path, http::Headers headers);
-  Result<Answer> get_again(const std::string& path, http::Headers headers, const Answer& refused);
+  Result<void> authorize(const Answer& refused);
+  std::string scopes(std::string_view asked) const;
   Result<std::string> fetch_token(const std::string& realm, const std::string& service,
-                                  const std::string& scope);
+                                  const std::string& scopes);
   Result<Document> document(const std::string& path, const std::string& digest);
 
   HttpClient& http_;
   Url base_;
   std::string repository_;
   std::optional<Login> login_;
+  Rights rights_;
   std::string authorization_;  // what the registry accepted last
 };
+
+// What an answer means that is not the one that was hoped for, in the registry's own words where it has some.
+std::unexpected<Error> failure_of(Answer& answer, const std::string& what);
 
 // How often and how long to try again: what the network does wrong, not what the registry says.
 bool may_be_tried_again(const Error& error);

@@ -1,6 +1,7 @@
 #include "registry/exchange.h"
 
 #include <arpa/inet.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -12,10 +13,28 @@ namespace {
 
 constexpr size_t kMaxHead = 64 * 1024;
 constexpr size_t kPiece = 64 * 1024;
+constexpr size_t kFilePiece = 256 * 1024;
 constexpr int kMaxRedirections = 5;
 
 bool is_redirection(int status) {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+}
+
+bool changes_something(const std::string& method) { return method != "GET" && method != "HEAD"; }
+
+Result<void> send_file(Connection& to, const Body& body) {
+  std::string piece(kFilePiece, '\0');
+  for (uint64_t done = 0; done < body.size;) {
+    size_t want = static_cast<size_t>(std::min<uint64_t>(piece.size(), body.size - done));
+    ssize_t n = ::pread(body.file, piece.data(), want, static_cast<off_t>(body.offset + done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return fail_errno("read what is sent");
+    if (n == 0) return fail(Code::internal, "what is sent ends too early");
+    TRY(to.write(std::string_view(piece).substr(0, static_cast<size_t>(n))));
+    done += static_cast<uint64_t>(n);
+    if (body.told) body.told(done);
+  }
+  return {};
 }
 
 }  // namespace
@@ -111,27 +130,36 @@ Result<void> HttpClient::check_plain(const Url& url) const {
                                            "registry.plain_hosts");
 }
 
-Result<Answer> HttpClient::get_once(const Url& url, const http::Headers& headers) {
+Result<Answer> HttpClient::send_once(const std::string& method, const Url& url, const http::Headers& headers,
+                                     const Body& body) {
   TRY(check_plain(url));
   if (url.tls && !trust_)
     trust_ = std::make_unique<tls::Trust>(TRY(tls::Trust::load(settings_.authorities, "registry.ca_files")));
   Answer answer(TRY(Connection::open(url, trust_.get(), settings_.patience)), url);
-  http::RequestHead head{.method = "GET", .target = url.target};
+  http::RequestHead head{.method = method, .target = url.target};
   head.headers.add("Host", url.authority());
   head.headers.add("User-Agent", "opensandbox");
   for (const auto& [name, value] : headers) head.headers.add(name, value);
   head.headers.add("Connection", "close");
+  http::BodyFraming framing;
+  if (changes_something(method)) framing = {http::BodyFraming::Kind::length, body.length()};
   std::string bytes;
-  TRY(http::format_request_head(head, {}, bytes));
-  TRY(answer.connection_.write(bytes));
-  TRY(in_context(url.origin(), answer.read_head(false)));
+  TRY(http::format_request_head(head, framing, bytes));
+  auto sent = answer.connection_.write(bytes + body.text);
+  if (sent && body.file >= 0) sent = send_file(answer.connection_, body);
+  // Who refuses a long body may answer and hang up before all of it is sent.
+  auto heard = answer.read_head(method == "HEAD");
+  if (!sent && !heard) return std::unexpected(std::move(sent.error()).in(url.origin()));
+  TRY(in_context(url.origin(), std::move(heard)));
   return answer;
 }
 
-Result<Answer> HttpClient::get(Url url, http::Headers headers) {
+Result<Answer> HttpClient::send(const std::string& method, Url url, http::Headers headers, const Body& body) {
   for (int i = 0; i <= kMaxRedirections; ++i) {
-    Answer answer = TRY(get_once(url, headers));
-    if (!is_redirection(answer.status())) return answer;
+    Answer answer = TRY(send_once(method, url, headers, body));
+    int status = answer.status();
+    bool same_again = !changes_something(method) || status == 307 || status == 308;
+    if (!is_redirection(status) || !same_again) return answer;
     Url next = TRY(in_context(url.origin() + " leads elsewhere", resolve(url, answer.field("Location"))));
     if (url.tls && !next.tls)
       return fail(Code::permission_denied, url.origin() + " leads to plain HTTP at " + next.authority());

@@ -3,6 +3,7 @@
 // One request to a registry and its answer, read as strictly as everything else (http/head_parse.h).
 // Blocking.
 
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -49,16 +50,32 @@ class Answer {
   size_t used_ = 0;
 };
 
+// What is sent with a request: a text, or a part of a file.
+struct Body {
+  std::string text = {};
+  int file = -1;
+  uint64_t offset = 0, size = 0;                 // of the file
+  std::function<void(uint64_t)> told = nullptr;  // how many bytes of the file are sent
+
+  uint64_t length() const { return file >= 0 ? size : text.size(); }
+};
+
 class HttpClient {
  public:
   explicit HttpClient(HttpSettings settings) : settings_(std::move(settings)) {}
 
   // GET, and where redirections lead from there: Authorization goes to no other origin. Plain HTTP goes to
   // loopback and to hosts that the settings name, and nowhere from TLS: Code::permission_denied.
-  Result<Answer> get(Url url, http::Headers headers);
+  Result<Answer> get(Url url, http::Headers headers) {
+    return send("GET", std::move(url), std::move(headers), {});
+  }
+  // The same with any method. What changes something is sent again only where the answer asks for the same
+  // (307, 308); other redirections of it are the caller's answer.
+  Result<Answer> send(const std::string& method, Url url, http::Headers headers, const Body& body);
 
  private:
-  Result<Answer> get_once(const Url& url, const http::Headers& headers);
+  Result<Answer> send_once(const std::string& method, const Url& url, const http::Headers& headers,
+                           const Body& body);
   Result<void> check_plain(const Url& url) const;
 
   HttpSettings settings_;

@@ -55,6 +55,38 @@ Result<Resolved> plan_from(const Field& field) {
   return plan;
 }
 
+bj::object blob_json(const Blob& blob) { return {{"digest", blob.digest}, {"size", blob.size}}; }
+
+Result<Blob> blob_from(const Field& field) {
+  Blob blob{field["digest"].required_string(), 0};
+  int64_t size = field["size"].required_integer();
+  if (!is_hex_digest(blob.digest) || size < 0) return fail(Code::corrupt, "a blob that is none");
+  blob.size = static_cast<uint64_t>(size);
+  return blob;
+}
+
+bj::object wish_json(const PushWish& wish) {
+  bj::array layers;
+  for (const PushWish::Layer& layer : wish.layers) {
+    bj::array forms;
+    for (const Blob& form : layer.forms) forms.push_back(blob_json(form));
+    layers.push_back(std::move(forms));
+  }
+  return {{"layers", std::move(layers)}, {"others", strings(wish.others)}};
+}
+
+Result<PushWish> wish_from(const Field& field) {
+  PushWish wish;
+  for (const Field& item : field["layers"].array().value_or(std::vector<Field>())) {
+    PushWish::Layer layer;
+    for (const Field& form : item.array().value_or(std::vector<Field>()))
+      layer.forms.push_back(TRY(blob_from(form)));
+    wish.layers.push_back(std::move(layer));
+  }
+  wish.others = list_of(field["others"]);
+  return wish;
+}
+
 }  // namespace
 
 std::string encode(const FetchOrder& order) {
@@ -67,13 +99,15 @@ std::string encode(const FetchOrder& order) {
     }
     sources.push_back(std::move(one));
   }
-  return json::print(bj::object{{"sources", std::move(sources)},
-                                {"repository", order.repository},
-                                {"version", order.version},
-                                {"platform", order.platform},
-                                {"authorities", strings(order.http.authorities)},
-                                {"plain_hosts", strings(order.http.plain_hosts)},
-                                {"patience", order.http.patience.count()}});
+  bj::object out{{"sources", std::move(sources)},
+                 {"repository", order.repository},
+                 {"version", order.version},
+                 {"platform", order.platform},
+                 {"authorities", strings(order.http.authorities)},
+                 {"plain_hosts", strings(order.http.plain_hosts)},
+                 {"patience", order.http.patience.count()}};
+  if (order.push) out["push"] = wish_json(*order.push);
+  return json::print(out);
 }
 
 Result<FetchOrder> decode_fetch_order(std::string_view text) {
@@ -93,8 +127,40 @@ Result<FetchOrder> decode_fetch_order(std::string_view text) {
   order.http.authorities = list_of(field["authorities"]);
   for (std::string& host : list_of(field["plain_hosts"])) order.http.plain_hosts.insert(std::move(host));
   order.http.patience = std::chrono::seconds(field["patience"].required_integer());
+  if (field["push"].present()) order.push = TRY(wish_from(field["push"]));
   TRY(check(issues));
   return order;
+}
+
+std::string encode(const PushContent& content) {
+  bj::array layers;
+  for (const PushContent::Layer& layer : content.layers) {
+    bj::object one = blob_json(layer.blob);
+    one["file"] = layer.file;
+    layers.push_back(std::move(one));
+  }
+  return json::print(bj::object{{"layers", std::move(layers)},
+                                {"config", content.config},
+                                {"manifest", content.manifest},
+                                {"type", content.manifest_type}});
+}
+
+Result<PushContent> decode_push_content(std::string_view text) {
+  auto value = TRY(json::parse(text));
+  json::Issues issues;
+  auto field = Field::root(value, issues, "content");
+  PushContent content;
+  for (const Field& item : field["layers"].array().value_or(std::vector<Field>())) {
+    int64_t file = item["file"].required_integer();
+    if (file < -1 || file > static_cast<int64_t>(image::kMaxImageLayers) * 2)
+      return fail(Code::corrupt, "a file that is none");
+    content.layers.push_back({TRY(blob_from(item)), static_cast<int>(file)});
+  }
+  content.config = field["config"].required_string();
+  content.manifest = field["manifest"].required_string();
+  content.manifest_type = field["type"].required_string();
+  TRY(check(issues));
+  return content;
 }
 
 std::string encode_needs(const std::vector<std::string>& digests) { return json::print(strings(digests)); }
@@ -112,6 +178,11 @@ std::string encode(const FetchEvent& event) {
   switch (event.kind) {
     case Kind::plan:
       return json::print(bj::object{{"plan", plan_json(event.plan)}});
+    case Kind::found: {
+      bj::array forms;
+      for (int form : event.forms) forms.emplace_back(form);
+      return json::print(bj::object{{"found", std::move(forms)}});
+    }
     case Kind::progress:
       return json::print(bj::object{{"progress", event.bytes}});
     case Kind::done:
@@ -132,6 +203,15 @@ Result<FetchEvent> decode_fetch_event(std::string_view text) {
   if (field["plan"].present()) {
     event.kind = Kind::plan;
     event.plan = TRY(plan_from(field["plan"]));
+  } else if (field["found"].present()) {
+    event.kind = Kind::found;
+    for (const Field& item : field["found"].array().value_or(std::vector<Field>())) {
+      int64_t form = item.required_integer();
+      if (form < -1 || form > 8) return fail(Code::corrupt, "a form that is none");
+      event.forms.push_back(static_cast<int>(form));
+    }
+    if (event.forms.size() > 2 * image::kMaxImageLayers)
+      return fail(Code::corrupt, "more layers than there are");
   } else if (field["progress"].present()) {
     event.kind = Kind::progress;
     event.bytes = static_cast<uint64_t>(std::max<int64_t>(0, field["progress"].required_integer()));

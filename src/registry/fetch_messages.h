@@ -10,6 +10,7 @@
 
 #include "base/frame.h"
 #include "registry/client.h"
+#include "registry/uploader.h"
 
 namespace osb::registry {
 
@@ -18,10 +19,20 @@ struct FetchSource {
   std::optional<Login> login = {};
 };
 
+// What an image of this host may be in the registry already, before it is packed.
+struct PushWish {
+  struct Layer {
+    std::vector<Blob> forms;  // any of them will do; none: it was never packed
+  };
+  std::vector<Layer> layers;        // lowest first
+  std::vector<std::string> others;  // repositories of the same registry that may have them
+};
+
 struct FetchOrder {
   std::vector<FetchSource> sources;  // mirrors first, the registry itself last
   std::string repository, version, platform;
   HttpSettings http = {};
+  std::optional<PushWish> push = {};  // the other way round: `version` is the tag that it gets
 };
 std::string encode(const FetchOrder& order);
 Result<FetchOrder> decode_fetch_order(std::string_view text);
@@ -30,10 +41,24 @@ Result<FetchOrder> decode_fetch_order(std::string_view text);
 std::string encode_needs(const std::vector<std::string>& digests);
 Result<std::vector<std::string>> decode_needs(std::string_view text);
 
+// What a push is made of. Files are numbers of descriptors that the fetcher was born with.
+struct PushContent {
+  struct Layer {
+    Blob blob;
+    int file = -1;  // -1: the registry has it
+  };
+  std::vector<Layer> layers;
+  std::string config, manifest, manifest_type;
+};
+std::string encode(const PushContent& content);
+Result<PushContent> decode_push_content(std::string_view text);
+
 struct FetchEvent {
-  enum class Kind { plan, progress, done, failed };
+  enum class Kind { plan, found, progress, done, failed };
   Kind kind = Kind::done;
   Resolved plan = {};  // plan
+  // found: for each layer of a push which form of it the registry has; -1 for none.
+  std::vector<int> forms = {};
   uint64_t bytes = 0;  // progress: of all layers together
   Error error = {};    // failed
 };

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "registry/downloads.h"
 #include "registry/fetch_messages.h"
+#include "registry/pusher.h"
 
 namespace osb::registry {
 namespace {
@@ -47,6 +48,7 @@ Result<Found> find(HttpClient& http, const FetchOrder& order) {
 Result<void> fetch(FrameSocket& keeper, int directory) {
   FetchOrder order = TRY(decode_fetch_order(TRY(keeper.receive())));
   HttpClient http(order.http);
+  if (order.push) return push(keeper, http, order);
   Found found = TRY(find(http, order));
   TRY(keeper.send(encode(FetchEvent{.kind = FetchEvent::Kind::plan, .plan = found.resolved})));
   auto needed = TRY(decode_needs(TRY(keeper.receive())));

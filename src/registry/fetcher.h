@@ -10,9 +10,10 @@ namespace osb::registry {
 
 inline constexpr int kFetcherSocketFd = 3;
 inline constexpr int kFetcherDirectoryFd = 4;
+inline constexpr int kFetcherFirstFileFd = 5;  // what it may read and send: the packed layers of a push
 
-// The whole life of it: takes an order, says what stands behind the name, downloads what is needed. An exit
-// status.
+// The whole life of it: takes an order, says what stands behind the name, downloads what is needed; or says
+// what the registry has of an image, and sends the rest. An exit status.
 int run_fetcher(int socket, int directory);
 
 }  // namespace osb::registry

@@ -25,7 +25,8 @@ void limit(int what, rlim_t most) {
 }
 
 // Rights held here: root's. None is left when the program starts.
-[[noreturn]] void become_fetcher(int executable, int directory, int socket, pid_t keeper) {
+[[noreturn]] void become_fetcher(int executable, int directory, const std::vector<int>& files, int socket,
+                                 pid_t keeper) {
   if (::setgroups(0, nullptr) < 0 || ::setresgid(kFetcherId, kFetcherId, kFetcherId) < 0 ||
       ::setresuid(kFetcherId, kFetcherId, kFetcherId) < 0)
     ::_exit(126);
@@ -37,7 +38,9 @@ void limit(int what, rlim_t most) {
   limit(RLIMIT_AS, kMostMemory);
   limit(RLIMIT_FSIZE, kMostFile);
   ::umask(077);
-  constexpr int kAbove = 64;
+  const int kAbove = 64 + kFetcherFirstFileFd + static_cast<int>(files.size());
+  std::vector<int> moved;
+  for (int file : files) moved.push_back(::fcntl(file, F_DUPFD_CLOEXEC, kAbove));
   int program = ::fcntl(executable, F_DUPFD_CLOEXEC, kAbove),
       dir = ::fcntl(directory, F_DUPFD_CLOEXEC, kAbove), talk = ::fcntl(socket, F_DUPFD_CLOEXEC, kAbove),
       null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -45,6 +48,9 @@ void limit(int what, rlim_t most) {
   if (::dup2(null, 0) < 0 || ::dup2(null, 1) < 0 || ::dup2(talk, kFetcherSocketFd) < 0 ||
       ::dup2(dir, kFetcherDirectoryFd) < 0)
     ::_exit(126);
+  for (size_t i = 0; i < moved.size(); ++i) {
+    if (::dup2(moved[i], kFetcherFirstFileFd + static_cast<int>(i)) < 0) ::_exit(126);
+  }
   // A fresh program with a fresh memory: ours has the configuration in it, key and all.
   char* const arguments[] = {const_cast<char*>("osb"), const_cast<char*>("image-fetcher"), nullptr};
   char* const environment[] = {const_cast<char*>("PATH=/usr/bin:/bin"), nullptr};
@@ -54,13 +60,13 @@ void limit(int what, rlim_t most) {
 
 }  // namespace
 
-Result<FetcherProcess> FetcherProcess::start(int executable, int directory) {
+Result<FetcherProcess> FetcherProcess::start(int executable, int directory, const std::vector<int>& files) {
   int pair[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0) return fail_errno("socketpair");
   Fd ours(pair[0]), theirs(pair[1]);
   pid_t keeper = ::getpid(), pid = ::fork();
   if (pid < 0) return fail_errno("fork");
-  if (pid == 0) become_fetcher(executable, directory, theirs.get(), keeper);
+  if (pid == 0) become_fetcher(executable, directory, files, theirs.get(), keeper);
   return FetcherProcess(std::move(ours), pid);
 }
 

@@ -4,6 +4,8 @@
 
 #include <sys/types.h>
 
+#include <vector>
+
 #include "base/fd.h"
 
 namespace osb::registry {
@@ -13,8 +15,9 @@ inline constexpr uint32_t kFetcherId = 0x6ffe'ffff;
 
 class FetcherProcess {
  public:
-  // `directory` is what it may write; `executable` is this program. It ends with the caller.
-  static Result<FetcherProcess> start(int executable, int directory);
+  // `directory` is what it may write, `files` what it may read; `executable` is this program. It ends with
+  // the caller.
+  static Result<FetcherProcess> start(int executable, int directory, const std::vector<int>& files = {});
   FetcherProcess(FetcherProcess&& other) noexcept
       : socket_(std::move(other.socket_)), pid_(std::exchange(other.pid_, -1)) {}
   ~FetcherProcess();

@@ -11,6 +11,7 @@
 #include "image/libraries.h"
 #include "image/pull_reference.h"
 #include "registry/pull.h"
+#include "registry/push.h"
 
 namespace osb::registry {
 namespace {
@@ -32,6 +33,8 @@ class Keeper {
         return remove(order);
       case KeeperOrder::What::prune:
         return prune();
+      case KeeperOrder::What::push:
+        return push(order);
     }
     return fail(Code::internal, "an order for nothing that is known");
   }
@@ -63,16 +66,23 @@ class Keeper {
     // The directories of the store, for hosts that have no image yet. Not otherwise: it may be locked.
     struct stat info{};
     if (::stat((settings_.state_dir + "/images/store/trash").c_str(), &info) < 0) TRY(open_store());
-    Pull::Watch watch{.progress =
-                          [this](const KeeperNews& news) {
-                            if (Clock::now() - told_ < kToldEvery) return;
-                            told_ = Clock::now();
-                            send(news);
-                          },
-                      .cancel_fd = channel_};
+    Pull::Watch watch{.progress = [this](const KeeperNews& news) { tell(news); }, .cancel_fd = channel_};
     KeeperNews done{.kind = KeeperNews::Kind::done};
     done.id = TRY(in_context("pull " + order.name, Pull(settings_, order, std::move(watch)).run()));
     return done;
+  }
+
+  Result<KeeperNews> push(const KeeperOrder& order) {
+    Push::Watch watch{.progress = [this](const KeeperNews& news) { tell(news); }, .cancel_fd = channel_};
+    KeeperNews done{.kind = KeeperNews::Kind::done};
+    done.id = TRY(in_context("push " + order.target, Push(settings_, order, std::move(watch)).run()));
+    return done;
+  }
+
+  void tell(const KeeperNews& news) {
+    if (Clock::now() - told_ < kToldEvery) return;
+    told_ = Clock::now();
+    send(news);
   }
 
   Result<KeeperNews> remove(const KeeperOrder& order) const {

@@ -10,7 +10,7 @@ namespace {
 namespace bj = json::bj;
 using json::Field;
 
-constexpr std::string_view kWhat[] = {"pull", "remove", "prune"};
+constexpr std::string_view kWhat[] = {"pull", "remove", "prune", "push"};
 
 uint64_t number(const Field& field) {
   return static_cast<uint64_t>(std::max<int64_t>(0, field.integer().value_or(0)));
@@ -29,6 +29,11 @@ std::string encode(const KeeperOrder& order) {
                  {"name", order.name},
                  {"platform", order.platform},
                  {"force", order.force}};
+  if (order.what == KeeperOrder::What::push) {
+    out["snapshot"] = order.snapshot;
+    out["target"] = order.target;
+    out["own_logins"] = order.own_logins;
+  }
   if (order.login) {
     out["username"] = order.login->username;
     out["password"] = order.login->password;
@@ -49,6 +54,9 @@ Result<KeeperOrder> decode_keeper_order(std::string_view text) {
   order.name = field["name"].string().value_or("");
   order.platform = field["platform"].string().value_or("");
   order.force = field["force"].boolean().value_or(false);
+  order.snapshot = field["snapshot"].string().value_or("");
+  order.target = field["target"].string().value_or("");
+  order.own_logins = field["own_logins"].boolean().value_or(false);
   if (field["username"].present())
     order.login = Login{field["username"].required_string(), field["password"].required_string()};
   TRY(check(issues));

@@ -17,12 +17,15 @@ namespace osb::registry {
 inline constexpr size_t kMaxKeeperMessage = 64 * 1024;
 
 struct KeeperOrder {
-  enum class What { pull, remove, prune };
+  enum class What { pull, remove, prune, push };
   What what = What::pull;
-  std::string name = {};            // of an image
+  std::string name = {};            // of an image; push: or its id
   std::string platform = {};        // pull: "linux/amd64"
-  std::optional<Login> login = {};  // pull
+  std::optional<Login> login = {};  // pull, push
   bool force = false;               // remove: also when sandboxes use it
+  std::string snapshot = {};        // push: the id of one, in place of an image
+  std::string target = {};          // push: what it is to be called
+  bool own_logins = true;           // push: the passwords of this host may be used
 };
 std::string encode(const KeeperOrder& order);
 Result<KeeperOrder> decode_keeper_order(std::string_view text);
@@ -31,10 +34,10 @@ struct KeeperNews {
   enum class Kind { progress, done, failed };
   Kind kind = Kind::progress;
   // progress
-  uint64_t downloaded = 0, total = 0;  // bytes; no total: it is not known yet
-  uint64_t unpacked = 0, layers = 0;   // of the layers that had to come
+  uint64_t downloaded = 0, total = 0;  // bytes, also those of a push; no total: it is not known yet
+  uint64_t unpacked = 0, layers = 0;   // of the layers that had to come; of a push: packed
   // done
-  std::string id = {};                    // of the image that was pulled
+  std::string id = {};                    // of the image that was pulled; of a push: of its manifest
   std::vector<std::string> removed = {};  // names
   uint64_t freed = 0;                     // bytes
   // failed

@@ -1,12 +1,10 @@
 #include "registry/pull.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 
-#include "base/machine.h"
 #include "image/budget.h"
 #include "image/builder.h"
 #include "registry/fetcher_process.h"
@@ -20,23 +18,6 @@ using Kind = FetchEvent::Kind;
 // A registry that says within this time neither yes nor no is away.
 constexpr auto kPlanLimit = std::chrono::seconds(90);
 
-// Where the API of a registry is, by the name that people use.
-std::string api_host(const std::string& registry) {
-  return registry == image::kDockerHub ? "registry-1.docker.io" : registry;
-}
-
-Result<Url> base_of(const std::string& registry, const HttpSettings& http) {
-  std::string host = api_host(registry);
-  bool plain = is_loopback(host.substr(0, host.find(':'))) || http.plain_hosts.contains(host);
-  return parse_url((plain ? "http://" : "https://") + host);
-}
-
-// This host's, not the image's: whoever hears of it cannot do anything about the image.
-std::unexpected<Error> own_fault(Error error) {
-  error.code = Code::internal;
-  return std::unexpected(std::move(error));
-}
-
 bool is_about_the_image(Code code) {
   return code == Code::corrupt || code == Code::too_large || code == Code::unsupported ||
          code == Code::invalid_argument;
@@ -48,74 +29,18 @@ void Pull::tell() {
   if (watch_.progress) watch_.progress(news_);
 }
 
-Result<FetchOrder> Pull::fetch_order() const {
-  std::map<std::string, Login> logins;
-  if (!settings_.auth_file.empty()) {
-    auto text = read_file(settings_.auth_file);
-    if (!text) return own_fault(std::move(text.error()).in("registry.auth_file"));
-    auto parsed = parse_login_file(*text);
-    if (!parsed) return own_fault(std::move(parsed.error()).in("registry.auth_file " + settings_.auth_file));
-    logins = std::move(*parsed);
-  }
-  auto login_for = [&](const std::string& host) -> std::optional<Login> {
-    auto found = logins.find(host);
-    return found == logins.end() ? std::nullopt : std::optional(found->second);
-  };
-  FetchOrder order{
-      .sources = {},
-      .repository = reference_.repository,
-      .version = reference_.version(),
-      .platform = order_.platform.empty() ? "linux/" + std::string(host_architecture()) : order_.platform,
-      .http = settings_.http};
-  for (const std::string& file : settings_.ca_files) {
-    auto text = read_file(file);
-    if (!text) return own_fault(std::move(text.error()).in("registry.ca_files"));
-    order.http.authorities.push_back(std::move(*text));
-  }
-  if (auto mirror = settings_.mirrors.find(reference_.registry); mirror != settings_.mirrors.end()) {
-    // Whose password the request has is the registry's; a mirror has its own, or none.
-    Url base = TRY(parse_url(mirror->second));
-    auto login = login_for(base.authority());
-    order.sources.push_back({.base = std::move(base), .login = std::move(login)});
-  }
-  order.sources.push_back({.base = TRY(base_of(reference_.registry, settings_.http)),
-                           .login = order_.login ? order_.login : login_for(reference_.registry)});
-  return order;
-}
-
-Result<std::optional<FetchEvent>> Pull::hear(FrameSocket& fetcher, int socket, Clock::time_point until) {
-  auto frame = TRY(fetcher.next());
-  if (!frame) {
-    auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - Clock::now()).count();
-    if (left <= 0) return fail(Code::timeout, "the registry does not answer");
-    pollfd fds[2] = {{socket, POLLIN, 0}, {watch_.cancel_fd, POLLIN, 0}};
-    if (::poll(fds, 2, static_cast<int>(std::min<int64_t>(left, 60'000))) < 0 && errno != EINTR)
-      return fail_errno("poll");
-    if (fds[1].revents) return fail(Code::cancelled, "nobody waits for it any more");
-    if (!fds[0].revents) return std::optional<FetchEvent>();
-    auto some = fetcher.receive_some();
-    if (!some) return fail(Code::internal, "the process that downloads has ended");
-    frame = std::move(*some);
-  }
-  if (!frame) return std::optional<FetchEvent>();
-  auto event = decode_fetch_event(*frame);
-  if (!event) return fail(Code::internal, "the process that downloads spoke nonsense");
-  if (event->kind == Kind::failed) return std::unexpected(std::move(event->error));
-  return std::optional(std::move(*event));
-}
-
-Result<Resolved> Pull::hear_plan(FrameSocket& fetcher, int socket) {
+Result<Resolved> Pull::hear_plan(FetchTalk& fetcher) {
   auto until = Clock::now() + kPlanLimit;
   while (true) {
-    auto event = TRY(hear(fetcher, socket, until));
+    auto event = TRY(fetcher.hear(until));
     if (event && event->kind == Kind::plan) return std::move(event->plan);
   }
 }
 
 // Without a limit of its own: a fetcher gives up by itself when nothing comes any more.
-Result<void> Pull::hear_end(FrameSocket& fetcher, int socket) {
+Result<void> Pull::hear_end(FetchTalk& fetcher) {
   while (true) {
-    auto event = TRY(hear(fetcher, socket, Clock::now() + std::chrono::hours(1)));
+    auto event = TRY(fetcher.hear(Clock::now() + std::chrono::hours(1)));
     if (!event) continue;
     if (event->kind == Kind::done) return {};
     news_.downloaded = std::min(event->bytes, news_.total);
@@ -191,12 +116,13 @@ Result<std::string> Pull::attempt(bool& worth_another) {
   blobs->sweep(BlobDirectory::Which::forgotten);
   auto executable = open_at(AT_FDCWD, "/proc/self/exe", O_RDONLY);
   if (!executable) return own_fault(std::move(executable.error()));
-  auto order = TRY(fetch_order());
+  auto order = TRY(fetch_order(settings_, reference_, {.login = order_.login}));
+  if (!order_.platform.empty()) order.platform = order_.platform;
   auto process = FetcherProcess::start(executable->get(), blobs->fd());
   if (!process) return own_fault(std::move(process.error()));
-  FrameSocket fetcher(process->socket());
+  FetchTalk fetcher(process->socket(), watch_.cancel_fd);
   TRY(fetcher.send(encode(order)));
-  Resolved plan = TRY(hear_plan(fetcher, process->socket()));
+  Resolved plan = TRY(hear_plan(fetcher));
   if (auto id = is_here(plan)) return *id;
 
   std::vector<std::string> needed;
@@ -210,7 +136,7 @@ Result<std::string> Pull::attempt(bool& worth_another) {
   }
   tell();
   TRY(fetcher.send(encode_needs(needed)));
-  auto fetched = hear_end(fetcher, process->socket());
+  auto fetched = hear_end(fetcher);
   if (!fetched) {
     // What the network broke off is where the next pull goes on.
     if (is_about_the_image(fetched.error().code)) {

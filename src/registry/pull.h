@@ -9,7 +9,7 @@
 #include "image/pull_reference.h"
 #include "image/store.h"
 #include "registry/blob_directory.h"
-#include "registry/fetch_messages.h"
+#include "registry/fetch_talk.h"
 #include "registry/keeper.h"
 
 namespace osb::registry {
@@ -30,11 +30,8 @@ class Pull {
 
  private:
   Result<std::string> attempt(bool& worth_another);
-  Result<FetchOrder> fetch_order() const;
-  Result<Resolved> hear_plan(FrameSocket& fetcher, int socket);
-  Result<void> hear_end(FrameSocket& fetcher, int socket);
-  Result<std::optional<FetchEvent>> hear(FrameSocket& fetcher, int socket,
-                                         std::chrono::steady_clock::time_point until);
+  Result<Resolved> hear_plan(FetchTalk& fetcher);
+  Result<void> hear_end(FetchTalk& fetcher);
   std::optional<std::string> is_here(const Resolved& plan) const;
   bool has_layer(const std::string& diff_id) const;
   Result<std::string> unpack(const Resolved& plan, const BlobDirectory& blobs);

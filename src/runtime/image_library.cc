@@ -13,6 +13,15 @@ std::string to_text(const PullProgress& progress) {
                      static_cast<double>(progress.total) / kMegabyte);
 }
 
+std::string to_push_text(const PullProgress& progress) {
+  if (progress.layers == 0 && progress.total == 0) return "asking the registry";
+  if (progress.downloaded == 0 && progress.unpacked < progress.layers)
+    return fmt::format("packing layer {} of {}", progress.unpacked + 1, progress.layers);
+  constexpr double kMegabyte = 1e6;
+  return fmt::format("{:.1f} of {:.1f} MB uploaded", static_cast<double>(progress.downloaded) / kMegabyte,
+                     static_cast<double>(progress.total) / kMegabyte);
+}
+
 CreateFailure pull_failure(const Error& error) {
   using Kind = CreateFailure::Kind;
   switch (error.code) {

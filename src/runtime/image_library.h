@@ -33,8 +33,19 @@ struct PullState {
 };
 using PullPtr = std::shared_ptr<PullState>;
 
+// "12 of 48 MB uploaded", of a push.
+std::string to_push_text(const PullProgress& progress);
+
 // What the error of a pull means for a create.
 CreateFailure pull_failure(const Error& error);
+
+struct PushRequest {
+  std::string image = {};     // a name of this host
+  std::string snapshot = {};  // or a snapshot in its place
+  std::string target = {};    // what it is to be called; "" is the image's own name
+  std::optional<Credentials> auth = {};
+  bool own_logins = false;  // the passwords that the host has may be used
+};
 
 struct StoredImage {
   std::string id;
@@ -60,6 +71,10 @@ class ImageLibrary {
   // Begins a pull, or joins the one that is under way for the same image. Code::unsupported: no pulls here;
   // Code::invalid_argument: this is no name.
   virtual Result<PullPtr> pull(const ImageRequest& request) = 0;
+  // Begins a push, or joins the one that is under way for the same. Its outcome is the digest of the
+  // manifest. Code::unsupported, Code::not_found: there is no such image; Code::invalid_argument: the target
+  // is no name.
+  virtual Result<PullPtr> push(const PushRequest& request) = 0;
   // Code::not_found; Code::wrong_state while sandboxes use it and it is not forced.
   virtual io::Task<Result<void>> remove(std::string name, bool force) = 0;
   // What came from registries and no sandbox uses.

@@ -36,6 +36,7 @@ void add_service_routes(http::Router& router, Service& service);
 void add_follow_routes(http::Router& router, Service& service);
 void add_alias_routes(http::Router& router, Service& service);
 void add_image_routes(http::Router& router, Service& service);
+void add_push_routes(http::Router& router, Service& service);
 void add_egress_routes(http::Router& router, Service& service);
 void add_proxy_routes(http::Router& router, Service& service);
 

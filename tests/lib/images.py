@@ -17,10 +17,10 @@ MACHINE = {"x86_64": "amd64", "aarch64": "arm64"}[platform.machine()]
 
 
 @lru_cache
-def programs():
+def programs(more=()):
     """Path in the image -> bytes: a shell, some tools, and the libraries they need."""
     files = {}
-    for name in PROGRAMS:
+    for name in (*PROGRAMS, *more):
         path = next(p for p in (Path("/bin") / name, Path("/usr/bin") / name) if p.exists())
         files[f"bin/{name}"] = path.read_bytes()
         for word in subprocess.run(["ldd", path], capture_output=True, text=True, check=True).stdout.split():
@@ -47,8 +47,8 @@ def tar_bytes(fill, format=tarfile.PAX_FORMAT):
     return out.getvalue()
 
 
-def fill_root(tar):
-    for name, data in programs().items():
+def fill_root(tar, more=()):
+    for name, data in programs(more).items():
         add(tar, name, data, mode=0o755)
     add(tar, "etc/passwd", PASSWD)
     add(tar, "etc/group", GROUP)
@@ -57,8 +57,8 @@ def fill_root(tar):
     add(tar, "root", kind=tarfile.DIRTYPE, mode=0o700)
 
 
-def root_tar(extra=lambda tar: None):
-    return tar_bytes(lambda tar: (fill_root(tar), extra(tar)))
+def root_tar(extra=lambda tar: None, more=()):
+    return tar_bytes(lambda tar: (fill_root(tar, more), extra(tar)))
 
 
 def write_root(directory):

@@ -142,16 +142,91 @@ def fake_registry():
         registry.close()
 
 
+class FakeRegistryForPushes(FakeRegistry):
+    """Takes images, too. `before_write` may do anything to a request that writes; True: it has answered."""
+
+    def __init__(self):
+        super().__init__()
+        self.uploads, self.writes, self.authorizations = {}, [], []
+        self.before_write = lambda handler, method, path: False
+        registry = self
+        handler = self.server.RequestHandlerClass
+        for method in ("HEAD", "POST", "PATCH", "PUT", "DELETE"):
+            setattr(handler, "do_" + method, lambda one, method=method: registry.write(one, method))
+        answer_get = handler.do_GET
+        handler.do_GET = lambda one: registry.status(one) if "/uploads/" in one.path else answer_get(one)
+
+    def send(self, handler, status, body, **fields):
+        super().send(handler, status, b"" if handler.command == "HEAD" else body, **fields)
+
+    def status(self, handler):
+        done = len(self.uploads.get(handler.path, b""))
+        self.send(handler, 204 if handler.path in self.uploads else 404, b"", Range=f"0-{max(0, done - 1)}", Location=handler.path)
+
+    def write(self, handler, method):
+        path = handler.path
+        self.writes.append((method, path))
+        self.authorizations.append((handler.headers.get("Host"), handler.headers.get("Authorization")))
+        if self.before_write(handler, method, path):
+            return None
+        body = b"" if method == "PATCH" else handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
+        if self.token and handler.headers.get("Authorization") != "Bearer " + self.token:
+            name = path.removeprefix("/v2/").split("/blobs/")[0].split("/manifests/")[0]
+            action = "pull" if method == "HEAD" else "pull,push"
+            challenge = f'Bearer realm="http://{self.host}/token",service="fake",scope="repository:{name}:{action}"'
+            handler.close_connection = True
+            return self.send(handler, 401, b"{}", WWW_Authenticate=challenge)
+        place, _, query = path.partition("?")
+        if method == "HEAD":
+            found = self.blobs.get(path)
+            return self.send(handler, 404 if found is None else 200, b"")
+        if method == "POST":
+            place = f"{place}{len(self.uploads)}"
+            self.uploads[place] = bytearray()
+            return self.send(handler, 202, b"", Location=place)
+        if method == "DELETE":
+            self.uploads.pop(place, None)
+            return self.send(handler, 204, b"")
+        if "/manifests/" in path:
+            self.documents[path] = (handler.headers.get("Content-Type"), body)
+            self.documents[path.rsplit("/", 1)[0] + "/sha256:" + sha256(body)] = self.documents[path]
+            return self.send(handler, 201, b"")
+        if place not in self.uploads:
+            return self.send(handler, 404, b"{}")
+        if method == "PATCH":
+            left = int(handler.headers["Content-Length"])
+            while left > 0 and (piece := handler.rfile.read(min(left, 1 << 16))):
+                self.uploads[place] += piece
+                left -= len(piece)
+            return self.send(handler, 202, b"", Location=place)
+        data = bytes(self.uploads.pop(place)) + body
+        wanted = query.removeprefix("digest=").replace("%3A", ":").removeprefix("sha256:")
+        if sha256(data) != wanted:
+            return self.send(handler, 400, json.dumps({"errors": [{"code": "DIGEST_INVALID", "message": "another digest"}]}).encode())
+        self.blobs[place.split("/blobs/")[0] + "/blobs/sha256:" + wanted] = data
+        return self.send(handler, 201, b"")
+
+
+@contextmanager
+def fake_registry_for_pushes():
+    registry = FakeRegistryForPushes()
+    try:
+        yield registry
+    finally:
+        registry.close()
+
+
 class DebianRegistry:
     """The package docker-registry on loopback, with whatever its configuration has to say."""
 
-    def __init__(self, password=None, tls=None):
+    def __init__(self, password=None, tls=None, name="127.0.0.1"):
         self.directory = Path(tempfile.mkdtemp(prefix="osb-registry-", dir="/var/tmp"))
         self.port = free_port()
-        self.host = f"127.0.0.1:{self.port}"
+        self.host = f"{name}:{self.port}"
         self.password, self.tls = password, tls
+        self.log = self.directory / "access.log"
         lines = ["version: 0.1", "log: {level: error}", "storage: {filesystem: {rootdirectory: %s}}" % (self.directory / "data"),
-                 "http:", f"  addr: {self.host}"]  # fmt: skip
+                 "http:", f"  addr: 127.0.0.1:{self.port}"]  # fmt: skip
         if tls:
             lines += ["  tls:", f"    certificate: {tls[0]}", f"    key: {tls[1]}"]
         if password:
@@ -160,9 +235,8 @@ class DebianRegistry:
             (self.directory / "htpasswd").write_text(f"me:{crypt.crypt(password, crypt.mksalt(crypt.METHOD_BLOWFISH, rounds=16))}\n")
             lines += ["auth:", "  htpasswd:", "    realm: test", f"    path: {self.directory / 'htpasswd'}"]
         (self.directory / "config.yml").write_text("\n".join(lines) + "\n")
-        self.process = subprocess.Popen(
-            ["docker-registry", "serve", self.directory / "config.yml"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen(["docker-registry", "serve", self.directory / "config.yml"], stdout=log, stderr=subprocess.DEVNULL)
         wait_for(self.answers, 15, "docker-registry answers", interval=0.02)
 
     def connection(self):
@@ -191,6 +265,19 @@ class DebianRegistry:
             return self.call("GET", "/v2/").status == 200
         except OSError:
             return False
+
+    def asked(self, method):
+        """Requests so far that had this method, as lines of its log."""
+        return [line for line in self.log.read_text().splitlines() if f'"{method} ' in line]
+
+    def tags(self, name):
+        connection = self.connection()
+        try:
+            connection.request("GET", f"/v2/{name}/tags/list")
+            answer = connection.getresponse()
+            return json.loads(answer.read()).get("tags") or [] if answer.status == 200 else []
+        finally:
+            connection.close()
 
     def push(self, name, made, tag="1"):
         for digest, data in made.blobs.items():

@@ -26,6 +26,7 @@ class ImagePulls : public ImageLibrary {
 
   Result<std::vector<StoredImage>> list() override;
   Result<PullPtr> pull(const ImageRequest& request) override;
+  Result<PullPtr> push(const PushRequest& request) override;
   io::Task<Result<void>> remove(std::string name, bool force) override;
   io::Task<Result<RemovedImages>> prune() override;
 
@@ -38,6 +39,8 @@ class ImagePulls : public ImageLibrary {
   // One order; `pull` hears of its progress and may be null.
   io::Task<Result<registry::KeeperNews>> order(registry::KeeperOrder order, PullPtr pull);
   io::Task<Result<Fd>> start_keeper();
+  Result<std::string> name_of(const std::string& asked);
+  io::Task<> run_push(std::string key, registry::KeeperOrder order, PullPtr push);
   io::Task<> run_pull(std::string key, registry::KeeperOrder order, PullPtr pull);
 
   io::Executor executor_;
