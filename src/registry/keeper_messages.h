@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "image/commit.h"
 #include "registry/login.h"
 
 namespace osb::registry {
@@ -17,12 +18,14 @@ namespace osb::registry {
 inline constexpr size_t kMaxKeeperMessage = 64 * 1024;
 
 struct KeeperOrder {
-  enum class What { pull, remove, prune };
+  enum class What { pull, remove, prune, commit };
   What what = What::pull;
-  std::string name = {};            // of an image
-  std::string platform = {};        // pull: "linux/amd64"
-  std::optional<Login> login = {};  // pull
-  bool force = false;               // remove: also when sandboxes use it
+  std::string name = {};                          // of an image
+  std::string platform = {};                      // pull: "linux/amd64"
+  std::optional<Login> login = {};                // pull
+  bool force = false;                             // remove: also when sandboxes use it
+  std::string owner = {};                         // commit: whose image it will be
+  std::optional<image::CommitOrder> commit = {};  // its name and owner are those above
 };
 std::string encode(const KeeperOrder& order);
 Result<KeeperOrder> decode_keeper_order(std::string_view text);
