@@ -35,6 +35,15 @@ struct CommandRequest {
   std::vector<std::string> argv;
   std::string workdir;
   std::optional<std::chrono::milliseconds> timeout;
+  std::vector<Variable> env = {};                         // over the sandbox's own
+  std::optional<std::pair<uint32_t, uint32_t>> ids = {};  // user and group; absent: as the image says
+};
+
+struct UploadedFile {
+  std::string path;
+  int mode = 644;            // octal digits as a decimal number
+  std::string owner, group;  // names or numbers; "" leaves it as it is
+  std::string bytes;
 };
 // Output in the order in which it comes. An error ends the call with that error.
 using OutputSink = std::function<Result<void>(const StreamEvent&)>;
@@ -69,6 +78,11 @@ class Api {
   // What the sandbox tried to reach, a line of JSON each, as they come; `follow`: until the sandbox ends.
   using LineSink = std::function<Result<void>(std::string_view line)>;
   Task<Result<void>> egress_log(std::string id, bool follow, LineSink sink);
+  // Calls of the sandbox's own daemon for files, as root of the sandbox.
+  Task<Result<json::bj::value>> ask_execd(std::string id, std::string method, std::string target,
+                                          std::string body = "");
+  Task<Result<void>> upload_files(std::string id, std::vector<UploadedFile> files);
+  Task<Result<std::string>> download(std::string id, std::string path, size_t limit);
   Task<Result<void>> interrupt(std::string id, std::string context);
   // `mode` in octal digits as a decimal number: 755.
   Task<Result<void>> upload(std::string id, std::string path, int mode, std::string_view bytes);
@@ -82,6 +96,7 @@ class Api {
   Task<Result<http::ClientConnection>> start_stream(std::string target, std::string body,
                                                     std::string method = "POST");
   Task<Result<StreamEvent>> follow(http::ClientConnection connection, EventParser parser, OutputSink sink);
+  Task<Result<void>> send_files(std::string target, std::vector<UploadedFile> files);
   http::RequestHead head(std::string method, std::string target) const;
   std::string execd(const std::string& id, std::string_view route) const;
 

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/raw_build.h"
 #include "cli/raw_connection.h"
 #include "cli/raw_volumes.h"
 #include "cli/usage.h"
@@ -238,6 +239,8 @@ struct RawImages {
   PullImageOptions pull_;
   InspectImageOptions inspect_;
   RawConnection to_pull, to_inspect, to_prune;
+  RawBuild build;
+  RawCommit commit;
   std::string server_key;
   std::string max_size, user, workdir;
   std::vector<std::string> env, labels;
@@ -283,8 +286,11 @@ struct RawImages {
     inspect = app.add_subcommand("inspect", "print what the server knows about an image, as JSON");
     to_inspect.options(*inspect);
     inspect->add_option("NAME", inspect_.name, "a name or the beginning of an id")->required();
-    prune = app.add_subcommand("prune", "remove what came from registries and no sandbox uses");
+    prune = app.add_subcommand(
+        "prune", "remove what came from registries and no sandbox uses, and kept steps of builds");
     to_prune.options(*prune);
+    build.options(app);
+    commit.options(app);
     ls = app.add_subcommand("ls", "list the images on this host");
     store_options(*ls, ls_.store);
     server_options(*ls, ls_.store, server_key);
@@ -317,6 +323,8 @@ struct RawImages {
       return inspect_;
     }
     if (prune->parsed()) return PruneImagesOptions{TRY(to_prune.read())};
+    if (build.build->parsed()) return TRY(build.read());
+    if (commit.commit->parsed()) return TRY(commit.read());
     if (ls->parsed()) return ls_;
     if (rm->parsed()) return rm_;
     for (const auto& text : env) import_.env.push_back(TRY(in_context("--env", parse_variable(text))));
@@ -384,7 +392,7 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
   egress_log->add_flag("-f,--follow", log_options.follow, "go on until the sandbox ends");
   egress_log->add_flag("--json", log_options.json, "print the server's records as JSON");
 
-  CLI::App* images = app.add_subcommand("images", "pull, import, list and remove images");
+  CLI::App* images = app.add_subcommand("images", "pull, build, import, list and remove images");
   RawImages raw_images;
   raw_images.options(*images);
 
@@ -392,6 +400,8 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
   raw_snapshots.options(app);
   RawVolumes raw_volumes;
   raw_volumes.options(app);
+  RawCommit raw_commit;
+  raw_commit.options(app);
 
   CLI::App* role = app.add_subcommand("server", "internal: the server process, started by the launcher");
   role->group("");  // not for people
@@ -453,6 +463,7 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
     return command ? std::move(*command) : Command(usage(command.error().message, "osb images"));
   }
   if (raw_snapshots.parsed()) return finish(raw_snapshots.read(), "osb snapshot");
+  if (raw_commit.commit->parsed()) return finish(raw_commit.read(), "osb commit");
   if (raw_volumes.volumes->parsed()) return finish(raw_volumes.read(), "osb volumes");
   if (role->parsed()) return role_options;
   if (keeper->parsed()) return keeper_options;
