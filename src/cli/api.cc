@@ -22,10 +22,11 @@ constexpr auto kConnectTime = 5s;
 constexpr auto kCallTime = 30s;
 constexpr auto kCreateTime = 300s;  // an image may have to be fetched first
 constexpr auto kPendingLook = 500ms;
-constexpr auto kUploadTime = 60s;
+constexpr auto kUploadTime = 300s;
 constexpr auto kFirstByteTime = 30s;  // of a command's stream: execd answers at once
 constexpr size_t kBodyLimit = 16 << 20;
 constexpr int kExecdPort = 44772;
+constexpr std::string_view kAsRoot = "/v1/filesystem/0/0";
 
 // Every address of a host name, as numbers.
 Result<std::vector<std::string>> resolve(const std::string& host) {
@@ -310,6 +311,13 @@ Task<Result<StreamEvent>> Api::run(std::string id, CommandRequest what, OutputSi
   bj::object body{{"argv", bj::array(what.argv.begin(), what.argv.end())}};
   if (!what.workdir.empty()) body["cwd"] = what.workdir;
   if (what.timeout) body["timeout"] = what.timeout->count();
+  bj::object env;
+  for (const auto& [name, value] : what.env) env[name] = value;
+  if (!env.empty()) body["envs"] = std::move(env);
+  if (what.ids) {
+    body["uid"] = what.ids->first;
+    body["gid"] = what.ids->second;
+  }
   auto connection = CO_TRY(co_await io::with_deadline(
       kFirstByteTime, "start the command", start_stream(execd(id, "/command"), json::print(body))));
   co_return co_await follow(std::move(connection), EventParser(), std::move(sink));
@@ -423,24 +431,56 @@ Task<Result<StreamEvent>> Api::follow(http::ClientConnection connection, EventPa
 }
 
 Task<Result<void>> Api::upload(std::string id, std::string path, int mode, std::string_view bytes) {
-  std::string boundary = "osb-" + new_hex_id();
-  auto metadata = json::print(bj::object{{"path", path}, {"mode", mode}});
-  auto part = [&](std::string_view name, std::string_view file, std::string_view type) {
+  std::vector<UploadedFile> files;
+  files.push_back(
+      {.path = std::move(path), .mode = mode, .owner = "", .group = "", .bytes = std::string(bytes)});
+  return send_files(execd(id, "/files/upload"), std::move(files));
+}
+
+Task<Result<void>> Api::upload_files(std::string id, std::vector<UploadedFile> files) {
+  return send_files(execd(id, std::string(kAsRoot) + "/files/upload"), std::move(files));
+}
+
+Task<Result<void>> Api::send_files(std::string target, std::vector<UploadedFile> files) {
+  std::string boundary = "osb-" + new_hex_id(), body;
+  auto part = [&](std::string_view name, std::string_view type) {
     return fmt::format(
         "--{}\r\nContent-Disposition: form-data; name=\"{}\"; filename=\"{}\"\r\nContent-Type: {}\r\n\r\n",
-        boundary, name, file, type);
+        boundary, name, name, type);
   };
-  std::string body = part("metadata", "metadata", "application/json") + metadata + "\r\n" +
-                     part("file", "file", "application/octet-stream");
-  body.append(bytes).append("\r\n--").append(boundary).append("--\r\n");
+  for (UploadedFile& file : files) {
+    bj::object metadata{{"path", file.path}, {"mode", file.mode}};
+    if (!file.owner.empty()) metadata["owner"] = file.owner;
+    if (!file.group.empty()) metadata["group"] = file.group;
+    body += part("metadata", "application/json") + json::print(metadata) + "\r\n" +
+            part("file", "application/octet-stream");
+    body.append(file.bytes).append("\r\n");
+    file.bytes = {};
+  }
+  body.append("--").append(boundary).append("--\r\n");
 
   auto connection = CO_TRY(co_await connect());
-  auto request = head("POST", execd(id, "/files/upload"));
+  auto request = head("POST", std::move(target));
   request.headers.add("Content-Type", "multipart/form-data; boundary=" + boundary);
   auto answer = CO_TRY(co_await io::with_deadline(
       kUploadTime, "upload", http::fetch(connection, std::move(request), std::move(body), kBodyLimit)));
   if (!is_success(answer.head.status)) co_return std::unexpected(api_error(answer.head.status, answer.body));
   co_return Result<void>{};
+}
+
+Task<Result<bj::value>> Api::ask_execd(std::string id, std::string method, std::string target,
+                                       std::string body) {
+  return call(std::move(method), execd(id, std::string(kAsRoot) + target), std::move(body), kUploadTime);
+}
+
+Task<Result<std::string>> Api::download(std::string id, std::string path, size_t limit) {
+  auto connection = CO_TRY(co_await connect());
+  auto request =
+      head("GET", execd(id, std::string(kAsRoot) + "/files/download?path=" + percent_encode(path)));
+  auto answer = CO_TRY(co_await io::with_deadline(kUploadTime, "download",
+                                                  http::fetch(connection, std::move(request), "", limit)));
+  if (!is_success(answer.head.status)) co_return std::unexpected(api_error(answer.head.status, answer.body));
+  co_return std::move(answer.body);
 }
 
 }  // namespace osb::cli

@@ -36,6 +36,15 @@ struct CommandRequest {
   std::vector<std::string> argv;
   std::string workdir;
   std::optional<std::chrono::milliseconds> timeout;
+  std::vector<Variable> env = {};                         // over the sandbox's own
+  std::optional<std::pair<uint32_t, uint32_t>> ids = {};  // user and group; absent: as the image says
+};
+
+struct UploadedFile {
+  std::string path;
+  int mode = 644;            // octal digits as a decimal number
+  std::string owner, group;  // names or numbers; "" leaves it as it is
+  std::string bytes;
 };
 // Output in the order in which it comes. An error ends the call with that error.
 using OutputSink = std::function<Result<void>(const StreamEvent&)>;
@@ -77,6 +86,11 @@ class Api {
   // The bytes of a port, without HTTP around them: read and write the connection's socket, after what it has
   // buffered.
   Task<Result<http::ClientConnection>> open_port(std::string id, uint16_t port);
+  // Calls of the sandbox's own daemon for files, as root of the sandbox.
+  Task<Result<json::bj::value>> ask_execd(std::string id, std::string method, std::string target,
+                                          std::string body = "");
+  Task<Result<void>> upload_files(std::string id, std::vector<UploadedFile> files);
+  Task<Result<std::string>> download(std::string id, std::string path, size_t limit);
   Task<Result<void>> interrupt(std::string id, std::string context);
   Task<Result<void>> interrupt_command(std::string id, std::string command);
 
@@ -105,6 +119,7 @@ class Api {
                                                     std::string method = "POST");
   Task<Result<http::ClientConnection>> change_to_bytes(std::string id, uint16_t port);
   Task<Result<StreamEvent>> follow(http::ClientConnection connection, EventParser parser, OutputSink sink);
+  Task<Result<void>> send_files(std::string target, std::vector<UploadedFile> files);
   http::RequestHead head(std::string method, std::string target) const;
   std::string execd(const std::string& id, std::string_view route) const;
 

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/raw_build.h"
 #include "cli/raw_connection.h"
 #include "cli/raw_forward.h"
 #include "cli/raw_manage.h"
@@ -241,6 +242,8 @@ struct RawImages {
   PushImageOptions push_;
   InspectImageOptions inspect_;
   RawConnection to_pull, to_push, to_inspect, to_prune;
+  RawBuild build;
+  RawCommit commit;
   std::string server_key;
   std::string max_size, user, workdir;
   std::vector<std::string> env, labels;
@@ -294,8 +297,11 @@ struct RawImages {
     inspect = app.add_subcommand("inspect", "print what the server knows about an image, as JSON");
     to_inspect.options(*inspect);
     inspect->add_option("NAME", inspect_.name, "a name or the beginning of an id")->required();
-    prune = app.add_subcommand("prune", "remove what came from registries and no sandbox uses");
+    prune = app.add_subcommand(
+        "prune", "remove what came from registries and no sandbox uses, and kept steps of builds");
     to_prune.options(*prune);
+    build.options(app);
+    commit.options(app);
     ls = app.add_subcommand("ls", "list the images on this host");
     store_options(*ls, ls_.store);
     server_options(*ls, ls_.store, server_key);
@@ -332,6 +338,8 @@ struct RawImages {
       return inspect_;
     }
     if (prune->parsed()) return PruneImagesOptions{TRY(to_prune.read())};
+    if (build.build->parsed()) return TRY(build.read());
+    if (commit.commit->parsed()) return TRY(commit.read());
     if (ls->parsed()) return ls_;
     if (rm->parsed()) return rm_;
     for (const auto& text : env) import_.env.push_back(TRY(in_context("--env", parse_variable(text))));
@@ -399,7 +407,7 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
   egress_log->add_flag("-f,--follow", log_options.follow, "go on until the sandbox ends");
   egress_log->add_flag("--json", log_options.json, "print the server's records as JSON");
 
-  CLI::App* images = app.add_subcommand("images", "pull, push, import, list and remove images");
+  CLI::App* images = app.add_subcommand("images", "pull, push, build, import, list and remove images");
   RawImages raw_images;
   raw_images.options(*images);
 
@@ -407,6 +415,8 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
   raw_snapshots.options(app);
   RawVolumes raw_volumes;
   raw_volumes.options(app);
+  RawCommit raw_commit;
+  raw_commit.options(app);
   RawManage raw_manage;
   raw_manage.options(app);
   RawForward raw_forward;
@@ -465,6 +475,7 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
     return command ? std::move(*command) : Command(usage(command.error().message, "osb images"));
   }
   if (raw_snapshots.parsed()) return finish(raw_snapshots.read(), "osb snapshot");
+  if (raw_commit.commit->parsed()) return finish(raw_commit.read(), "osb commit");
   if (raw_volumes.volumes->parsed()) return finish(raw_volumes.read(), "osb volumes");
   if (raw_manage.parsed()) {
     auto command = raw_manage.read(std::move(theirs));

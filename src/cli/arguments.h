@@ -107,6 +107,24 @@ struct PruneImagesOptions {
   Connection connection;
 };
 
+struct BuildImageOptions {
+  Connection connection;
+  std::string context, file, name, target;  // "" means the default
+  std::vector<Variable> arguments;
+  std::string cpu, memory, network;  // of the steps; "" means the server's default
+  bool no_cache = false, quiet = false;
+};
+
+// `osb commit` and `osb images commit`
+struct CommitImageOptions {
+  Connection connection;
+  std::string id, name;
+  bool is_snapshot = false;
+  std::vector<Variable> env, labels;
+  std::optional<std::string> user, workdir;
+  std::vector<std::string> entrypoint, ports;
+};
+
 struct RmImagesOptions {
   ImageStore store;
   std::optional<Connection> connection;  // of a server that does it instead
@@ -215,9 +233,10 @@ struct PrintAndExit {
 using Command =
     std::variant<PrintAndExit, RunOptions, ReplOptions, LsOptions, RmOptions, DoctorOptions,
                  ImportImageOptions, LsImagesOptions, RmImagesOptions, PullImageOptions, PushImageOptions,
-                 InspectImageOptions, PruneImagesOptions, SnapshotOptions, VolumeOptions, ExecOptions,
-                 ShellOptions, ManageOptions, ForwardOptions, PreviewOptions, ServerRoleOptions,
-                 ImageKeeperOptions, ImageFetcherOptions, EgressLogOptions, ServeOptions, InitConfigOptions>;
+                 InspectImageOptions, PruneImagesOptions, BuildImageOptions, CommitImageOptions,
+                 SnapshotOptions, VolumeOptions, ExecOptions, ShellOptions, ManageOptions, ForwardOptions,
+                 PreviewOptions, ServerRoleOptions, ImageKeeperOptions, ImageFetcherOptions, EgressLogOptions,
+                 ServeOptions, InitConfigOptions>;
 
 Command parse_osb_arguments(int argc, const char* const* argv);
 Command parse_server_arguments(int argc, const char* const* argv);

@@ -5,6 +5,7 @@
 #include "cli/arguments.h"
 #include "cli/attack.h"
 #include "cli/block_on.h"
+#include "cli/build.h"
 #include "cli/doctor.h"
 #include "cli/egress_log.h"
 #include "cli/exec.h"
@@ -53,6 +54,8 @@ struct Execute {
   int operator()(PushImageOptions& options) const { return block_on(push_image(std::move(options))); }
   int operator()(InspectImageOptions& options) const { return block_on(inspect_image(std::move(options))); }
   int operator()(PruneImagesOptions& options) const { return block_on(prune_images(std::move(options))); }
+  int operator()(BuildImageOptions& options) const { return block_on(build_image(std::move(options))); }
+  int operator()(CommitImageOptions& options) const { return block_on(commit_image(std::move(options))); }
   int operator()(SnapshotOptions& options) const { return block_on(run_snapshots(std::move(options))); }
   int operator()(VolumeOptions& options) const { return block_on(run_volumes(std::move(options))); }
   int operator()(ExecOptions& options) const { return block_on(run_in_existing(std::move(options))); }

@@ -11,8 +11,8 @@
 namespace osb::cli {
 namespace {
 
-registry::KeeperSettings settings_of(const server::RegistrySection& section,
-                                     const ImageKeeperOptions& options) {
+registry::KeeperSettings settings_of(const server::Config& config, const ImageKeeperOptions& options) {
+  const server::RegistrySection& section = config.registry;
   constexpr uint64_t kGigabyte = 1'000'000'000;
   registry::KeeperSettings settings{.state_dir = options.state_dir,
                                     .service_gid = options.service_gid,
@@ -21,6 +21,7 @@ registry::KeeperSettings settings_of(const server::RegistrySection& section,
   settings.ca_files = section.ca_files;
   settings.http.plain_hosts = {section.plain_hosts.begin(), section.plain_hosts.end()};
   settings.auth_file = section.auth_file;
+  settings.directories = config.native.images;
   settings.disk_budget = static_cast<uint64_t>(section.disk_budget_gb) * kGigabyte;
   return settings;
 }
@@ -37,7 +38,7 @@ int run_image_keeper(const ImageKeeperOptions& options) {
     return 1;
   }
   log::set_level(log::level_from(config->log_level));
-  return registry::run_keeper(registry::kKeeperChannelFd, settings_of(config->registry, options));
+  return registry::run_keeper(registry::kKeeperChannelFd, settings_of(*config, options));
 }
 
 int run_image_fetcher() {

@@ -8,8 +8,10 @@
 #include <iostream>
 
 #include "base/clock.h"
+#include "base/strings.h"
 #include "cli/api.h"
 #include "cli/api_error.h"
+#include "cli/build.h"
 #include "cli/table.h"
 
 namespace osb::cli {
@@ -43,6 +45,33 @@ class PullLine {
   bool shown_, dirty_ = false;
 };
 
+int failed(const Error& error) {
+  print_error("osb", error);
+  return 1;
+}
+
+// What `osb images build` has kept. One that a sandbox uses stays.
+io::Task<Result<uint64_t>> prune_steps(Api& api) {
+  std::vector<std::string> ids;
+  for (int page = 1;; ++page) {
+    auto answer = CO_TRY(co_await api.ask("GET", "/v1/snapshots?pageSize=200&page=" + std::to_string(page)));
+    json::Issues ignored;
+    auto items = json::Field::root(answer, ignored, "answer")["items"].array();
+    if (!items || items->empty()) break;
+    for (const json::Field& item : *items) {
+      if (item["name"].string().value_or("").starts_with(kBuildCache))
+        ids.push_back(item["id"].string().value_or(""));
+    }
+    if (items->size() < 200) break;
+  }
+  uint64_t removed = 0;
+  for (const std::string& id : ids)
+    removed += co_await api.ask("DELETE", "/v1/snapshots/" + percent_encode(id)) ? 1 : 0;
+  co_return removed;
+}
+
+}  // namespace
+
 bool is_called(const bj::value& image, const std::string& name) {
   json::Issues ignored;
   auto field = json::Field::root(image, ignored, "image");
@@ -54,13 +83,6 @@ bool is_called(const bj::value& image, const std::string& name) {
            one == "docker.io/library/" + name || one == "docker.io/library/" + name + ":latest";
   });
 }
-
-int failed(const Error& error) {
-  print_error("osb", error);
-  return 1;
-}
-
-}  // namespace
 
 io::Task<int> pull_image(PullImageOptions options) {
   if (!options.username.empty() && !std::getline(std::cin, options.password)) {
@@ -164,6 +186,10 @@ io::Task<int> inspect_image(InspectImageOptions options) {
 
 io::Task<int> prune_images(PruneImagesOptions options) {
   Api api(options.connection);
+  // First: an image that a kept step lies over is in use.
+  auto steps = co_await prune_steps(api);
+  if (!steps) co_return failed(steps.error());
+  if (*steps > 0) fmt::print("{} kept steps of builds\n", *steps);
   auto answer = co_await api.prune_images();
   if (!answer) co_return failed(answer.error());
   bj::value value = std::move(*answer);

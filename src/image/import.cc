@@ -153,7 +153,11 @@ void apply(const ConfigChanges& changes, ImageConfig& config) {
     config.entrypoint = *changes.entrypoint;
     config.cmd.clear();  // they were arguments of another program
   }
+  if (changes.cmd) config.cmd = *changes.cmd;
   for (const auto& [name, value] : changes.labels) config.labels.insert_or_assign(name, value);
+  for (const std::string& port : changes.ports) {
+    if (std::ranges::find(config.ports, port) == config.ports.end()) config.ports.push_back(port);
+  }
 }
 
 Result<std::vector<Imported>> import_images(Store& store, const ImportOptions& options,

@@ -17,6 +17,8 @@ struct ConfigChanges {
   std::optional<std::string> user, workdir;
   std::optional<std::vector<std::string>> entrypoint;
   std::map<std::string, std::string> labels;
+  std::optional<std::vector<std::string>> cmd = {};
+  std::vector<std::string> ports = {};  // added
 };
 void apply(const ConfigChanges& changes, ImageConfig& config);
 

@@ -110,8 +110,12 @@ Result<void> note_origin(const std::string& staged, const LayerSource& source, c
 }  // namespace
 
 Result<Layer> known_layer(const Store& store, const std::string& digest) {
+  return layer_at(store.layer_path(digest), digest);
+}
+
+Result<Layer> layer_at(const std::string& path, const std::string& digest) {
   Layer layer{.digest = digest};
-  Fd root = TRY(open_at(AT_FDCWD, store.layer_path(digest), O_RDONLY | O_DIRECTORY));
+  Fd root = TRY(open_at(AT_FDCWD, path, O_RDONLY | O_DIRECTORY));
   char value[64];
   layer.hides_all_below = ::fgetxattr(root.get(), kOpaqueAttribute, value, sizeof value) == 1;
   ssize_t n = ::fgetxattr(root.get(), kSizeAttribute, value, sizeof value);

@@ -31,5 +31,7 @@ Result<Layer> import_layer(Store& store, const LayerSource& source, const Unpack
 
 // What was recorded about a layer of the store.
 Result<Layer> known_layer(const Store& store, const std::string& digest);
+// Likewise, of one that lies elsewhere.
+Result<Layer> layer_at(const std::string& path, const std::string& digest);
 
 }  // namespace osb::image

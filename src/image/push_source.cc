@@ -7,7 +7,7 @@
 
 #include "base/fd.h"
 #include "base/machine.h"
-#include "base/strings.h"
+#include "image/commit.h"
 #include "image/digest.h"
 #include "image/index.h"
 #include "json/decode.h"
@@ -20,12 +20,23 @@ namespace bj = json::bj;
 constexpr size_t kMaxManifest = 32 * 1024;
 constexpr std::string_view kRootOverlay = "root";  // the only one of a sandbox of an image
 
-PushSource source_of(const std::string& state_dir, const Index& index, const Image& image) {
+// `over`: layers of sandboxes on top of the image's own, topmost first.
+Result<PushSource> source_of(const std::string& state_dir, const Index& index, const Image& image,
+                             const std::vector<SandboxLayer>& over) {
   PushSource source{.layers = {}, .config = image.config, .created = image.imported, .names = {}};
+  if (!image.base.empty())
+    return fail(Code::unsupported,
+                "it lies over files of this host (`host`, or a directory), which are no image");
   for (const std::string& layer : image.layers)
     source.layers.push_back(state_dir + "/images/store/layers/" + layer);
+  for (auto layer = over.rbegin(); layer != over.rend(); ++layer) {
+    if (layer->overlay != kRootOverlay)
+      return fail(Code::unsupported, "it has files beside those of an image");
+    source.layers.push_back(state_dir + "/images/snapshots/layers/" + layer->digest);
+  }
   for (const auto& [name, id] : index.names) {
     const Image& other = index.images.at(id);
+    if (!other.owner.empty() && other.owner != image.owner) continue;  // its name is nobody else's business
     bool shares = std::ranges::any_of(other.layers, [&](const std::string& layer) {
       return std::ranges::find(image.layers, layer) != image.layers.end();
     });
@@ -34,26 +45,11 @@ PushSource source_of(const std::string& state_dir, const Index& index, const Ima
   return source;
 }
 
-bool is_snapshot_id(std::string_view id) {
-  return !id.empty() && id.size() <= 64 && id.find_first_of("/.\0 \n") == id.npos;
-}
-
-// The lines of launcher/snapshot_manifest.h, topmost layer first.
-struct SnapshotLines {
-  std::string image;
-  std::vector<std::string> layers;
-};
-Result<SnapshotLines> read_lines(std::string_view text) {
-  SnapshotLines out;
-  for (std::string_view line : split(text, '\n')) {
-    auto words = split(line, ' ');
-    if (words[0] == "image" && words.size() == 2) out.image = words[1];
-    if (words[0] != "layer" || words.size() != 3) continue;
-    if (words[1] != kRootOverlay || !is_hex_digest(words[2]))
-      return fail(Code::unsupported, "the snapshot has files beside those of an image");
-    out.layers.emplace_back(words[2]);
-  }
-  return out;
+Result<const Image*> find_image(const Index& index, const std::string& name) {
+  const Image* image = index.find(name);
+  if (auto by_id = index.images.find(name); !image && by_id != index.images.end()) image = &by_id->second;
+  if (!image) return fail(Code::not_found, "there is no such image on this host\n  remedy: osb images ls");
+  return image;
 }
 
 bj::array strings(const std::vector<std::string>& list) {
@@ -70,10 +66,8 @@ bj::object descriptor(std::string_view type, const std::string& digest, uint64_t
 
 Result<PushSource> find_image_to_push(const std::string& state_dir, const std::string& name) {
   Index index = TRY(load_index(state_dir));
-  const Image* image = index.find(name);
-  if (auto by_id = index.images.find(name); !image && by_id != index.images.end()) image = &by_id->second;
-  if (!image) return fail(Code::not_found, "there is no such image on this host\n  remedy: osb images ls");
-  return source_of(state_dir, index, *image);
+  const Image* image = TRY(find_image(index, name));
+  return source_of(state_dir, index, *image, image->over);
 }
 
 Result<PushSource> find_snapshot_to_push(const std::string& state_dir, const std::string& snapshot) {
@@ -85,14 +79,14 @@ Result<PushSource> find_snapshot_to_push(const std::string& state_dir, const std
   if (!text && text.error().code == Code::not_found) return gone();
   if (!text) return std::unexpected(std::move(text.error()));
   if (::stat(path.c_str(), &info) < 0) return gone();
-  SnapshotLines lines = TRY(read_lines(*text));
-  if (lines.image.empty())
+  SnapshotParts parts = TRY(parse_snapshot(*text));
+  if (parts.image.empty())
     return fail(Code::unsupported,
                 "the snapshot is of a sandbox that has the host's own files, which are no image");
-  PushSource source = TRY(find_image_to_push(state_dir, lines.image));
+  Index index = TRY(load_index(state_dir));
+  // What the image itself has of other sandboxes is among the layers of the snapshot.
+  PushSource source = TRY(source_of(state_dir, index, *TRY(find_image(index, parts.image)), parts.layers));
   source.created = WallTime(std::chrono::seconds(info.st_mtime));
-  for (auto layer = lines.layers.rbegin(); layer != lines.layers.rend(); ++layer)
-    source.layers.push_back(state_dir + "/images/snapshots/layers/" + *layer);
   return source;
 }
 
@@ -107,6 +101,11 @@ std::string config_document(const PushSource& source, const std::vector<PackedFo
   if (!config.workdir.empty()) inner["WorkingDir"] = config.workdir;
   if (!config.entrypoint.empty()) inner["Entrypoint"] = strings(config.entrypoint);
   if (!config.cmd.empty()) inner["Cmd"] = strings(config.cmd);
+  if (!config.ports.empty()) {
+    bj::object ports;
+    for (const std::string& port : config.ports) ports[port] = bj::object();
+    inner["ExposedPorts"] = std::move(ports);
+  }
   if (!config.labels.empty()) {
     bj::object labels;
     for (const auto& [name, value] : config.labels) labels[name] = value;

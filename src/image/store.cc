@@ -24,6 +24,8 @@ namespace osb::image {
 namespace {
 
 constexpr char kBootAttribute[] = "trusted.opensandbox.boot";
+constexpr char kSnapshotLayers[] = "images/snapshots/layers", kSnapshotLock[] = "images/snapshots/lock";
+constexpr char kPinned[] = "images/snapshots/images", kFresh[] = ".new";
 constexpr char kLayers[] = "layers", kStaging[] = "staging", kTrash[] = "trash";
 
 Result<void> make_dir(const std::string& path, mode_t mode, gid_t gid = 0) {
@@ -75,6 +77,16 @@ Result<void> add_snapshots(const std::string& state_dir, std::multimap<std::stri
     }
   }
   return {};
+}
+
+// The layers of snapshots are the launcher's, who removes one when nobody names it (SnapshotStore::sweep()).
+// Under this lock of its own: what is pinned or let go meanwhile is seen as a whole.
+Result<Fd> lock_snapshots(const std::string& state_dir) {
+  Fd lock = TRY(open_at(AT_FDCWD, state_dir + "/" + kSnapshotLock, O_RDWR | O_CREAT, 0600));
+  while (::flock(lock.get(), LOCK_EX) < 0) {
+    if (errno != EINTR) return fail_errno("lock the snapshots");
+  }
+  return lock;
 }
 
 bool has_name(const Index& index, const std::string& id) {
@@ -184,6 +196,7 @@ void Store::settle_in_background() {
 // Nobody else writes now: what lies in staging is half-made and what lies in the trash was on its way out.
 Result<void> Store::sweep() {
   for (const std::string& name : TRY(sys::names_in(staging_.get()))) discard(name);
+  TRY(unpin_unknown());
   std::set<std::string> wanted = layers_of(index_);
   for (const std::string& name : TRY(sys::names_in(trash_.get()))) {
     // A writer was killed between moving a layer away and looking whether somebody uses it.
@@ -255,10 +268,52 @@ Result<void> Store::add(Image image, const std::vector<std::string>& names) {
     if (!has_layer(layer)) return fail(Code::internal, "layer " + layer + " is not in the store");
   }
   std::string id = image.id;
+  TRY(pin(image));
   next.images.insert_or_assign(id, std::move(image));
   for (const std::string& name : names) next.names.insert_or_assign(name, id);
   TRY(write_index(next));
   index_ = std::move(next);
+  return {};
+}
+
+// Before the index has the image: a pin of none is removed by the next writer, an image without its pin would
+// lose its layers.
+Result<void> Store::pin(const Image& image) {
+  if (image.over.empty()) return {};
+  std::string text;
+  for (const SandboxLayer& layer : image.over) text += "layer " + layer.overlay + " " + layer.digest + "\n";
+  std::string top = options_.state_dir + "/" + kPinned;
+  TRY(make_dir(top, 0700));
+  Fd dir = TRY(open_at(AT_FDCWD, top, O_RDONLY | O_DIRECTORY));
+  Fd turn = TRY(lock_snapshots(options_.state_dir));
+  for (const SandboxLayer& layer : image.over) {
+    struct stat info{};
+    std::string path = options_.state_dir + "/" + kSnapshotLayers + "/" + layer.digest;
+    if (::lstat(path.c_str(), &info) < 0) return fail(Code::not_found, "a layer of the snapshot is gone");
+  }
+  std::string fresh = image.id + kFresh;
+  {
+    Fd file = TRY(open_at(dir.get(), fresh, O_WRONLY | O_CREAT | O_TRUNC, 0600));
+    TRY(write_all(file.get(), text));
+    if (::fsync(file.get()) < 0) return fail_errno("pin the layers of an image");
+  }
+  if (::renameat(dir.get(), fresh.c_str(), dir.get(), image.id.c_str()) < 0 || ::fsync(dir.get()) < 0)
+    return fail_errno("pin the layers of an image");
+  return {};
+}
+
+Result<void> Store::unpin_unknown() {
+  auto dir = open_at(AT_FDCWD, options_.state_dir + "/" + kPinned, O_RDONLY | O_DIRECTORY);
+  if (!dir && dir.error().code == Code::not_found) return {};
+  if (!dir) return std::unexpected(std::move(dir.error()));
+  std::vector<std::string> unknown = TRY(sys::names_in(dir->get()));
+  std::erase_if(unknown, [&](const std::string& id) { return index_.images.contains(id); });
+  if (unknown.empty()) return {};
+  Fd turn = TRY(lock_snapshots(options_.state_dir));
+  for (const std::string& id : unknown) {
+    if (::unlinkat(dir->get(), id.c_str(), 0) < 0 && errno != ENOENT)
+      return fail_errno("let the layers of an image go");
+  }
   return {};
 }
 
@@ -347,6 +402,7 @@ Result<void> Store::collect() {
       if (!has_layer(layer)) (void)::renameat(trash_.get(), layer.c_str(), layers_.get(), layer.c_str());
     }
   }
+  TRY(unpin_unknown());
   return empty_trash();
 }
 

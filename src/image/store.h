@@ -7,6 +7,7 @@
 //   images/store/staging/           layers being unpacked
 //   images/store/trash/             on the way out
 //   catalog/index.json              names and images; see index.h
+//   images/snapshots/images/<id>    which layers of snapshots an image has, for the launcher, who keeps those
 //
 // Whatever has its final name is complete: it got it by a rename. There is no recovery: opening the store
 // sweeps what an ended writer left. One writer at a time; readers need no lock.
@@ -39,6 +40,7 @@ class Store {
   static Result<Store> open(Options options);
 
   const Index& index() const { return index_; }
+  const std::string& state_dir() const { return options_.state_dir; }
 
   bool has_layer(const std::string& digest) const;
   std::string layer_path(const std::string& digest) const;
@@ -69,6 +71,8 @@ class Store {
   Result<void> sweep();
   Result<void> drop_lost_images();
   Result<void> write_index(const Index& index);
+  Result<void> pin(const Image& image);
+  Result<void> unpin_unknown();
   Result<void> empty_trash();
   Result<std::multimap<std::string, std::string>> users() const;  // image id -> handles of sandboxes
   std::string owners_name(const std::string& handle) const;

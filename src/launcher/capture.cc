@@ -16,6 +16,7 @@ namespace osb::launcher {
 namespace {
 
 constexpr char kImageAttribute[] = "trusted.opensandbox.image";
+constexpr char kSizeAttribute[] = "trusted.opensandbox.size";
 
 // As it was made (state_dir.cc, disk.cc): then it adds nothing.
 Result<bool> is_untouched(int upper, uint32_t first_id) {
@@ -50,6 +51,14 @@ Result<std::vector<Fd>> make_layers(const std::vector<Upper>& uppers, int staged
   return made;
 }
 
+// As layers of images have it (image/layer_import.cc), for images that are made of this.
+Result<void> note_size(int layer, const CopiedLayer& copied) {
+  std::string size = std::to_string(copied.bytes) + " " + std::to_string(copied.entries);
+  if (::fsetxattr(layer, kSizeAttribute, size.data(), size.size(), 0) < 0)
+    return fail_errno("note the layer's size");
+  return {};
+}
+
 }  // namespace
 
 Result<void> capture_sandbox(const StateDir& state, const SnapshotStore& snapshots, const std::string& id,
@@ -78,6 +87,7 @@ Result<void> capture_sandbox(const StateDir& state, const SnapshotStore& snapsho
       if (::unlinkat(staged.get(), overlay.c_str(), AT_REMOVEDIR) < 0) return fail_errno("remove a layer");
       continue;
     }
+    TRY(note_size(layers[i].get(), copied[i]));
     manifest.bytes += copied[i].bytes;
     manifest.entries += copied[i].entries;
     manifest.layers.push_back({overlay, copied[i].digest, true});

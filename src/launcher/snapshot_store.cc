@@ -76,6 +76,17 @@ Result<void> add_manifests(int dir, std::set<std::string>& used) {
   return {};
 }
 
+// Of images that were made of snapshots (image/store.h): one file each.
+Result<void> add_images(int dir, std::set<std::string>& used) {
+  for (const std::string& name : TRY(sys::names_in(dir))) {
+    if (!is_hex_digest(name)) continue;  // being written, under the lock that the caller has: by nobody alive
+    auto pinned = read_manifest(dir, name);
+    if (!pinned) return std::unexpected(std::move(pinned.error()));
+    for (const SnapshotLayer& layer : pinned->layers) used.insert(layer.digest);
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<SnapshotStore> SnapshotStore::open(const std::string& state_dir) {
@@ -85,6 +96,7 @@ Result<SnapshotStore> SnapshotStore::open(const std::string& state_dir) {
   store.layers_ = TRY(make_directory(state_dir + "/" + state::kSnapshotLayers));
   store.kept_ = TRY(make_directory(top + "/kept"));
   store.staging_ = TRY(make_directory(top + "/staging"));
+  store.images_ = TRY(make_directory(top + "/images"));
   store.trash_ = TRY(open_at(AT_FDCWD, state_dir + "/" + state::kTrash, O_RDONLY | O_DIRECTORY));
   TRY(open_at(AT_FDCWD, top + "/lock", O_RDWR | O_CREAT, 0600));
   sys::spread_subdirectories(store.staging_.get());
@@ -212,6 +224,7 @@ Result<std::set<std::string>> SnapshotStore::used() const {
   TRY(add_notes(state_dir_ + "/" + state::kSpares, used));
   TRY(add_manifests(staging_.get(), used));
   TRY(add_manifests(kept_.get(), used));
+  TRY(add_images(images_.get(), used));
   return used;
 }
 

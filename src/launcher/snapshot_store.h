@@ -5,10 +5,12 @@
 //   images/snapshots/layers/<digest>/         what a sandbox had changed, for one overlay
 //   images/snapshots/kept/<id>/               manifest and record of a snapshot
 //   images/snapshots/staging/<id>/<overlay>/  layers that are being made
+//   images/snapshots/images/<id>              layers that an image has; written by the store of images, see
+//                                             image/store.h
 //
 // Whatever is in kept is complete and on the disk. A staged one is complete when it has a manifest of this
 // boot: keep() goes on from there, however often it was interrupted. A layer is removed when no snapshot,
-// sandbox or spare names it: sweep() reads all of them, and there is no count that could be wrong.
+// image, sandbox or spare names it: sweep() reads all of them, and there is no count that could be wrong.
 
 #include <set>
 #include <string>
@@ -57,7 +59,7 @@ class SnapshotStore {
   Result<std::set<std::string>> used() const;
 
   std::string state_dir_;
-  Fd layers_, kept_, staging_, trash_;
+  Fd layers_, kept_, staging_, images_, trash_;
 };
 
 }  // namespace osb::launcher

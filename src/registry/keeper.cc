@@ -35,6 +35,8 @@ class Keeper {
         return prune();
       case KeeperOrder::What::push:
         return push(order);
+      case KeeperOrder::What::commit:
+        return commit(order);
     }
     return fail(Code::internal, "an order for nothing that is known");
   }
@@ -90,6 +92,13 @@ class Keeper {
     using InUse = image::Store::InUse;
     TRY(store.remove(order.name, order.force ? InUse::keep_until_unused : InUse::refuse));
     return KeeperNews{.kind = KeeperNews::Kind::done, .removed = {order.name}};
+  }
+
+  Result<KeeperNews> commit(const KeeperOrder& order) const {
+    auto store = TRY(open_store());
+    KeeperNews done{.kind = KeeperNews::Kind::done};
+    done.id = TRY(image::commit(store, *order.commit, settings_.directories));
+    return done;
   }
 
   Result<KeeperNews> prune() const {

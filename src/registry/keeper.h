@@ -25,7 +25,9 @@ struct KeeperSettings {
   HttpSettings http = {};
   std::vector<std::string> ca_files = {};
   std::string auth_file = {};  // of `docker login`; "" for none
-  uint64_t disk_budget = 0;    // bytes that images may take; 0 for any number
+  // Of images that are configured: name -> root directory.
+  std::map<std::string, std::string> directories = {};
+  uint64_t disk_budget = 0;  // bytes that images may take; 0 for any number
 };
 
 // The whole life of it. An exit status.

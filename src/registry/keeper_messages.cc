@@ -10,7 +10,7 @@ namespace {
 namespace bj = json::bj;
 using json::Field;
 
-constexpr std::string_view kWhat[] = {"pull", "remove", "prune", "push"};
+constexpr std::string_view kWhat[] = {"pull", "remove", "prune", "push", "commit"};
 
 uint64_t number(const Field& field) {
   return static_cast<uint64_t>(std::max<int64_t>(0, field.integer().value_or(0)));
@@ -20,6 +20,51 @@ Result<void> check(const json::Issues& issues) {
   if (issues.empty()) return {};
   const json::Issue& issue = issues.list().front();
   return fail(Code::corrupt, json::to_string(issue.path) + ": " + issue.message);
+}
+
+bj::array strings(const std::vector<std::string>& list) {
+  bj::array out;
+  for (const std::string& text : list) out.emplace_back(text);
+  return out;
+}
+
+bj::object commit_json(const image::CommitOrder& order) {
+  const image::ConfigChanges& changes = order.changes;
+  bj::array env;
+  for (const auto& [name, value] : changes.env) env.push_back(bj::array{name, value});
+  bj::object labels;
+  for (const auto& [name, value] : changes.labels) labels[name] = value;
+  bj::object out{{"snapshot", order.snapshot},
+                 {"base", order.base},
+                 {"env", std::move(env)},
+                 {"labels", std::move(labels)},
+                 {"ports", strings(changes.ports)}};
+  if (changes.user) out["user"] = *changes.user;
+  if (changes.workdir) out["workdir"] = *changes.workdir;
+  if (changes.entrypoint) out["entrypoint"] = strings(*changes.entrypoint);
+  if (changes.cmd) out["cmd"] = strings(*changes.cmd);
+  return out;
+}
+
+image::CommitOrder read_commit(const Field& field) {
+  image::CommitOrder order;
+  order.snapshot = field["snapshot"].required_string();
+  order.base = field["base"].string().value_or("");
+  image::ConfigChanges& changes = order.changes;
+  for (const Field& pair : field["env"].array().value_or(std::vector<Field>())) {
+    auto words = pair.string_list().value_or(std::vector<std::string>());
+    if (words.size() != 2)
+      pair.complain("value_error", "must be a name and a value");
+    else
+      changes.env.emplace_back(std::move(words[0]), std::move(words[1]));
+  }
+  changes.labels = field["labels"].string_map().value_or(std::map<std::string, std::string>());
+  changes.ports = field["ports"].string_list().value_or(std::vector<std::string>());
+  changes.user = field["user"].string();
+  changes.workdir = field["workdir"].string();
+  changes.entrypoint = field["entrypoint"].string_list();
+  changes.cmd = field["cmd"].string_list();
+  return order;
 }
 
 }  // namespace
@@ -38,6 +83,8 @@ std::string encode(const KeeperOrder& order) {
     out["username"] = order.login->username;
     out["password"] = order.login->password;
   }
+  if (!order.owner.empty()) out["owner"] = order.owner;
+  if (order.commit) out["commit"] = commit_json(*order.commit);
   return json::print(out);
 }
 
@@ -59,6 +106,14 @@ Result<KeeperOrder> decode_keeper_order(std::string_view text) {
   order.own_logins = field["own_logins"].boolean().value_or(false);
   if (field["username"].present())
     order.login = Login{field["username"].required_string(), field["password"].required_string()};
+  order.owner = field["owner"].string().value_or("");
+  if (field["commit"].present()) {
+    order.commit = read_commit(field["commit"]);
+    order.commit->name = order.name;
+    order.commit->owner = order.owner;
+  }
+  if (order.what == KeeperOrder::What::commit && !order.commit)
+    field["commit"].complain("missing", "is required");
   TRY(check(issues));
   return order;
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "image/commit.h"
 #include "registry/login.h"
 
 namespace osb::registry {
@@ -17,15 +18,17 @@ namespace osb::registry {
 inline constexpr size_t kMaxKeeperMessage = 64 * 1024;
 
 struct KeeperOrder {
-  enum class What { pull, remove, prune, push };
+  enum class What { pull, remove, prune, push, commit };
   What what = What::pull;
-  std::string name = {};            // of an image; push: or its id
-  std::string platform = {};        // pull: "linux/amd64"
-  std::optional<Login> login = {};  // pull, push
-  bool force = false;               // remove: also when sandboxes use it
-  std::string snapshot = {};        // push: the id of one, in place of an image
-  std::string target = {};          // push: what it is to be called
-  bool own_logins = true;           // push: the passwords of this host may be used
+  std::string name = {};                          // of an image; push: or its id
+  std::string platform = {};                      // pull: "linux/amd64"
+  std::optional<Login> login = {};                // pull, push
+  bool force = false;                             // remove: also when sandboxes use it
+  std::string snapshot = {};                      // push: the id of one, in place of an image
+  std::string target = {};                        // push: what it is to be called
+  bool own_logins = true;                         // push: the passwords of this host may be used
+  std::string owner = {};                         // commit: whose image it will be
+  std::optional<image::CommitOrder> commit = {};  // its name and owner are those above
 };
 std::string encode(const KeeperOrder& order);
 Result<KeeperOrder> decode_keeper_order(std::string_view text);

@@ -3,7 +3,9 @@
 // The images that a runtime has, for whoever looks after them: what is here, what can be brought here or go.
 // Belongs to the server's loop.
 
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,6 +42,7 @@ std::string to_push_text(const PullProgress& progress);
 CreateFailure pull_failure(const Error& error);
 
 struct PushRequest {
+  std::string owner = {};     // who asks
   std::string image = {};     // a name of this host
   std::string snapshot = {};  // or a snapshot in its place
   std::string target = {};    // what it is to be called; "" is the image's own name
@@ -57,6 +60,22 @@ struct StoredImage {
   std::vector<std::string> entrypoint, cmd;
   std::string user, workdir;
   std::vector<std::pair<std::string, std::string>> env;
+  std::map<std::string, std::string> labels = {};
+  std::vector<std::string> ports = {};
+  std::string owner = {};  // of one that was made of a sandbox
+};
+
+// A snapshot that becomes an image. What is absent is as the image below it says.
+struct ImageCommit {
+  std::string snapshot;  // complete, and not deleted meanwhile
+  std::string base;      // the reference that its sandbox was made from
+  std::string owner;     // whose it is, and will be: nobody else sees it
+  std::string name;
+  std::vector<std::pair<std::string, std::string>> env = {};  // added
+  std::map<std::string, std::string> labels = {};             // likewise
+  std::vector<std::string> ports = {};                        // likewise
+  std::optional<std::string> user = {}, workdir = {};
+  std::optional<std::vector<std::string>> entrypoint = {}, cmd = {};
 };
 
 struct RemovedImages {
@@ -76,9 +95,13 @@ class ImageLibrary {
   // is no name.
   virtual Result<PullPtr> push(const PushRequest& request) = 0;
   // Code::not_found; Code::wrong_state while sandboxes use it and it is not forced.
-  virtual io::Task<Result<void>> remove(std::string name, bool force) = 0;
+  // Others' images of sandboxes are not there for `owner`.
+  virtual io::Task<Result<void>> remove(std::string owner, std::string name, bool force) = 0;
   // What came from registries and no sandbox uses.
   virtual io::Task<Result<RemovedImages>> prune() = 0;
+  // The image's id. Code::already_exists: the name is another's; Code::invalid_argument: it is none, or there
+  // is no such user; Code::not_found: what it was made over is gone.
+  virtual io::Task<Result<std::string>> commit(ImageCommit what) = 0;
 };
 
 }  // namespace osb::runtime

@@ -314,6 +314,25 @@ Failure snapshot_of_another_image(std::string_view id, std::string_view sandbox)
                              shown(id), shown(sandbox))};
 }
 
+Failure image_name_taken(const Error& error) {
+  return {.kind = Kind::wrong_state,
+          .code = "IMAGE::NAME_TAKEN",
+          .message = fmt::format("The image cannot have this name: {}.", error.message),
+          .remedy = "choose another name"};
+}
+
+Failure image_commit_failed(const Error& error) {
+  if (error.code == Code::already_exists) return image_name_taken(error);
+  if (error.code == Code::unsupported) return snapshots_unsupported(error.message);
+  if (error.code == Code::not_found)
+    return {.kind = Kind::not_found, .code = "IMAGE::NOT_FOUND", .message = error.message};
+  if (error.code == Code::invalid_argument)
+    return {.kind = Kind::invalid,
+            .code = "SANDBOX::INVALID_PARAMETER",
+            .message = fmt::format("The image cannot be made: {}", error.message)};
+  return internal_error(error);
+}
+
 Failure cannot_be_copied(std::string_view id, std::string_view why) {
   return {.kind = Kind::unsupported,
           .code = "SANDBOX::UNSUPPORTED",

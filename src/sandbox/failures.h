@@ -55,6 +55,10 @@ Failure snapshot_without_env(std::string_view id);
 Failure snapshot_of_another_image(std::string_view id, std::string_view sandbox);
 Failure cannot_be_copied(std::string_view id, std::string_view why);  // a fork, a rollback
 
+// Images of them.
+Failure image_name_taken(const Error& error);
+Failure image_commit_failed(const Error& error);
+
 // It may well run: what is missing is the way to it.
 Failure unreachable(std::string_view id, const Error& error);
 

@@ -35,6 +35,7 @@ void add_diagnostics_routes(http::Router& router, Service& service);
 void add_service_routes(http::Router& router, Service& service);
 void add_follow_routes(http::Router& router, Service& service);
 void add_alias_routes(http::Router& router, Service& service);
+void add_commit_routes(http::Router& router, Service& service);
 void add_image_routes(http::Router& router, Service& service);
 void add_push_routes(http::Router& router, Service& service);
 void add_egress_routes(http::Router& router, Service& service);

@@ -10,6 +10,7 @@
 #include "json/decode.h"
 #include "runtime/image_library.h"
 #include "sandbox/failures.h"
+#include "server/caller.h"
 #include "server/routes.h"
 #include "server/runtime_calls.h"
 
@@ -44,6 +45,12 @@ bj::object image_json(const runtime::StoredImage& image) {
                  {"workdir", image.workdir}, {"entrypoint", strings(image.entrypoint)},
                  {"cmd", strings(image.cmd)}};
   if (!image.manifest.empty()) out["manifest"] = "sha256:" + image.manifest;
+  if (!image.labels.empty()) {
+    bj::object labels;
+    for (const auto& [name, value] : image.labels) labels[name] = value;
+    out["labels"] = std::move(labels);
+  }
+  if (!image.ports.empty()) out["exposedPorts"] = strings(image.ports);
   return out;
 }
 
@@ -67,12 +74,15 @@ api::ApiError pull_error(const Error& error) {
   return api::to_api_error(to_failure(runtime::pull_failure(error)));
 }
 
-Task<ApiResult<Answer>> list_images(Service& service, Request&) {
+Task<ApiResult<Answer>> list_images(Service& service, Request& request) {
   runtime::ImageLibrary* library = CO_TRY(library_of(service));
   auto images = library->list();
   if (!images) co_return api::refuse(store_error(images.error()));
   bj::array items;
-  for (const runtime::StoredImage& image : *images) items.push_back(image_json(image));
+  const std::string owner = caller_of(request).owner;
+  for (const runtime::StoredImage& image : *images) {
+    if (image.owner.empty() || image.owner == owner) items.push_back(image_json(image));
+  }
   co_return Answer{.body = json::print(bj::object{{"items", std::move(items)}})};
 }
 
@@ -105,7 +115,7 @@ Task<ApiResult<Answer>> remove_image(Service& service, Request& request) {
   auto name = query.get("name");
   if (!name || name->empty()) co_return api::refuse(api::invalid_parameter("name", "is required"));
   bool force = CO_TRY(api::boolean_parameter(query, "force", false));
-  auto removed = co_await library->remove(*name, force);
+  auto removed = co_await library->remove(caller_of(request).owner, *name, force);
   if (!removed) co_return api::refuse(store_error(removed.error()));
   co_return Answer{.status = 204, .body = ""};
 }

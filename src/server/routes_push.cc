@@ -61,7 +61,8 @@ Failure push_failure(const Error& error) {
 // What a request is about. Snapshots are their owners'.
 Task<ApiResult<runtime::PushRequest>> request_of(Service& service, sandbox::Principal who,
                                                  api::PushBody body) {
-  runtime::PushRequest out{.image = std::move(body.image), .target = std::move(body.target)};
+  runtime::PushRequest out{
+      .owner = who.owner, .image = std::move(body.image), .target = std::move(body.target)};
   // The passwords of the host open its operator's repositories: they serve whoever has the operator's key.
   out.own_logins = who.owner == sandbox::kDefaultOwner;
   if (body.auth) out.auth = runtime::Credentials{body.auth->username, body.auth->password};

@@ -80,6 +80,7 @@ http::Router make_router(Service& service) {
   add_diagnostics_routes(router, service);
   add_image_routes(router, service);
   add_push_routes(router, service);
+  add_commit_routes(router, service);
   add_service_routes(router, service);
   add_follow_routes(router, service);
   add_alias_routes(router, service);

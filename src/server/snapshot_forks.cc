@@ -103,6 +103,20 @@ Task<> Snapshots::fork_some(std::shared_ptr<Forking> forking) {
   if (--forking->workers == 0) forking->made_all.set();
 }
 
+// A snapshot for as long as something is made of it: a server that starts meanwhile finds it on its way out.
+Task<Outcome<Snapshot>> Snapshots::insert_passing(const Sandbox& source, std::string what_for) {
+  Snapshot row{.id = new_uuid4(), .owner = source.owner, .sandbox_id = source.id};
+  row.created = clock_.now();
+  row.runtime = source.runtime;
+  row.status = {SnapshotState::deleting, sandbox::snapshot_reason::kDeleting, std::move(what_for),
+                row.created};
+  row.base.image = co_await base_image_of(source.image);
+  auto stored = co_await store_.check_room();
+  if (stored) stored = co_await store_.insert_snapshot(row);
+  if (!stored) co_return refuse(sandbox::snapshot_failed(stored.error()));
+  co_return row;
+}
+
 Task<Outcome<Snapshots::Forks>> Snapshots::fork_now(std::shared_ptr<Forking> forking, std::string sandbox_id,
                                                     int64_t count) {
   const Principal& who = forking->who;
@@ -110,15 +124,7 @@ Task<Outcome<Snapshots::Forks>> Snapshots::fork_now(std::shared_ptr<Forking> for
   auto guard = co_await lifecycle_.hold(sandbox_id);
   sandbox::SandboxPtr source = CO_TRY(co_await find_source(who, sandbox_id));
   CreateRequest request = CO_TRY(co_await request_like(*source, {}));
-  // For the time of the fork only: a server that starts meanwhile finds it on its way out.
-  Snapshot row{.id = new_uuid4(), .owner = source->owner, .sandbox_id = sandbox_id};
-  row.created = clock_.now();
-  row.runtime = source->runtime;
-  row.status = {SnapshotState::deleting, sandbox::snapshot_reason::kDeleting, "For a fork.", row.created};
-  row.base.image = co_await base_image_of(source->image);
-  auto stored = co_await store_.check_room();
-  if (stored) stored = co_await store_.insert_snapshot(row);
-  if (!stored) co_return refuse(sandbox::snapshot_failed(stored.error()));
+  Snapshot row = CO_TRY(co_await insert_passing(*source, "For a fork."));
   auto kept = co_await capture_and_keep(row, std::move(guard), source->handle);
   if (kept) {
     row.base.image_id = std::move(kept->image_id);
@@ -131,17 +137,17 @@ Task<Outcome<Snapshots::Forks>> Snapshots::fork_now(std::shared_ptr<Forking> for
     co_await forking->made_all.wait();
   }
   // What they use of it stays with them.
-  tasks_.spawn(forget_fork(row));
+  tasks_.spawn(forget_passing(row));
   if (!kept) co_return refuse(sandbox::snapshot_failed(kept.error()));
   if (!forking->failure) co_return std::move(forking->made);
   for (const Sandbox& one : forking->made) (void)co_await lifecycle_.remove(who, one.id);
   co_return refuse(std::move(*forking->failure));
 }
 
-Task<> Snapshots::forget_fork(Snapshot row) {
+Task<> Snapshots::forget_passing(Snapshot row) {
   auto removed = co_await remove_now(row);
   if (!removed)
-    log::warn("what a fork needed is not removed; the next start does it",
+    log::warn("a snapshot that was needed for a moment is not removed; the next start does it",
               {{"id", row.id}, {"error", removed.error().message}});
 }
 

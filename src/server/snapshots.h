@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "io/task.h"
+#include "runtime/image_library.h"
 #include "runtime/runtimes.h"
 #include "sandbox/create_request.h"
 #include "sandbox/failure.h"
@@ -45,6 +46,11 @@ class Snapshots {
   // Sandboxes with the files that this one has now, and everything else that it was made with. All or none.
   Task<Outcome<std::vector<sandbox::Sandbox>>> fork(Principal who, std::string sandbox_id, int64_t count);
   Task<Outcome<sandbox::Sandbox>> roll_back(Principal who, std::string sandbox_id, std::string snapshot_id);
+  // An image of what the sandbox has now, or of a snapshot; `what` says the rest. Its id.
+  struct CommitSource {
+    std::string sandbox = {}, snapshot = {};  // one of them
+  };
+  Task<Outcome<std::string>> commit(Principal who, CommitSource source, runtime::ImageCommit what);
   // By path.
   Task<Outcome<std::vector<sandbox::FileChange>>> changes(Principal who, std::string sandbox_id);
 
@@ -66,7 +72,13 @@ class Snapshots {
   Task<> fork_job(std::shared_ptr<Forking> forking, std::string sandbox_id, int64_t count);
   Task<Outcome<Forks>> fork_now(std::shared_ptr<Forking> forking, std::string sandbox_id, int64_t count);
   Task<> fork_some(std::shared_ptr<Forking> forking);
-  Task<> forget_fork(sandbox::Snapshot row);
+  Task<Outcome<sandbox::Snapshot>> insert_passing(const sandbox::Sandbox& source, std::string what_for);
+  struct Committing;
+  Task<> commit_job(std::shared_ptr<Committing> committing);
+  Task<Outcome<std::string>> commit_sandbox(Committing& committing);
+  Task<Outcome<std::string>> commit_snapshot(Committing& committing);
+  Task<Outcome<std::string>> commit_now(sandbox::Snapshot row, runtime::ImageCommit what);
+  Task<> forget_passing(sandbox::Snapshot row);
   Task<std::string> base_image_of(std::string image);
 
   io::Executor executor_;

@@ -101,14 +101,16 @@ io::Task<Result<registry::KeeperNews>> ImagePulls::order(registry::KeeperOrder o
   }
 }
 
-io::Task<Result<void>> ImagePulls::remove(std::string name, bool force) {
+io::Task<Result<void>> ImagePulls::remove(std::string owner, std::string name, bool force) {
   if (!settings_.obstacle.empty()) co_return fail(Code::unsupported, settings_.obstacle);
   auto index = CO_TRY(index_.current());
   if (!index->find(name)) {
     auto reference = image::parse_pull_reference(name, settings_.default_registry);
     if (reference && index->find(reference->name())) name = reference->name();
   }
-  if (!index->find(name)) co_return fail(Code::not_found, "there is no image named " + name.substr(0, 300));
+  const image::Image* found = index->find(name);
+  if (!found || !found->is_for(owner))
+    co_return fail(Code::not_found, "there is no image named " + name.substr(0, 300));
   CO_TRY(co_await order(
       {.what = registry::KeeperOrder::What::remove, .name = std::move(name), .force = force}, nullptr));
   co_return Result<void>();
@@ -118,6 +120,31 @@ io::Task<Result<RemovedImages>> ImagePulls::prune() {
   if (!settings_.obstacle.empty()) co_return fail(Code::unsupported, settings_.obstacle);
   auto done = CO_TRY(co_await order({.what = registry::KeeperOrder::What::prune}, nullptr));
   co_return RemovedImages{std::move(done.removed), done.freed};
+}
+
+io::Task<Result<std::string>> ImagePulls::commit(ImageCommit what) {
+  if (!settings_.obstacle.empty()) co_return fail(Code::unsupported, settings_.obstacle);
+  auto index = CO_TRY(index_.current());
+  CO_TRY(image::check_taken(*index, what.name, what.owner));
+  image::CommitOrder order{.snapshot = std::move(what.snapshot),
+                           .base = settings_.base_of ? settings_.base_of(what.base) : "",
+                           .owner = what.owner,
+                           .name = what.name,
+                           .changes = {.env = std::move(what.env),
+                                       .user = std::move(what.user),
+                                       .workdir = std::move(what.workdir),
+                                       .entrypoint = std::move(what.entrypoint),
+                                       .labels = std::move(what.labels),
+                                       .cmd = std::move(what.cmd),
+                                       .ports = std::move(what.ports)}};
+  registry::KeeperOrder asked{.what = registry::KeeperOrder::What::commit,
+                              .name = std::move(what.name),
+                              .owner = std::move(what.owner),
+                              .commit = std::move(order)};
+  if (registry::encode(asked).size() > registry::kMaxKeeperMessage)
+    co_return fail(Code::invalid_argument, "the configuration of the image is too long");
+  auto done = CO_TRY(co_await this->order(std::move(asked), nullptr));
+  co_return std::move(done.id);
 }
 
 Result<std::vector<StoredImage>> ImagePulls::list() {
@@ -135,7 +162,10 @@ Result<std::vector<StoredImage>> ImagePulls::list() {
                     .cmd = image.config.cmd,
                     .user = image.config.user,
                     .workdir = image.config.workdir,
-                    .env = image.config.env};
+                    .env = image.config.env,
+                    .labels = image.config.labels,
+                    .ports = image.config.ports,
+                    .owner = image.owner};
     for (const auto& [name, named] : index->names) {
       if (named == id) one.names.push_back(name);
     }

@@ -3,6 +3,7 @@
 // The native runtime's images as a library: the index says what there is; what changes the store is done by a
 // process of root that the launcher starts for each order (registry/keeper.h).
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -21,14 +22,17 @@ class ImagePulls : public ImageLibrary {
     std::string default_registry;
     ImageRequest::Pull policy = ImageRequest::Pull::if_missing;  // never: whatever a request says
     std::string obstacle = {};                                   // why there are none here, if there are none
+    // Of a reference: see Images::base_of().
+    std::function<std::string(const std::string&)> base_of = {};
   };
   ImagePulls(io::Executor executor, Settings settings, calls::LauncherClient& launcher, io::TaskGroup& tasks);
 
   Result<std::vector<StoredImage>> list() override;
   Result<PullPtr> pull(const ImageRequest& request) override;
   Result<PullPtr> push(const PushRequest& request) override;
-  io::Task<Result<void>> remove(std::string name, bool force) override;
+  io::Task<Result<void>> remove(std::string owner, std::string name, bool force) override;
   io::Task<Result<RemovedImages>> prune() override;
+  io::Task<Result<std::string>> commit(ImageCommit what) override;
 
   // Whether an image is to be asked for at its registry, given what is here.
   enum class Here { no, from_registry, local };
@@ -39,7 +43,7 @@ class ImagePulls : public ImageLibrary {
   // One order; `pull` hears of its progress and may be null.
   io::Task<Result<registry::KeeperNews>> order(registry::KeeperOrder order, PullPtr pull);
   io::Task<Result<Fd>> start_keeper();
-  Result<std::string> name_of(const std::string& asked);
+  Result<std::string> name_of(const std::string& asked, const std::string& owner);
   io::Task<> run_push(std::string key, registry::KeeperOrder order, PullPtr push);
   io::Task<> run_pull(std::string key, registry::KeeperOrder order, PullPtr pull);
 

@@ -8,13 +8,14 @@
 namespace osb::runtime {
 
 // The id of what a name stands for: it may be moved while the push is under way.
-Result<std::string> ImagePulls::name_of(const std::string& asked) {
+Result<std::string> ImagePulls::name_of(const std::string& asked, const std::string& owner) {
   auto index = TRY(index_.current());
   for (const std::string& name : image::candidates(asked, {})) {
-    if (const image::Image* found = index->find(name)) return found->id;
+    if (const image::Image* found = index->find(name); found && found->is_for(owner)) return found->id;
   }
   if (auto reference = image::parse_pull_reference(asked, settings_.default_registry)) {
-    if (const image::Image* found = index->find(reference->name())) return found->id;
+    if (const image::Image* found = index->find(reference->name()); found && found->is_for(owner))
+      return found->id;
   }
   if (asked == image::kHostImage)
     return fail(Code::unsupported, "host is this machine's own files, and no image that could be pushed");
@@ -33,7 +34,7 @@ Result<PullPtr> ImagePulls::push(const PushRequest& request) {
     return fail(Code::invalid_argument, "an image is pushed under a tag, not under a digest");
   registry::KeeperOrder order{.what = registry::KeeperOrder::What::push};
   order.snapshot = request.snapshot;
-  if (request.snapshot.empty()) order.name = TRY(name_of(request.image));
+  if (request.snapshot.empty()) order.name = TRY(name_of(request.image, request.owner));
   order.target = target.name();
   order.own_logins = request.own_logins;
   if (request.auth) order.login = registry::Login{request.auth->username, request.auth->password};

@@ -20,7 +20,7 @@ constexpr const char* kSystemDirectories[] = {"/bin", "/sbin", "/lib", "/lib32",
 
 }  // namespace
 
-std::optional<ImageRoot> Images::find_local(const std::string& name, const image::Index& imported) const {
+std::optional<ImageRoot> Images::find_configured(const std::string& name) const {
   std::string ours = settings_.state_dir + "/images/" + settings_.host_version;
   ImageRoot root;
   root.lowers.push_back(ours + "/common");
@@ -37,13 +37,29 @@ std::optional<ImageRoot> Images::find_local(const std::string& name, const image
     root.lowers.push_back(found->second);
     return root;
   }
-  const image::Image* found = imported.find(name);
-  return found ? std::optional(imported_root(*found)) : std::nullopt;
+  return std::nullopt;
 }
 
-ImageRoot Images::imported_root(const image::Image& found) const {
+Result<std::optional<ImageRoot>> Images::find_local(const std::string& name, const std::string& owner,
+                                                    const image::Index& imported) const {
+  if (auto configured = find_configured(name)) return configured;
+  const image::Image* found = imported.find(name);
+  if (!found || !found->is_for(owner)) return std::nullopt;
+  return TRY(imported_root(*found));
+}
+
+Result<ImageRoot> Images::imported_root(const image::Image& found) const {
   ImageRoot root;
-  root.lowers.push_back(settings_.state_dir + "/images/" + settings_.host_version + "/common");
+  if (found.base.empty()) {
+    root.lowers.push_back(settings_.state_dir + "/images/" + settings_.host_version + "/common");
+  } else {
+    auto base = find_configured(found.base);
+    if (!base)
+      return fail(Code::not_found, "the image was made of a sandbox over " + found.base +
+                                       ", which is not in the configuration any more");
+    root = std::move(*base);
+  }
+  root.over = found.over;
   for (auto layer = found.layers.rbegin(); layer != found.layers.rend(); ++layer) {
     root.lowers.push_back(settings_.state_dir + "/images/store/layers/" + *layer);
   }
@@ -53,7 +69,14 @@ ImageRoot Images::imported_root(const image::Image& found) const {
   return root;
 }
 
-Result<ImageRoot> Images::find(const std::string& asked, const std::string& id) {
+std::string Images::base_of(const std::string& asked) const {
+  for (const std::string& name : image::candidates(asked, settings_.aliases)) {
+    if (name == image::kHostImage || settings_.directories.contains(name)) return name;
+  }
+  return "";
+}
+
+Result<ImageRoot> Images::find(const std::string& asked, const std::string& owner, const std::string& id) {
   auto imported = TRY(imported_.current());
   if (!id.empty()) {
     auto found = imported->images.find(id);
@@ -63,16 +86,17 @@ Result<ImageRoot> Images::find(const std::string& asked, const std::string& id) 
                                      "it again: osb images import");
   }
   for (const std::string& name : image::candidates(asked, settings_.aliases)) {
-    if (auto root = find_local(name, *imported)) return std::move(*root);
+    if (auto root = TRY(find_local(name, owner, *imported))) return std::move(*root);
   }
   // What was pulled has its full name.
   if (auto reference = image::parse_pull_reference(asked, settings_.default_registry)) {
-    if (auto root = find_local(reference->name(), *imported)) return std::move(*root);
+    if (auto root = TRY(find_local(reference->name(), owner, *imported))) return std::move(*root);
   }
   std::string known = image::kHostImage;
   for (const auto& [other, path] : settings_.directories) known += ", " + other;
   size_t shown = 0;
-  for (const auto& [other, id] : imported->names) {
+  for (const auto& [other, named] : imported->names) {
+    if (!imported->images.at(named).is_for(owner)) continue;
     known += ++shown > kShownNames ? ", ..." : ", " + other;
     if (shown > kShownNames) break;
   }

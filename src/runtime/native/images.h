@@ -24,9 +24,10 @@ struct ImageRoot {
   std::map<std::string, std::string> trees;
   // Read-only views: mount point -> path of the host.
   std::map<std::string, std::string> views;
-  std::string id;             // digest of an imported image; "" for others
-  bool pulled = false;        // it came from a registry, which may have a newer one
-  image::ImageConfig config;  // what the image says about its processes
+  std::string id;                              // digest of an imported image; "" for others
+  bool pulled = false;                         // it came from a registry, which may have a newer one
+  image::ImageConfig config;                   // what the image says about its processes
+  std::vector<image::SandboxLayer> over = {};  // what a sandbox had changed, over all that; topmost first
 };
 
 struct ImageSettings {
@@ -44,13 +45,20 @@ class Images {
 
   // Code::not_found, with the names that exist and the remedy. `id`: the imported image of that digest,
   // whatever it is called by now.
-  Result<ImageRoot> find(const std::string& asked, const std::string& id = "");
+  // `owner`: who asks; others' images of sandboxes are not there for them.
+  Result<ImageRoot> find(const std::string& asked, const std::string& owner = "", const std::string& id = "");
+  // Of an image without a digest: `host`, or the configured name that serves what was asked for. "" for
+  // others.
+  std::string base_of(const std::string& asked) const;
   // Every directory of the host that a plan may name, for the launcher's settings.
   std::vector<std::string> sources() const;
 
  private:
-  ImageRoot imported_root(const image::Image& found) const;
-  std::optional<ImageRoot> find_local(const std::string& name, const image::Index& imported) const;
+  Result<ImageRoot> imported_root(const image::Image& found) const;
+  std::optional<ImageRoot> find_configured(const std::string& name) const;
+  // Nothing: there is none of that name.
+  Result<std::optional<ImageRoot>> find_local(const std::string& name, const std::string& owner,
+                                              const image::Index& imported) const;
 
   ImageSettings settings_;
   image::IndexReader imported_;

@@ -80,7 +80,8 @@ NativeRuntime::NativeRuntime(io::Executor executor, NativeSettings settings, Fd 
              {.state_dir = settings_.images.state_dir,
               .default_registry = settings_.images.default_registry,
               .policy = settings_.pull_policy,
-              .obstacle = capabilities_.pull ? "" : capabilities_.pull.why},
+              .obstacle = capabilities_.pull ? "" : capabilities_.pull.why,
+              .base_of = [this](const std::string& asked) { return images_.base_of(asked); }},
              launcher_, tasks_) {
   if (!settings_.egress)
     capabilities_.network_policy = Ability::cannot(
@@ -122,9 +123,10 @@ Task<Result<void>> NativeRuntime::health() {
   co_return Result<void>();
 }
 
-Task<Created<ImageRoot>> NativeRuntime::find_image(std::string handle, ImageRequest request) {
+Task<Created<ImageRoot>> NativeRuntime::find_image(std::string handle, std::string owner,
+                                                   ImageRequest request) {
   using Here = ImagePulls::Here;
-  auto image = images_.find(request.reference, request.id);
+  auto image = images_.find(request.reference, owner, request.id);
   // A snapshot lies over this very image; what a registry has under its name by now is another one.
   if (!request.id.empty() && image) co_return std::move(*image);
   if (!request.id.empty()) co_return no_image(std::move(image).error());
@@ -143,7 +145,7 @@ Task<Created<ImageRoot>> NativeRuntime::find_image(std::string handle, ImageRequ
   co_await (*pull)->done.wait();
   if (!(*pull)->outcome) co_return std::unexpected(pull_failure((*pull)->outcome.error()));
   // By its full name: a local image may have a shorter one.
-  image = images_.find((*pull)->name);
+  image = images_.find((*pull)->name, owner);
   if (!image) co_return no_image(std::move(image).error());
   co_return std::move(*image);
 }
@@ -155,7 +157,7 @@ std::string NativeRuntime::preparing(const std::string& handle) const {
 }
 
 Task<Created<PreparedPtr>> NativeRuntime::prepare(SandboxSpec spec) {
-  auto image = co_await find_image(spec.handle, spec.image);
+  auto image = co_await find_image(spec.handle, spec.owner, spec.image);
   if (!image) co_return std::unexpected(std::move(image).error());
   auto prepared = std::make_unique<NativePrepared>();
   if (!spec.limits.cpu_millis) spec.limits.cpu_millis = settings_.default_limits.cpu_millis;

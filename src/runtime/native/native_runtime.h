@@ -78,7 +78,7 @@ class NativeRuntime : public Runtime {
   std::string socket_path(const std::string& handle, const char* suffix) const;
   Result<std::string> boot_id();
   // The image of a request, from its registry when it is not here or has to be looked for.
-  Task<Created<ImageRoot>> find_image(std::string handle, ImageRequest request);
+  Task<Created<ImageRoot>> find_image(std::string handle, std::string owner, ImageRequest request);
   // The parts of start(): processes, then the entry process.
   Task<Result<std::pair<SandboxPtr, std::string>>> start_processes(const launcher::Plan& plan);
   Task<Created<void>> start_entry(SandboxPtr sandbox, EntryProcess entry);

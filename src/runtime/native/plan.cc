@@ -20,14 +20,17 @@ Step step(Step::Kind kind, std::string target) {
   return s;
 }
 
-// What a snapshot puts over an overlay's own layers.
-std::vector<std::string> layers_of(const SandboxSpec& spec, const std::string& state_dir,
-                                   const std::string& overlay) {
+// What a snapshot puts over an overlay's own layers, and what the image itself has of a sandbox: a snapshot
+// over such an image names its layers, too.
+std::vector<std::string> layers_of(const SandboxSpec& spec, const ImageRoot& image,
+                                   const std::string& state_dir, const std::string& overlay) {
   std::vector<std::string> paths;
-  for (const sandbox::SnapshotLayer& layer : spec.image.layers) {
-    if (layer.overlay == overlay)
-      paths.push_back(state_dir + "/" + launcher::state::kSnapshotLayers + "/" + layer.digest);
-  }
+  auto add = [&](const auto& layer) {
+    std::string path = state_dir + "/" + launcher::state::kSnapshotLayers + "/" + layer.digest;
+    if (layer.overlay == overlay && std::ranges::find(paths, path) == paths.end()) paths.push_back(path);
+  };
+  std::ranges::for_each(spec.image.layers, add);
+  std::ranges::for_each(image.over, add);
   return paths;
 }
 
@@ -78,13 +81,13 @@ launcher::Plan make_plan(const SandboxSpec& spec, const ImageRoot& image, const 
 
   Step root = step(Step::Kind::overlay, "/");
   root.name = "root";
-  root.lowers = layers_of(spec, state_dir, root.name);
+  root.lowers = layers_of(spec, image, state_dir, root.name);
   root.lowers.insert(root.lowers.end(), image.lowers.begin(), image.lowers.end());
   plan.steps.push_back(std::move(root));
   for (const auto& [target, lower] : image.trees) {
     Step tree = step(Step::Kind::overlay, target);
     tree.name = target.substr(1);
-    tree.lowers = layers_of(spec, state_dir, tree.name);
+    tree.lowers = layers_of(spec, image, state_dir, tree.name);
     tree.lowers.push_back(lower);
     plan.steps.push_back(std::move(tree));
   }
