@@ -564,3 +564,36 @@ def test_without_root(new_rootless, debian):
     service = new_rootless()
     found = assert_envelope(Api(service).call("POST", "/images/push", json={"image": "app:1", "as": f"{debian.host}/x:1"}), 400, "SANDBOX::UNSUPPORTED")
     assert "root" in found["message"]
+
+
+def test_what_was_committed(api, host, elsewhere, debian):
+    """Layers of sandboxes over those of an image, what it says of itself, and a snapshot of a sandbox of it."""
+    sandbox = api.create(image={"uri": "app:1"}, entrypoint=["sh", "-c", "sleep 600"])["id"]
+    config = {"env": {"MADE": "here"}, "cmd": ["-c", "echo committed"], "exposedPorts": ["8080/tcp"]}
+    api.run(sandbox, "echo first > /opt/first; rm -r /opt/kept", uid=0)
+    assert api.call("POST", "/images/commit", json={"sandboxId": sandbox, "name": "team/made:1", "config": config}).status == 201
+    assert api.delete(sandbox).status == 204
+    target = f"{debian.host}/team/made:1"
+    pushed(host, "team/made:1", target)
+    second = api.create(image={"uri": "team/made:1"}, entrypoint=["sh", "-c", "sleep 600"])["id"]
+    api.run(second, "echo second > /opt/second", uid=0)
+    snapshot = of.make(api, second)["id"]
+    of_snapshot = f"{debian.host}/team/made:2"
+    pushed(host, f"opensandbox-snapshots:{snapshot}", of_snapshot)
+    there = Api(elsewhere)
+    for name, files in ((target, "first link"), (of_snapshot, "first link second")):
+        copy = there.create(image={"uri": name}, entrypoint=["sh", "-c", "sleep 600"])["id"]
+        found = there.run(copy, "cd /opt; for f in first second kept link; do test -e $f -o -L $f && echo $f; done; echo $MADE").stdout.split()
+        assert set(found) == {*files.split(), "here"}, (name, found)
+        assert there.delete(copy).status == 204
+    assert "8080/tcp" in subprocess.run(["skopeo", "inspect", "--config", "--tls-verify=false", f"docker://{target}"], capture_output=True, text=True, check=True).stdout
+    api.delete(second)
+
+
+def test_what_lies_over_the_host_is_not_pushed(api, host, debian):
+    sandbox = api.create()["id"]
+    api.run(sandbox, "echo x > /srv/x")
+    assert api.call("POST", "/images/commit", json={"sandboxId": sandbox, "name": "over-host"}).status == 201
+    done = push(host, "over-host", f"{debian.host}/over-host:1")
+    assert done.returncode == 1 and "files of this host" in done.stderr, done.stderr
+    api.delete(sandbox)
