@@ -31,6 +31,8 @@ TITLES = [
     ("list.200_anew", "  when rows have changed since", "nginx.list", None),
     ("proxy.cpu", "a proxied request, processor time", "nginx.proxy", None),
     ("proxy.stream", "a proxied download", "nginx.stream", None),
+    ("relay.first_byte", "out of a sandbox: connect → first byte", "nginx.first_byte", None),
+    ("relay.stream", "out of a sandbox: one stream of 1 GiB", "nginx.relay", None),
     ("command.concurrent", "of 200 commands at once, correct", None, None),
     ("execd.memory_peak", "execd memory after all of this (peak)", None, None),
     ("execd.memory", "execd memory, idle (private)", None, None),
@@ -66,7 +68,9 @@ def show(name, value):
         return f"{value:.0f} /s"
     if name in ("list.200", "list.200_anew", "nginx.list", "proxy.cpu", "nginx.proxy"):
         return f"{value:.1f} us"
-    if name.startswith(("output.", "file.", "nginx.", "bare.", "proxy.")):
+    if name in ("relay.first_byte", "nginx.first_byte"):
+        return f"{value:.0f} us"
+    if name.startswith(("output.", "file.", "nginx.", "bare.", "proxy.", "relay.")):
         return f"{value:.4f}" if name == "output.lines" else f"{value / 1e6:.{2 if 'lines' in name else 0}f} M{'' if 'lines' in name else 'B'}/s"
     if name == "command.concurrent":
         return f"{value:.0f}"
