@@ -10,6 +10,7 @@ import struct
 import sys
 import threading
 from pathlib import Path
+from urllib.parse import unquote
 
 ZONE, DIRECTORY = json.loads(sys.argv[1]), Path(sys.argv[2])
 TYPES = {"A": 1, "CNAME": 5, "AAAA": 28, "HTTPS": 65}
@@ -105,6 +106,8 @@ class Web(http.server.BaseHTTPRequestHandler):
                 self.wfile.write(piece[: min(left, len(piece))])
                 left -= len(piece)
             return
+        if self.path.startswith("/files/"):
+            return self.send_file(DIRECTORY / "www" / unquote(self.path.removeprefix("/files/").partition("?")[0]).lstrip("/"))
         if self.path == "/socket":
             self.send_response_only(101)
             self.send_header("Connection", "Upgrade")
@@ -116,6 +119,18 @@ class Web(http.server.BaseHTTPRequestHandler):
             return
         body = f"hello {host}".encode()
         self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def send_file(self, path):
+        """What a test has put into the directory `www` of the lab."""
+        if path.is_dir():
+            path /= "index.html"
+        found = path.is_file() and path.resolve().is_relative_to(DIRECTORY.resolve())
+        body = path.read_bytes() if found else b"not found"
+        self.send_response(200 if found else 404)
+        self.send_header("Content-Type", "text/html" if path.suffix == ".html" else "application/json" if not path.suffix else "application/octet-stream")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
