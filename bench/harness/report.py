@@ -32,6 +32,8 @@ TITLES = [
     ("list.200.changed", "  after a change of one of them", "nginx.list", None),
     ("proxy.request", "a proxied request, processor time", "nginx.proxy", None),
     ("proxy.stream", "a proxied download", "nginx.stream", None),
+    ("relay.first_byte", "out of a sandbox: connect → first byte", "nginx.first_byte", None),
+    ("relay.stream", "out of a sandbox: one stream of 1 GiB", "nginx.relay", None),
     ("command.concurrent", "of 200 commands at once, correct", None, None),
     ("execd.memory_peak", "execd memory after all of this (peak)", None, None),
     ("execd.memory", "execd memory, idle (private)", None, None),
@@ -68,7 +70,9 @@ def show(name, value):
         return f"{value:.0f} /s"
     if name in ("list.200", "list.200_anew", "list.200.changed", "nginx.list", "proxy.request", "nginx.proxy"):
         return f"{value:.1f} us"
-    if name.startswith(("output.", "file.", "nginx.", "bare.", "proxy.")):
+    if name in ("relay.first_byte", "nginx.first_byte"):
+        return f"{value:.0f} us"
+    if name.startswith(("output.", "file.", "nginx.", "bare.", "proxy.", "relay.")):
         return f"{value:.4f}" if name == "output.lines" else f"{value / 1e6:.{2 if 'lines' in name else 0}f} M{'' if 'lines' in name else 'B'}/s"
     if name == "command.concurrent":
         return f"{value:.0f}"

@@ -145,6 +145,13 @@ class Service:
 
     def family(self):
         """Process ids of the service on the host, sandboxes excluded."""
+        return self._processes()[0]
+
+    def sandbox_pids(self):
+        """Process ids of what runs in sandboxes, the first process of each before others of it."""
+        return sorted(self._processes()[1])
+
+    def _processes(self):
         own = os.readlink("/proc/self/ns/pid")
         parents = {}
         for name in os.listdir("/proc"):
@@ -160,14 +167,13 @@ class Service:
             if not more:
                 break
             family |= more
-        found = []
+        found, inside = [], []
         for pid in family:
             try:
-                if os.readlink(f"/proc/{pid}/ns/pid") == own:
-                    found.append(pid)
+                (found if os.readlink(f"/proc/{pid}/ns/pid") == own else inside).append(pid)
             except OSError:
                 continue
-        return found
+        return found, inside
 
     def memory(self):
         """(resident, proportional) bytes of all host processes of the service, sandboxes excluded."""

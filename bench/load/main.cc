@@ -3,6 +3,7 @@
 //   bench-load serve                  a co-process for bench/bench, see below
 //   bench-load sustained PORT PREFIX SUFFIX --clients N --seconds S
 //   bench-load requests PORT [PATCH:]PATH... --clients N --seconds S
+//   bench-load relay-server PORT STREAM_PORT BYTES, relay ADDRESS PORT COUNT, relay-stream ADDRESS PORT BYTES
 //   bench-load spawn-rate --workers N --seconds S -- PROGRAM [ARGUMENT...]
 //
 // serve reads lines of words separated by tabs and answers each with one line: microseconds and further
@@ -38,6 +39,7 @@
 #include <unistd.h>
 
 #include "http.h"
+#include "relay.h"
 #include "requests.h"
 #include "spawn.h"
 #include "sustained.h"
@@ -271,6 +273,9 @@ int usage() {
           "usage: bench-load serve\n"
           "       bench-load sustained PORT PREFIX SUFFIX [--clients N] [--seconds S]\n"
           "       bench-load requests PORT [PATCH:]PATH... [--clients N] [--seconds S]\n"
+          "       bench-load relay-server PORT STREAM_PORT BYTES\n"
+          "       bench-load relay ADDRESS PORT COUNT\n"
+          "       bench-load relay-stream ADDRESS PORT BYTES\n"
           "       bench-load spawn-rate [--workers N] [--seconds S] -- PROGRAM [ARGUMENT...]\n");
   return 2;
 }
@@ -304,6 +309,16 @@ int main(int argc, char** argv) {
   }
   if (words[0] == "requests" && words.size() > 2) {
     return requests(atoi(words[1].c_str()), {words.begin() + 2, words.end()}, count, seconds);
+  }
+  if (words[0] == "relay-server" && words.size() == 4) {
+    return relay_server(atoi(words[1].c_str()), atoi(words[2].c_str()),
+                        strtoull(words[3].c_str(), nullptr, 10));
+  }
+  if (words[0] == "relay" && words.size() == 4) {
+    return relay_greetings(words[1], atoi(words[2].c_str()), atoi(words[3].c_str()));
+  }
+  if (words[0] == "relay-stream" && words.size() == 4) {
+    return relay_stream(words[1], atoi(words[2].c_str()), strtoull(words[3].c_str(), nullptr, 10));
   }
   if (words[0] == "spawn-rate" && !program.empty()) return spawn_rate(program, count, seconds);
   return usage();

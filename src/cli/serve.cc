@@ -94,6 +94,7 @@ std::vector<std::string> egress_command(const server::Config& config) {
   for (const std::string& server : config.egress.name_servers) out.push_back("--name-server=" + server);
   for (const std::string& target : config.egress.deny_always) out.push_back("--deny=" + target);
   for (const std::string& target : config.egress.allow_always) out.push_back("--allow=" + target);
+  if (!config.egress.deny_webhook.empty()) out.push_back("--deny-webhook=" + config.egress.deny_webhook);
   return out;
 }
 

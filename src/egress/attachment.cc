@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 
 #include "base/log.h"
-#include "egress/client_hello.h"
+#include "egress/open_connection.h"
 #include "egress/refusal.h"
 #include "io/descriptor.h"
 #include "sys/outlet.h"
@@ -23,19 +23,6 @@ constexpr size_t kFairShare = 32;          // that each may have, however many t
 constexpr auto kConnectLimit = std::chrono::seconds(20);
 
 }  // namespace
-
-// A connection that is relayed, with what was decided about it.
-struct Attachment::Open {
-  Open(Attachment& owner_, Destination to_, Verdict verdict_, std::vector<std::string> names_)
-      : owner(owner_), to(to_), verdict(std::move(verdict_)), names(std::move(names_)) {}
-  ~Open() { owner.open_.erase(this); }
-  Attachment& owner;
-  Destination to;
-  Verdict verdict;
-  std::vector<std::string> names;  // that led to its address when it was made
-  std::string host;                // what its client says
-  std::weak_ptr<Flow> flow;
-};
 
 Attachment::Attachment(io::Executor executor, Host host, std::string handle, std::string id, Policy policy)
     : executor_(executor),
@@ -120,13 +107,14 @@ Task<> Attachment::accept_all(Fd listener) {
 }
 
 void Attachment::note_connection(const Destination& to, AuditEvent::Outcome outcome, std::string name,
-                                 std::string rule) {
+                                 std::string rule, Ground ground) {
   audit_.add({.kind = AuditEvent::Kind::connection,
               .outcome = outcome,
               .name = std::move(name),
               .address = to_string(to.address),
               .port = to.port,
-              .rule = std::move(rule)});
+              .rule = std::move(rule),
+              .ground = ground});
 }
 
 Task<> Attachment::serve(Socket client) {
@@ -145,7 +133,7 @@ Task<> Attachment::serve(Socket client) {
   if (serving_ > kMostConnections || crowded) {
     std::string_view why =
         crowded ? "all sandboxes together have too many connections" : "too many connections at once";
-    note_connection(*to, AuditEvent::Outcome::denied, name, std::string(why));
+    note_connection(*to, AuditEvent::Outcome::denied, name, std::string(why), Ground::load);
     co_return reset(client);
   }
   bool own = host_.network.is_own(to->address);
@@ -154,7 +142,7 @@ Task<> Attachment::serve(Socket client) {
   auto server =
       co_await io::with_deadline(kConnectLimit, "connect", io::connect_tcp(to_string(to->address), to->port));
   if (!server) {
-    note_connection(*to, AuditEvent::Outcome::failed, name, server.error().message);
+    note_connection(*to, AuditEvent::Outcome::failed, name, server.error().message, verdict.ground);
     co_return co_await close_with(std::move(client),
                                   failure_text(server.error(), name, to_string(to->address), to->port),
                                   to->port, 502);
@@ -163,7 +151,7 @@ Task<> Attachment::serve(Socket client) {
 }
 
 Task<> Attachment::refuse(Socket client, Destination to, Verdict verdict, std::string name) {
-  note_connection(to, AuditEvent::Outcome::denied, name, verdict.rule);
+  note_connection(to, AuditEvent::Outcome::denied, name, verdict.rule, verdict.ground);
   std::string host = name.empty() ? to_string(to.address) : name;
   std::string why = explain(verdict, host, to.port);
   log::info("denied", {{"id", id_}, {"host", host}, {"port", to.port}, {"rule", verdict.rule}});
@@ -190,6 +178,7 @@ Task<> Attachment::relay(Socket client, Socket server, Destination to, Verdict v
                 .address = to_string(open->to.address),
                 .port = open->to.port,
                 .rule = open->verdict.rule,
+                .ground = open->verdict.ground,
                 .sent = flow.sent,
                 .received = flow.received,
                 .duration_ms = took});
@@ -199,44 +188,48 @@ Task<> Attachment::relay(Socket client, Socket server, Destination to, Verdict v
   open_.insert(open.get());
   // What the server says first is not kept back: it has been allowed, and nothing was said to it yet.
   tasks_.spawn(carry_back(flow));
-  bool names_matter = judge().looks_at_names();
-  if (names_matter && !co_await inspect(open)) co_return;
+  if (judge().looks_at_names(open->verdict)) co_return co_await inspect(std::move(open));
   co_await carry_out(std::move(flow));
 }
 
-Task<bool> Attachment::inspect(std::shared_ptr<Open> open) {
+Task<> Attachment::inspect(std::shared_ptr<Open> open) {
   auto flow = open->flow.lock();
   std::string said;
   Spoken spoken;
   while (spoken.kind == Spoken::Kind::more && said.size() < kMostSpoken) {
     char piece[4096];
     auto n = co_await io::read_some(flow->client, piece);
-    if (!n) co_return flow->cut(), false;
+    if (!n) co_return flow->cut();
     if (*n == 0) break;
     said.append(piece, *n);
     spoken = read_spoken(said);
   }
   Verdict verdict = open->verdict;
   if (spoken.kind == Spoken::Kind::refused)
-    verdict = {false, "what the client sent names its host in a way that servers read differently"};
+    verdict = {.rule = std::string(kDoubtful), .ground = Ground::form};
   else if (!spoken.host.empty())
     verdict = judge().spoken(verdict, spoken.host);
   open->host = spoken.host;
   if (!verdict.allow) {
     open->verdict = verdict;
-    std::string host = spoken.host.empty() ? to_string(open->to.address) : spoken.host;
-    log::info("denied", {{"id", id_}, {"host", host}, {"port", open->to.port}, {"rule", verdict.rule}});
-    std::string words = last_words_for(spoken.kind, explain(verdict, host, open->to.port), 403);
-    if (words.empty()) co_return flow->cut(), false;
-    flow->refuse_client();
-    (void)io::try_write(flow->client, std::array{std::string_view(words)});
-    reset(flow->server);
-    co_await end_gently(flow->client);
-    co_return false;
+    co_return co_await refuse_words(std::move(open), std::move(spoken));
   }
+  if (spoken.kind == Spoken::Kind::http) co_return co_await carry_requests(std::move(open), std::move(said));
   flow->sent += said.size();
-  if (!co_await io::write_all(flow->server, said)) co_return flow->cut(), false;
-  co_return true;
+  if (!co_await io::write_all(flow->server, said)) co_return flow->cut();
+  co_await carry_out(std::move(flow));
+}
+
+Task<> Attachment::refuse_words(std::shared_ptr<Open> open, Spoken spoken) {
+  auto flow = open->flow.lock();
+  std::string host = spoken.host.empty() ? to_string(open->to.address) : spoken.host;
+  log::info("denied", {{"id", id_}, {"host", host}, {"port", open->to.port}, {"rule", open->verdict.rule}});
+  std::string words = last_words_for(spoken.kind, explain(open->verdict, host, open->to.port), 403);
+  if (words.empty()) co_return flow->cut();
+  flow->refuse_client();
+  (void)io::try_write(flow->client, std::array{std::string_view(words)});
+  reset(flow->server);
+  co_await end_gently(flow->client);
 }
 
 }  // namespace osb::egress

@@ -10,6 +10,8 @@
 #include <string>
 
 #include "egress/audit.h"
+#include "egress/client_hello.h"
+#include "egress/deny_webhook.h"
 #include "egress/host_network.h"
 #include "egress/learned.h"
 #include "egress/relay.h"
@@ -31,6 +33,7 @@ struct Host {
   const Overlay& overlay;
   Counters& counters;
   Load& load;
+  DenyWebhook& webhook;
 };
 
 class Attachment {
@@ -73,10 +76,14 @@ class Attachment {
   io::Task<> refuse(io::Socket client, Destination to, Verdict verdict, std::string name);
   io::Task<> relay(io::Socket client, io::Socket server, Destination to, Verdict verdict,
                    std::vector<std::string> names);
-  // Whether what the client says is as it should be; passes it on then.
-  io::Task<bool> inspect(std::shared_ptr<Open> open);
-  void note_connection(const Destination& to, AuditEvent::Outcome outcome, std::string name,
-                       std::string rule);
+  // Passes on what the client says, when and as long as it is as it should be.
+  io::Task<> inspect(std::shared_ptr<Open> open);
+  io::Task<> refuse_words(std::shared_ptr<Open> open, Spoken spoken);
+  // Every request of a plain HTTP connection, of which the client has said so much already.
+  io::Task<> carry_requests(std::shared_ptr<Open> open, std::string said);
+  io::Task<> refuse_request(std::shared_ptr<Open> open, Verdict verdict, std::string host);
+  void note_connection(const Destination& to, AuditEvent::Outcome outcome, std::string name, std::string rule,
+                       Ground ground);
 
   io::Executor executor_;
   Host host_;

@@ -5,18 +5,6 @@
 namespace osb::egress {
 namespace {
 
-const char* word(AuditEvent::Outcome outcome) {
-  switch (outcome) {
-    case AuditEvent::Outcome::allowed:
-      return "allowed";
-    case AuditEvent::Outcome::denied:
-      return "denied";
-    case AuditEvent::Outcome::failed:
-      return "failed";
-  }
-  return "failed";
-}
-
 void put(std::string& out, const char* name, std::string_view text) {
   if (text.empty()) return;
   out.append(",\"").append(name).append("\":");
@@ -29,12 +17,24 @@ void put(std::string& out, const char* name, uint64_t number) {
 
 }  // namespace
 
+std::string_view to_string(AuditEvent::Outcome outcome) {
+  switch (outcome) {
+    case AuditEvent::Outcome::allowed:
+      return "allowed";
+    case AuditEvent::Outcome::denied:
+      return "denied";
+    case AuditEvent::Outcome::failed:
+      return "failed";
+  }
+  return "failed";
+}
+
 std::string to_json(const AuditEvent& event) {
   bool lookup = event.kind == AuditEvent::Kind::lookup;
   std::string out = "{\"number\":" + std::to_string(event.number);
   put(out, "time", format_time(event.time, 3));
   put(out, "kind", lookup ? "lookup" : "connection");
-  put(out, "outcome", word(event.outcome));
+  put(out, "outcome", to_string(event.outcome));
   put(out, "name", event.name);
   put(out, "address", event.address);
   if (!lookup) put(out, "port", event.port);
@@ -48,11 +48,9 @@ std::string to_json(const AuditEvent& event) {
 }
 
 void Counters::add(const AuditEvent& event) {
-  using Outcome = AuditEvent::Outcome;
   bool lookup = event.kind == AuditEvent::Kind::lookup;
-  ++(lookup ? lookups : connections);
-  if (event.outcome == Outcome::denied) ++(lookup ? lookups_denied : connections_denied);
-  if (event.outcome == Outcome::failed) ++(lookup ? lookups_failed : connections_failed);
+  ++(lookup ? lookups : connections)[static_cast<size_t>(event.outcome)];
+  if (event.outcome == AuditEvent::Outcome::denied) ++refusals[static_cast<size_t>(event.ground)];
   sent += event.sent;
   received += event.received;
 }

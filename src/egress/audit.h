@@ -3,12 +3,14 @@
 // What a sandbox tried to reach, and what came of it: every lookup and every connection, the last ones of
 // each sandbox, in memory. Counters of all of them for the metrics.
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <string>
 
 #include "base/clock.h"
+#include "egress/verdict.h"
 #include "io/task.h"
 
 namespace osb::egress {
@@ -22,16 +24,19 @@ struct AuditEvent {
   std::string address = {};  // of a connection
   uint16_t port = 0;
   std::string rule = {};            // that decided; of a failure: why
+  Ground ground = Ground::rule;     // its kind
   uint64_t sent = 0, received = 0;  // bytes, as the sandbox sees it
   int64_t duration_ms = 0;
 };
 
+std::string_view to_string(AuditEvent::Outcome outcome);
 std::string to_json(const AuditEvent& event);
 
 struct Counters {
-  uint64_t lookups = 0, lookups_denied = 0, lookups_failed = 0;
-  uint64_t connections = 0, connections_denied = 0, connections_failed = 0;
-  uint64_t sent = 0, received = 0;
+  using ByOutcome = std::array<uint64_t, 3>;  // in the order of AuditEvent::Outcome
+  ByOutcome lookups{}, connections{};
+  std::array<uint64_t, kGrounds> refusals{};
+  uint64_t sent = 0, received = 0;  // of connections that have ended
   void add(const AuditEvent& event);
 };
 

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "calls/launcher_client.h"
 #include "egress/attachment.h"
+#include "egress/metrics.h"
 #include "egress/policy_files.h"
 #include "egress/policy_routes.h"
 #include "http/server.h"
@@ -51,6 +52,7 @@ Task<Result<std::string>> read_frame(io::Socket& socket) {
 struct Call {
   std::string attach, api, policy_of;  // a handle in one of them
   KeptPolicy kept;
+  bool metrics = false;
 };
 
 Result<Call> parse_call(std::string_view text) {
@@ -61,6 +63,8 @@ Result<Call> parse_call(std::string_view text) {
   call.attach = field["attach"].string().value_or("");
   call.api = field["api"].string().value_or("");
   call.policy_of = field["policyOf"].string().value_or("");
+  call.metrics = field["metrics"].boolean().value_or(false);
+  if (call.metrics) return call;
   if (!is_uuid(call.attach + call.api + call.policy_of)) return fail(Code::corrupt, "no sandbox is named");
   if (call.attach.empty()) return call;
   call.kept.id = field["id"].string().value_or("");
@@ -96,10 +100,12 @@ class Daemon {
       : executor_(executor),
         overlay_(options.overlay),
         network_(options.name_servers),
+        webhook_(executor, network_, std::move(options.deny_webhook)),
         files_(std::move(options.directory)),
         launcher_(executor, std::move(options.launcher), [&stop] { stop.set(); }),
         tasks_(executor) {
     tasks_.spawn(launcher_.run());
+    tasks_.spawn(webhook_.run());
   }
 
   // What was attached before this process was started.
@@ -185,8 +191,9 @@ class Daemon {
   Result<void> serve_sandbox(calls::Answered<launcher::ListenersAnswer> given) {
     const std::string& handle = given.body.id;
     KeptPolicy kept = TRY(policy_for(given.body));
-    auto attachment = std::make_unique<Attachment>(executor_, Host{network_, overlay_, counters_, load_},
-                                                   handle, std::move(kept.id), std::move(kept.policy));
+    auto attachment =
+        std::make_unique<Attachment>(executor_, Host{network_, overlay_, counters_, load_, webhook_}, handle,
+                                     std::move(kept.id), std::move(kept.policy));
     TRY(attachment->open(std::move(given.descriptors)));
     served_[handle].attachment = std::move(attachment);
     tasks_.spawn(watch(handle));
@@ -226,6 +233,15 @@ class Daemon {
     return std::unexpected(std::move(kept.error()));
   }
 
+  std::string metrics() const {
+    std::string out = "{\"metrics\":";
+    json::append_string(out, to_prometheus({.counters = counters_,
+                                            .webhook = webhook_.counts(),
+                                            .attached = served_.size(),
+                                            .connections = load_.connections}));
+    return out + "}";
+  }
+
   Task<> answer(io::Socket client) {
     auto frame = co_await io::with_deadline(kFrameLimit, "the server", read_frame(client));
     if (!frame) co_return;
@@ -233,6 +249,8 @@ class Daemon {
     Result<std::string> result = "{}";
     if (!call) {
       result = std::unexpected(call.error());
+    } else if (call->metrics) {
+      result = metrics();
     } else if (!call->attach.empty()) {
       auto attached = co_await take_over(call->attach, std::move(call->kept));
       if (!attached) result = std::unexpected(attached.error());
@@ -263,6 +281,7 @@ class Daemon {
   io::Executor executor_;
   Overlay overlay_;
   HostNetwork network_;
+  DenyWebhook webhook_;
   Counters counters_;
   Load load_{.most = descriptor_limit() / 8};  // two sockets and two pipes each, and some for everything else
   PolicyFiles files_;

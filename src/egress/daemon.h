@@ -6,8 +6,10 @@
 //
 // On the socket from the server every connection begins with a frame (base/frame.h) of JSON that says whose
 // it is: {"attach":HANDLE,"id":ID,"policy":{...}} is answered with a frame and ends; after {"api":HANDLE} the
-// connection speaks HTTP with the egress of that sandbox (policy_routes.h).
+// connection speaks HTTP with the egress of that sandbox (policy_routes.h). {"metrics":true} is answered with
+// a frame whose "metrics" is a text (metrics.h).
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,12 +17,14 @@
 #include "egress/host_network.h"
 #include "egress/verdict.h"
 #include "io/task.h"
+#include "sandbox/webhook.h"
 
 namespace osb::egress {
 
 struct DaemonOptions {
   std::vector<NameServer> name_servers;  // none: the host's
   Overlay overlay;
+  std::optional<sandbox::Webhook> deny_webhook;
   Fd listener, launcher, directory;  // as launcher/egress_process.h gives them
 };
 

@@ -93,12 +93,14 @@ Task<std::string> Attachment::look_up(std::string message, size_t most) {
   auto since = std::chrono::steady_clock::now();
   AuditEvent event{.kind = AuditEvent::Kind::lookup, .name = question.name};
   auto name = sandbox::normal_name(question.name);
-  Verdict verdict = name ? judge().name(*name) : Verdict{false, "no host name"};
+  Verdict verdict = name ? judge().name(*name) : Verdict{.rule = "no host name", .ground = Ground::form};
   event.rule = verdict.rule;
+  event.ground = verdict.ground;
   if (!verdict.allow) {
     // That there is no such name, and not a refusal: resolvers then try their next search domain.
     event.outcome = AuditEvent::Outcome::denied;
     log::info("denied", {{"id", id_}, {"lookup", question.name}, {"rule", verdict.rule}});
+    if (name) host_.webhook.tell(*name, id_);
     audit_.add(std::move(event));
     co_return encode_answer(question, kDnsNoName);
   }
@@ -123,6 +125,7 @@ Task<std::string> Attachment::look_up(std::string message, size_t most) {
     if (!address) return false;
     if (judge().may_answer(*name, *address, host_.network.is_own(*address))) return false;
     event.outcome = AuditEvent::Outcome::denied;
+    event.ground = Ground::address;
     event.rule = "an answer with " + to_string(*address) + ", which the policy does not allow";
     return true;
   });

@@ -32,6 +32,8 @@ Result<DaemonOptions> daemon_options(const std::vector<std::string>& arguments) 
       out.overlay.deny.push_back(TRY(make_rule("deny", value)));
     else if (name == "--allow")
       out.overlay.allow.push_back(TRY(make_rule("allow", value)));
+    else if (name == "--deny-webhook")
+      out.deny_webhook = TRY(sandbox::parse_webhook(value));
     else if (name == "--log-level")
       log::set_level(log::level_from(value));
     else

@@ -2,7 +2,8 @@
 
 // The command line of the egress process. The launcher starts it with its descriptors
 // (launcher/egress_process.h) and without the service's configuration; what it needs of that is in its
-// arguments: --name-server, --deny and --allow, any number of each, and --log-level, all as --NAME=VALUE.
+// arguments: --name-server, --deny and --allow, any number of each, --deny-webhook and --log-level, all as
+// --NAME=VALUE.
 
 #include <string>
 #include <vector>

@@ -55,7 +55,14 @@ Task<End> move_all(Socket& from, Socket& to, uint64_t& count, Pipe pipe) {
   }
 }
 
-Task<End> copy_all(Socket& from, Socket& to, uint64_t& count) {
+void note_begin(Flow& flow, std::string_view piece) {
+  if (flow.answer_begin.size() == kAnswerBegin) return;
+  flow.answer_begin.append(piece.substr(0, kAnswerBegin - flow.answer_begin.size()));
+  if (flow.answer_begin.size() == kAnswerBegin) flow.answered.set();
+}
+
+// `back`: the flow, when this is what its server says.
+Task<End> copy_all(Socket& from, Socket& to, uint64_t& count, Flow* back) {
   // Of the thread: nothing is kept in it while anybody waits.
   static thread_local char buffer[kPiece];
   for (int streak = 0;;) {
@@ -70,6 +77,7 @@ Task<End> copy_all(Socket& from, Socket& to, uint64_t& count) {
     }
     count += static_cast<uint64_t>(n);
     std::string_view piece(buffer, static_cast<size_t>(n));
+    if (back != nullptr) note_begin(*back, piece);
     auto taken = io::try_write(to, std::array{piece});
     if (!taken) co_return End::broken;
     if (*taken < piece.size()) {
@@ -82,12 +90,6 @@ Task<End> copy_all(Socket& from, Socket& to, uint64_t& count) {
     // One that is always ready must not keep the others waiting.
     if (++streak % 16 == 0) co_await io::yield();
   }
-}
-
-Task<> carry(FlowPtr flow, Socket& from, Socket& to, uint64_t& count) {
-  End end = co_await copy_all(from, to, count);
-  if (end == End::broken) co_return flow->cut();
-  ::shutdown(to.native_handle(), SHUT_WR);
 }
 
 }  // namespace
@@ -114,7 +116,20 @@ Task<> end_gently(Socket& socket) {
   }
 }
 
-Task<> carry_out(FlowPtr flow) { co_await carry(flow, flow->client, flow->server, flow->sent); }
-Task<> carry_back(FlowPtr flow) { co_await carry(flow, flow->server, flow->client, flow->received); }
+Task<> carry_out(FlowPtr flow) {
+  End end = co_await copy_all(flow->client, flow->server, flow->sent, nullptr);
+  if (end == End::broken) co_return flow->cut();
+  ::shutdown(flow->server.native_handle(), SHUT_WR);
+}
+
+Task<> carry_back(FlowPtr flow) {
+  End end = co_await copy_all(flow->server, flow->client, flow->received, flow.get());
+  if (end == End::closed && !flow->last_words.empty())
+    (void)io::try_write(flow->client, std::array{std::string_view(flow->last_words)});
+  flow->answered.set();
+  flow->back_ended.set();
+  if (end == End::broken) co_return flow->cut();
+  ::shutdown(flow->client.native_handle(), SHUT_WR);
+}
 
 }  // namespace osb::egress

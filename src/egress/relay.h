@@ -7,16 +7,24 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "io/socket.h"
 
 namespace osb::egress {
 
+// Enough to tell "HTTP/1.1 101" from other answers.
+inline constexpr size_t kAnswerBegin = 12;
+
 // A connection on its way through. The two directions hold it; its end is when both have let go.
 class Flow {
  public:
   Flow(io::Socket client_socket, io::Socket server_socket, std::function<void(const Flow&)> on_end)
-      : client(std::move(client_socket)), server(std::move(server_socket)), on_end_(std::move(on_end)) {}
+      : client(std::move(client_socket)),
+        server(std::move(server_socket)),
+        answered(client.get_executor()),
+        back_ended(client.get_executor()),
+        on_end_(std::move(on_end)) {}
   ~Flow() { on_end_(*this); }
   Flow(const Flow&) = delete;
 
@@ -26,6 +34,10 @@ class Flow {
 
   io::Socket client, server;
   uint64_t sent = 0, received = 0;  // bytes, as the client sees it
+  std::string answer_begin;         // what the server said first, kAnswerBegin bytes of it
+  std::string last_words;           // for the client, behind everything that the server still says
+  io::Event answered;               // answer_begin is whole, or will never be
+  io::Event back_ended;             // carry_back has ended
   std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();
 
  private:

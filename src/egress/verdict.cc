@@ -26,15 +26,40 @@ const Rule* first_match(const std::vector<Rule>& rules, const IpAddress& address
 
 constexpr std::string_view kOperator = " (of the operator)";
 
+Verdict by_operator(const Rule& rule, bool by_address = false) {
+  return {rule.allow, rule_text(rule, kOperator), false, by_address, Ground::operator_rule};
+}
+
+Verdict closed(std::string why, Ground ground) { return {false, std::move(why), false, false, ground}; }
+
 }  // namespace
 
+std::string_view to_string(Ground ground) {
+  switch (ground) {
+    case Ground::rule:
+      return "policy";
+    case Ground::operator_rule:
+      return "operator";
+    case Ground::standard:
+      return "default";
+    case Ground::address:
+      return "address";
+    case Ground::form:
+      return "form";
+    case Ground::load:
+      return "load";
+  }
+  return "policy";
+}
+
 Verdict Judge::rest() const {
-  return {policy_.allow_the_rest, policy_.allow_the_rest ? "default allow" : "default deny", true, false};
+  return {policy_.allow_the_rest, policy_.allow_the_rest ? "default allow" : "default deny", true, false,
+          Ground::standard};
 }
 
 Verdict Judge::name(std::string_view name) const {
-  if (const Rule* rule = first_match(overlay_.deny, name)) return {false, rule_text(*rule, kOperator)};
-  if (const Rule* rule = first_match(overlay_.allow, name)) return {true, rule_text(*rule, kOperator)};
+  if (const Rule* rule = first_match(overlay_.deny, name)) return by_operator(*rule);
+  if (const Rule* rule = first_match(overlay_.allow, name)) return by_operator(*rule);
   if (const Rule* rule = first_match(policy_.rules, name)) return {rule->allow, rule_text(*rule, "")};
   return rest();
 }
@@ -46,18 +71,19 @@ bool Judge::operator_allows(std::string_view name) const {
 Verdict Judge::connection(const IpAddress& address, uint16_t port, const std::vector<std::string>& names,
                           bool own) const {
   Special kind = special(address);
-  if (kind.reach == Reach::nowhere) return {false, std::string(kind.what)};
-  if (const Rule* rule = first_match(overlay_.deny, address)) return {false, rule_text(*rule, kOperator)};
+  if (kind.reach == Reach::nowhere) return closed(std::string(kind.what), Ground::address);
+  if (const Rule* rule = first_match(overlay_.deny, address)) return by_operator(*rule);
   if (const Rule* rule = first_match(policy_.rules, address, false)) return {false, rule_text(*rule, "")};
-  if (port == kDnsOverTls) return {false, "DNS over TLS is closed: lookups go through port 53"};
+  if (port == kDnsOverTls)
+    return closed("DNS over TLS is closed: lookups go through port 53", Ground::address);
   const Rule* rule = first_match(overlay_.allow, address);
-  if (rule) return {true, rule_text(*rule, kOperator), false, true};
+  if (rule) return by_operator(*rule, true);
   if ((rule = first_match(policy_.rules, address, true))) return {true, rule_text(*rule, ""), false, true};
   if (kind.reach == Reach::closed || own) {
     for (const std::string& one : names) {
       if (operator_allows(one)) return name(one);
     }
-    return {false, own ? "an address of the host itself" : std::string(kind.what)};
+    return closed(own ? "an address of the host itself" : std::string(kind.what), Ground::address);
   }
   Verdict last = rest();
   for (const std::string& one : names) {
@@ -75,17 +101,18 @@ Verdict Judge::spoken(const Verdict& connection, std::string_view host) const {
   // An address in place of a name says nothing that the connection itself does not say.
   if (sandbox::parse_ip(host)) return connection;
   auto normal = sandbox::normal_name(host);
-  if (!normal) return {false, "what the client calls its host is no host name"};
+  if (!normal) return closed("what the client calls its host is no host name", Ground::form);
   Verdict named = name(*normal);
   if (named.allow || (connection.by_address && named.by_default)) return connection;
   return named;
 }
 
-bool Judge::looks_at_names() const {
+bool Judge::looks_at_names(const Verdict& connection) const {
   auto denies_name = [](const Rule& rule) {
     return !rule.allow && rule.target.kind != EgressTarget::Kind::prefix;
   };
-  return !policy_.allow_the_rest || std::ranges::any_of(policy_.rules, denies_name) ||
+  bool by_default = !policy_.allow_the_rest && !connection.by_address;
+  return by_default || std::ranges::any_of(policy_.rules, denies_name) ||
          std::ranges::any_of(overlay_.deny, denies_name);
 }
 

@@ -19,14 +19,27 @@ namespace osb::egress {
 
 // What the operator decides for every sandbox.
 struct Overlay {
-  std::vector<Rule> deny, allow;
+  std::vector<Rule> deny = {}, allow = {};
 };
+
+// What kind of rule has decided. Few and fixed: refusals are counted by it.
+enum class Ground {
+  rule,           // of the sandbox's policy
+  operator_rule,  // of the operator
+  standard,       // no rule fits: the policy's default
+  address,        // one that needs a rule of its own, or is never reached
+  form,           // the client says in a doubtful way whom it wants
+  load,           // too many connections
+};
+inline constexpr size_t kGrounds = 6;
+std::string_view to_string(Ground ground);
 
 struct Verdict {
   bool allow = false;
-  std::string rule;         // "allow *.example.com", "default deny", "a private address"
+  std::string rule = {};    // "allow *.example.com", "default deny", "a private address"
   bool by_default = false;  // no rule fits: the policy's default has decided
   bool by_address = false;  // a rule names the address: names say nothing more but an express denial
+  Ground ground = Ground::rule;
 };
 
 // Borrows; made for one question.
@@ -42,8 +55,8 @@ class Judge {
   bool may_answer(std::string_view normal_name, const IpAddress& address, bool own) const;
   // What a connection that may be made says about whom it wants, in TLS or HTTP: a name or an address.
   Verdict spoken(const Verdict& connection, std::string_view host) const;
-  // Whether names can make a difference at all: if not, nobody needs to look at what is sent.
-  bool looks_at_names() const;
+  // Whether names can make a difference for such a connection: if not, nobody needs to look at what is sent.
+  bool looks_at_names(const Verdict& connection) const;
 
  private:
   Verdict rest() const;

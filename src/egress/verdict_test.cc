@@ -99,13 +99,28 @@ TEST(Verdict, WhatTheClientSaysMustFit) {
   EXPECT_FALSE(judge.spoken(by_address, "bad.test").allow);
 }
 
+TEST(Verdict, SaysWhatKindOfRuleHasDecided) {
+  Overlay overlay{.deny = {*make_rule("deny", "never.test")}};
+  Policy policy{.rules = {*make_rule("deny", "other.test")}};
+  Judge judge(overlay, policy);
+  EXPECT_EQ(judge.name("never.test").ground, Ground::operator_rule);
+  EXPECT_EQ(judge.name("other.test").ground, Ground::rule);
+  EXPECT_EQ(judge.name("third.test").ground, Ground::standard);
+  EXPECT_EQ(judge.connection(*sandbox::parse_ip("10.0.0.1"), 80, {}, false).ground, Ground::address);
+  EXPECT_EQ(judge.connection(*sandbox::parse_ip("8.8.8.8"), 80, {}, true).ground, Ground::address);
+  EXPECT_EQ(judge.spoken({.allow = true}, "a b").ground, Ground::form);
+}
+
 TEST(Verdict, NobodyLooksWhereNamesMakeNoDifference) {
-  EXPECT_FALSE(Judge(kNone, policy(true, {})).looks_at_names());
+  EXPECT_FALSE(Judge(kNone, policy(true, {})).looks_at_names({}));
   Policy addresses = policy(true, {"-1.2.3.4", "+name.test"});
-  EXPECT_FALSE(Judge(kNone, addresses).looks_at_names());
+  EXPECT_FALSE(Judge(kNone, addresses).looks_at_names({}));
   Policy names = policy(true, {"-bad.test"}), closed = policy(false, {});
-  EXPECT_TRUE(Judge(kNone, names).looks_at_names());
-  EXPECT_TRUE(Judge(kNone, closed).looks_at_names());
+  EXPECT_TRUE(Judge(kNone, names).looks_at_names({}));
+  EXPECT_TRUE(Judge(kNone, closed).looks_at_names({}));
+  // A rule that names the address has decided, unless a name is denied.
+  EXPECT_FALSE(Judge(kNone, closed).looks_at_names({.allow = true, .by_address = true}));
+  EXPECT_TRUE(Judge(kNone, names).looks_at_names({.allow = true, .by_address = true}));
 }
 
 }  // namespace

@@ -184,6 +184,8 @@ class Runtime {
   virtual Task<Result<void>> remove_volume(std::string owner, std::string name);
   // What it may reach now; nothing when it was made without a policy and got none.
   virtual Task<Result<std::optional<NetworkPolicy>>> network_of(std::string handle);
+  // What it counts, in the text format of Prometheus; empty when that is nothing.
+  virtual Task<Result<std::string>> metrics() { co_return std::string(); }
   // Where clients reach a port without this server; nothing: only through its proxy.
   virtual std::optional<std::string> endpoint(const std::string& handle, uint16_t port) const;
 };

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "sandbox/egress_target.h"
+#include "sandbox/webhook.h"
 #include "server/config_keys.h"
 #include "server/config_reader.h"
 #include "server/config_sandbox.h"
@@ -184,6 +185,13 @@ void read_egress(Section in, EgressSection& out) {
                  "write host names, *.names, addresses or ranges like 10.0.0.0/8");
     }
   }
+}
+
+void read_deny_webhook(Section in, EgressSection& out) {
+  in.text("deny_webhook", out.deny_webhook);
+  if (out.deny_webhook.empty() || sandbox::parse_webhook(out.deny_webhook)) return;
+  in.wrong("deny_webhook", "must be an http:// address: the egress process speaks no TLS",
+           "write deny_webhook = \"http://hooks.example:8080/denied\"");
 }
 
 void read_proxy(Section in, ProxySection& out) {
@@ -393,6 +401,7 @@ Result<Config> parse_config(std::string_view text, const std::string& source,
   read_sandbox(file, environment, config);
   read_storage({file, "storage"}, config.storage);
   read_egress({file, "egress"}, config.egress);
+  read_deny_webhook({file, "egress"}, config.egress);
   read_store({file, "store"}, config, environment);
   read_environment(config, environment);
   refuse_missing_protection(file, config);

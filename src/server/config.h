@@ -97,6 +97,7 @@ struct EgressSection {
   bool enabled = true;                    // without it sandboxes have no network
   std::vector<std::string> name_servers;  // none: the host's
   std::vector<std::string> deny_always, allow_always;
+  std::string deny_webhook;  // who is told of lookups that were denied; empty: nobody
 };
 
 // Which requests to sandboxes' ports need more than the id of the sandbox; see server/endpoint_token.h.

@@ -339,6 +339,8 @@ constexpr std::string_view kSkeleton =
 # addresses, ranges like "10.0.0.0/8". A denial counts before a permission.
 # deny_always = []
 # allow_always = []
+# Who is told of lookups that a policy denied: a POST of {"hostname", "timestamp", "source", "sandboxId"} each. Only http://.
+# deny_webhook = "http://hooks.example:8080/denied"
 
 [store]
 # type = "sqlite"

@@ -102,7 +102,7 @@ const std::vector<KnownSection>& known_sections() {
       {"ingress.gateway", "", "address"},
       {"ingress.gateway.route", "", "mode"},
       {"ingress.secure_access", "", "active_key keys"},
-      {"egress", "enabled name_servers deny_always allow_always",
+      {"egress", "enabled name_servers deny_always allow_always deny_webhook",
        "image mode disable_ipv6 otlp_endpoint readiness_timeout_seconds"},
       {"egress.requests", "", "*"},
       {"egress.limits", "", "*"},

@@ -299,6 +299,17 @@ TEST(Config, ALifeIsBounded) {
   }
 }
 
+TEST(Config, TheWebhookForDenialsIsPlainHttp) {
+  auto config = parse("[egress]\ndeny_webhook = \"http://hooks.example:8080/denied\"");
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->egress.deny_webhook, "http://hooks.example:8080/denied");
+  for (const char* wrong : {"https://hooks.example/", "hooks.example", "http://"}) {
+    auto refused = parse(std::string("[egress]\ndeny_webhook = \"") + wrong + "\"");
+    ASSERT_FALSE(refused) << wrong;
+    EXPECT_THAT(refused.error().message, StartsWith("test.toml:2: egress.deny_webhook: must be an http://"));
+  }
+}
+
 TEST(Config, AFileThatAsksForLessNetworkIsNotGivenMore) {
   auto refused = parse("[docker]\nnetwork_mode = \"none\"\n[egress]\nenabled = true");
   ASSERT_FALSE(refused);

@@ -64,6 +64,23 @@ Task<ApiResult<Answer>> docs(Service&, Request&) {
   co_return answer;
 }
 
+// For Prometheus. Of a runtime that does not answer the numbers are missing, and that is said.
+Task<ApiResult<Answer>> metrics(Service& service, Request&) {
+  Answer answer{.body =
+                    "# HELP opensandbox_metrics_up Whether the runtime has told its numbers.\n"
+                    "# TYPE opensandbox_metrics_up gauge\n",
+                .content_type = "text/plain; version=0.0.4; charset=utf-8"};
+  std::string told;
+  for (runtime::Runtime* runtime : service.runtimes.all()) {
+    auto text = co_await runtime->metrics();
+    answer.body.append("opensandbox_metrics_up{runtime=\"").append(runtime->name());
+    answer.body.append(text ? "\"} 1\n" : "\"} 0\n");
+    if (text) told.append(*text);
+  }
+  answer.body.append(told);
+  co_return answer;
+}
+
 // Clients post this in the background after every create and ignore the outcome.
 Task<ApiResult<Answer>> metrics_event(Service&, Request& request) {
   std::string body = CO_TRY(co_await read_body(request));
@@ -76,6 +93,7 @@ Task<ApiResult<Answer>> metrics_event(Service&, Request& request) {
 void add_service_routes(http::Router& router, Service& service) {
   mount_once(router, service, "GET", "/health", health);
   mount_once(router, service, "GET", "/version", version);
+  mount_once(router, service, "GET", "/metrics", metrics);
   mount_once(router, service, "GET", "/openapi.json", openapi);
   mount_once(router, service, "GET", "/docs", docs);
   mount_once(router, service, "GET", "/redoc", docs);  // where others have a second page of the same

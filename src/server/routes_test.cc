@@ -195,6 +195,10 @@ TEST(Routes, HealthAndVersion) {
   EXPECT_EQ(health.text("isolation"), "test tier");
   EXPECT_FALSE(health.json().as_object().contains("fallback"));
   EXPECT_EQ(plain.call("GET", "/version").text("version"), OSB_VERSION);
+  auto metrics = plain.call("GET", "/metrics");
+  EXPECT_EQ(metrics.status, 200);
+  EXPECT_THAT(metrics.body, ::testing::HasSubstr("opensandbox_metrics_up{runtime=\"fake\"} 1\n"));
+  EXPECT_EQ(plain.call("GET", "/v1/metrics").status, 404);
   EXPECT_EQ(plain.call("GET", "/v1/health").status, 404);
   EXPECT_EQ(plain.call("GET", "/v1/version").status, 404);
 

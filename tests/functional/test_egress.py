@@ -107,6 +107,92 @@ class Box:
         return [json.loads(line) for line in reply.body.decode().splitlines()]
 
 
+def request_for(host, path="/", more=""):
+    return f"GET {path} HTTP/1.1\\r\\nHost: {host}\\r\\n{more}\\r\\n"
+
+
+class TestEveryRequest:
+    """shared-a.test and shared-b.test have one address; only the first is allowed. What a kept connection asks for later counts, too."""
+
+    def ask(self, box, *pieces):
+        """All that comes back on one connection to shared-a.test, on which each piece is sent when something has come for the one before."""
+        return box.python(f"""
+            import socket
+            s = socket.create_connection(("shared-a.test", 80)); s.settimeout(6)
+            out = b""
+            for piece in {list(pieces)!r}:
+                try:
+                    s.sendall(piece.encode().decode("unicode_escape").encode("latin-1"))
+                    out += s.recv(65536)
+                except OSError as e: out += type(e).__name__.encode()
+            s.shutdown(socket.SHUT_WR)
+            try:
+                while more := s.recv(65536): out += more
+            except OSError as e: out += type(e).__name__.encode()
+            print(out.decode("latin-1"))
+        """)
+
+    def hosts(self, net):
+        return [seen["host"] for seen in net.lab.seen() if seen["what"] == "request"]
+
+    def test_the_same_host_again(self, net):
+        with net.create("allow shared-a.test") as box:
+            out = self.ask(box, *[request_for("shared-a.test")] * 3)
+            assert out.count("hello shared-a.test") == 3 and "403" not in out
+            assert self.hosts(net) == ["shared-a.test"] * 3
+
+    @pytest.mark.parametrize("together", [False, True], ids=["after the answer", "at once"])
+    def test_another_host_is_refused(self, net, together):
+        with net.create("allow shared-a.test") as box:
+            requests = [request_for("shared-a.test"), request_for("shared-b.test")]
+            out = self.ask(box, *(["".join(requests)] if together else requests))
+            assert out.count("hello shared-a.test") == 1 and "hello shared-b.test" not in out
+            assert "HTTP/1.1 403 Forbidden" in out.partition("hello shared-a.test")[2], out
+            assert "shared-b.test" in out and "X-OpenSandbox-Egress: denied" in out
+            assert self.hosts(net) == ["shared-a.test"]
+            assert any(event["outcome"] == "denied" and event["kind"] == "connection" for event in box.log())
+
+    @pytest.mark.parametrize(
+        "first",
+        [
+            "POST / HTTP/1.1\\r\\nHost: shared-a.test\\r\\nContent-Length: 3\\r\\n\\r\\nabc",
+            "POST / HTTP/1.1\\r\\nHost: shared-a.test\\r\\nContent-Length: 3\\r\\nTransfer-Encoding: chunked\\r\\n\\r\\n0\\r\\n\\r\\n",
+            "GET / HTTP/1.1\\nHost: shared-a.test\\n\\n",
+        ],
+        ids=["a body", "two lengths", "bare line feeds"],
+    )
+    def test_nothing_hides_behind_a_body(self, net, first):
+        with net.create("allow shared-a.test") as box:
+            out = self.ask(box, first + request_for("shared-b.test"))
+            assert "hello shared-b.test" not in out
+            assert "shared-b.test" not in self.hosts(net)
+
+    def test_a_websocket_is_one(self, net):
+        upgrade = "Connection: Upgrade\\r\\nUpgrade: websocket\\r\\n"
+        with net.create("allow shared-a.test") as box:
+            out = self.ask(box, request_for("shared-a.test", "/socket", upgrade), "ping\\n", "\\x81\\n")
+            assert "101" in out and "echo ping" in out and "403" not in out
+            # One that the server does not want is none: what follows are requests.
+            out = self.ask(box, request_for("shared-a.test", "/", upgrade), request_for("shared-b.test"))
+            assert "hello shared-a.test" in out and "hello shared-b.test" not in out and "403" in out
+
+    def test_http_2_without_tls_is_refused(self, net):
+        with net.create("allow shared-a.test") as box:
+            out = self.ask(box, "PRI * HTTP/2.0\\r\\n\\r\\nSM\\r\\n\\r\\n")
+            assert "403" in out and not self.hosts(net)
+
+    def test_a_large_upload_arrives(self, net):
+        with net.create("allow shared-a.test") as box:
+            out = box.python("""
+                import http.client
+                c = http.client.HTTPConnection("shared-a.test")
+                for body in (b"x" * 5_000_000, iter([b"y" * 70_000] * 50)):
+                    c.request("POST", "/", body, encode_chunked=False, headers={} if isinstance(body, bytes) else {"Content-Length": "3500000"})
+                    print(c.getresponse().read().decode())
+            """)
+            assert out.split() == ["5000000", "3500000"]
+
+
 class TestPolicy:
     def test_allowed_and_denied_by_name(self, net):
         with net.create("allow allowed.test") as box:

@@ -10,10 +10,11 @@ import struct
 import sys
 import threading
 from pathlib import Path
+from urllib.parse import unquote
 
 ZONE, DIRECTORY = json.loads(sys.argv[1]), Path(sys.argv[2])
 TYPES = {"A": 1, "CNAME": 5, "AAAA": 28, "HTTPS": 65}
-SEEN, LOCK = [], threading.Lock()
+SEEN, LOCK, FAILED = [], threading.Lock(), set()
 
 
 def note(**what):
@@ -105,8 +106,31 @@ class Web(http.server.BaseHTTPRequestHandler):
                 self.wfile.write(piece[: min(left, len(piece))])
                 left -= len(piece)
             return
+        if self.path.startswith("/files/"):
+            return self.send_file(DIRECTORY / "www" / unquote(self.path.removeprefix("/files/").partition("?")[0]).lstrip("/"))
+        if self.path == "/socket":
+            self.send_response_only(101)
+            self.send_header("Connection", "Upgrade")
+            self.send_header("Upgrade", "websocket")
+            self.end_headers()
+            self.close_connection = True
+            while line := self.rfile.readline():
+                self.wfile.write(b"echo " + line)
+            return
         body = f"hello {host}".encode()
         self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def send_file(self, path):
+        """What a test has put into the directory `www` of the lab."""
+        if path.is_dir():
+            path /= "index.html"
+        found = path.is_file() and path.resolve().is_relative_to(DIRECTORY.resolve())
+        body = path.read_bytes() if found else b"not found"
+        self.send_response(200 if found else 404)
+        self.send_header("Content-Type", "text/html" if path.suffix == ".html" else "application/json" if not path.suffix else "application/octet-stream")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -114,10 +138,19 @@ class Web(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         size = int(self.headers["Content-Length"])
         total = 0
+        begin = b""
         while total < size:
-            total += len(self.rfile.read(min(1 << 20, size - total)))
+            piece = self.rfile.read(min(1 << 20, size - total))
+            total += len(piece)
+            begin += piece[: 4096 - len(begin)]
+        note(what="post", host=self.headers.get("Host", ""), path=self.path, type=self.headers.get("Content-Type"), body=begin.decode("latin-1"))
         body = str(total).encode()
-        self.send_response(200)
+        # The first one to a path that is flaky fails; one that leads elsewhere says so.
+        flaky = self.path.startswith("/flaky") and self.path not in FAILED
+        FAILED.add(self.path)
+        self.send_response(503 if flaky else 302 if self.path == "/elsewhere" else 200)
+        if self.path == "/elsewhere":
+            self.send_header("Location", "http://1.2.3.12/stolen")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)

@@ -11,6 +11,7 @@ using io::Task;
 
 // Covers a restart of the egress process: connections wait for the next one.
 constexpr auto kAttachLimit = std::chrono::seconds(20);
+constexpr auto kMetricsLimit = std::chrono::seconds(5);
 constexpr size_t kMostAnswer = 2 << 20;  // a policy of a mebibyte, as it is printed
 
 std::string policy_json(const NetworkPolicy& policy) {
@@ -50,20 +51,24 @@ std::optional<NetworkPolicy> read_policy(const json::Field& field) {
   return policy;
 }
 
-Result<std::optional<NetworkPolicy>> read_answer(std::string_view text) {
+// What `read` makes of an answer that is no failure.
+template <class Read>
+auto read_answer(std::string_view text, Read read) -> Result<std::invoke_result_t<Read, const json::Field&>> {
   auto value = TRY(json::parse(text));
   json::Issues issues;
   auto field = json::Field::root(value, issues, "answer", json::Reading::exact);
   auto error = field["error"].string();
   if (!error) {
-    auto policy = read_policy(field["policy"]);
+    auto result = read(field);
     if (!issues.empty()) return fail(Code::corrupt, "an odd answer of the egress process");
-    return policy;
+    return result;
   }
   int64_t code = field["code"].integer().value_or(-1);
   bool known = code >= 0 && code <= static_cast<int64_t>(Code::internal);
   return fail(known ? static_cast<Code>(code) : Code::internal, std::move(*error));
 }
+
+std::optional<NetworkPolicy> policy_in(const json::Field& answer) { return read_policy(answer["policy"]); }
 
 }  // namespace
 
@@ -74,7 +79,7 @@ Task<Result<void>> attach_egress(std::string socket_path, std::string handle, st
   text += ",\"policy\":" + policy_json(policy) + "}";
   auto answer = CO_TRY(co_await io::with_deadline(kAttachLimit, "the egress process",
                                                   call(std::move(socket_path), std::move(text))));
-  CO_TRY(read_answer(answer));
+  CO_TRY(read_answer(answer, policy_in));
   co_return Result<void>();
 }
 
@@ -82,7 +87,13 @@ Task<Result<std::optional<NetworkPolicy>>> egress_policy(std::string socket_path
   std::string text = "{\"policyOf\":\"" + handle + "\"}";
   auto answer = CO_TRY(co_await io::with_deadline(kAttachLimit, "the egress process",
                                                   call(std::move(socket_path), std::move(text))));
-  co_return read_answer(answer);
+  co_return read_answer(answer, policy_in);
+}
+
+Task<Result<std::string>> egress_metrics(std::string socket_path) {
+  auto answer = CO_TRY(co_await io::with_deadline(kMetricsLimit, "the egress process",
+                                                  call(std::move(socket_path), R"({"metrics":true})")));
+  co_return read_answer(answer, [](const json::Field& field) { return field["metrics"].required_string(); });
 }
 
 Task<Result<io::Socket>> connect_egress(std::string socket_path, std::string handle) {

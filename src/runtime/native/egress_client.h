@@ -17,6 +17,9 @@ io::Task<Result<void>> attach_egress(std::string socket_path, std::string handle
 // The policy that is in force; nothing of a sandbox that has no way out.
 io::Task<Result<std::optional<NetworkPolicy>>> egress_policy(std::string socket_path, std::string handle);
 
+// What the egress process has counted since it was started, in the text format of Prometheus.
+io::Task<Result<std::string>> egress_metrics(std::string socket_path);
+
 // A connection on which the egress of the sandbox answers HTTP.
 io::Task<Result<io::Socket>> connect_egress(std::string socket_path, std::string handle);
 

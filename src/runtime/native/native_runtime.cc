@@ -207,6 +207,11 @@ Task<Result<std::optional<NetworkPolicy>>> NativeRuntime::network_of(std::string
                                    std::move(handle));
 }
 
+Task<Result<std::string>> NativeRuntime::metrics() {
+  if (!settings_.egress) co_return std::string();
+  co_return co_await egress_metrics(socket_path(launcher::kEgressSocketName, launcher::kEgressSocketSuffix));
+}
+
 Created<void> NativeRuntime::judge(const Attaching& attaching) {
   if (attaching.result) return {};
   using Kind = CreateFailure::Kind;

@@ -68,6 +68,7 @@ class NativeRuntime : public Runtime {
   Task<Result<std::vector<std::string>>> list_snapshots() override;
   Task<Result<std::vector<sandbox::FileChange>>> changes(std::string handle) override;
   Task<Result<std::optional<NetworkPolicy>>> network_of(std::string handle) override;
+  Task<Result<std::string>> metrics() override;
   Task<Result<std::vector<NamedVolume>>> list_volumes(std::string owner) override;
   Task<Result<void>> remove_volume(std::string owner, std::string name) override;
 

@@ -1,0 +1,29 @@
+#pragma once
+
+// A connection that is relayed, with what was decided about it: known to the parts of attachment.h.
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "egress/attachment.h"
+
+namespace osb::egress {
+
+inline constexpr std::string_view kDoubtful =
+    "what the client sent names its host in a way that servers read differently";
+
+struct Attachment::Open {
+  Open(Attachment& owner_, Destination to_, Verdict verdict_, std::vector<std::string> names_)
+      : owner(owner_), to(to_), verdict(std::move(verdict_)), names(std::move(names_)) {}
+  ~Open() { owner.open_.erase(this); }
+  Attachment& owner;
+  Destination to;
+  Verdict verdict;
+  std::vector<std::string> names;  // that led to its address when it was made
+  std::string host;                // what its client says, last
+  std::weak_ptr<Flow> flow;
+};
+
+}  // namespace osb::egress
