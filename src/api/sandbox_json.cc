@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "json/escape.h"
 #include "json/string_lists.h"
 #include "sandbox/create_request.h"
+#include "sandbox/pool.h"
 #include "sandbox/snapshot.h"
 
 namespace osb::api {
@@ -72,14 +75,22 @@ void append_platform(std::string& out, std::string_view platform) {
 // Some of them are for this server alone.
 void append_extensions(std::string& out, const json::StringMap& extensions) {
   if (extensions.empty()) return;
-  if (!extensions.contains(sandbox::kRenewExtension) && !extensions.contains(sandbox::kIdleExtension)) {
+  constexpr const char* kOwn[] = {sandbox::kRenewExtension, sandbox::kIdleExtension, sandbox::kPoolExtension};
+  auto is_there = [&](const char* key) { return extensions.contains(key); };
+  if (std::ranges::none_of(kOwn, is_there)) {
     json::append_map(out.append(",\"extensions\":"), extensions);
     return;
   }
   json::StringMap shown = extensions;
-  shown.erase(sandbox::kRenewExtension);
-  shown.erase(sandbox::kIdleExtension);
+  for (const char* key : kOwn) shown.erase(key);
   if (!shown.empty()) json::append_map(out.append(",\"extensions\":"), shown);
+}
+
+void append_allocation(std::string& out, const json::StringMap& extensions) {
+  auto pool = extensions.find(sandbox::kPoolExtension);
+  if (pool == extensions.end()) return;
+  json::append_string(out.append(",\"allocation\":{\"mode\":\"pool\",\"poolRef\":"), pool->second);
+  out.append(",\"state\":\"allocated\"}");
 }
 
 // What both forms have, from platform to createdAt.
@@ -106,6 +117,7 @@ void append_sandbox(std::string& out, const sandbox::Sandbox& sandbox) {
     json::append_string(out.append("\",\"image\":{\"uri\":"), sandbox.image);
     out.push_back('}');
   }
+  append_allocation(out, sandbox.extensions);
   append_common(out, sandbox, !sandbox.metadata.empty());
 }
 

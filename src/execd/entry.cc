@@ -17,7 +17,7 @@ namespace {
 
 // Sandboxes outlive the server that made them, so a later one may read this. The number tells it which frames
 // this execd knows; one that sends none is of the time before, which counts as 1.
-constexpr int kControlProtocol = 2;
+constexpr int kControlProtocol = 3;
 constexpr int kCannotExecute = 127;  // as a shell says it
 
 std::string state_json(std::string_view state, std::string_view more = {}) {

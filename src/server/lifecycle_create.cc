@@ -29,9 +29,13 @@ Task<> Lifecycle::prepare_job(std::shared_ptr<Preparing> preparing, runtime::Run
   preparing->done.set();
 }
 
-Task<> Lifecycle::create_job(std::shared_ptr<Job> job, Principal who, sandbox::CreateRequest request) {
-  // A copy of a sandbox from before the limit may have more, or never end.
+// A copy of a sandbox from before the limit may have more, or never end.
+void Lifecycle::limit_life(sandbox::CreateRequest& request) const {
   if (longest_life_) request.timeout = std::min(request.timeout.value_or(*longest_life_), *longest_life_);
+}
+
+Task<> Lifecycle::create_job(std::shared_ptr<Job> job, Principal who, sandbox::CreateRequest request) {
+  limit_life(request);
   Sandbox row =
       sandbox::new_sandbox(request.id.empty() ? new_uuid7() : request.id, who, request, clock_.now());
   row.handle = new_uuid4();
@@ -78,7 +82,8 @@ Task<Outcome<Sandbox>> Lifecycle::start_locked(Sandbox row, runtime::Runtime& ru
   }
   row.identity = std::move(*identity);
   row.status = status_while(State::running, clock_.now());
-  if (auto stored = co_await store_running(row); !stored) {
+  std::vector<sandbox::Event> events{{row.created, "Created", "from image " + row.image}};
+  if (auto stored = co_await store_running(row, std::move(events)); !stored) {
     log::error("cannot store a running sandbox, removing it",
                {{"id", row.id}, {"owner", row.owner}, {"error", stored.error().message}});
     co_return refuse(sandbox::start_failed_on_disk(stored.error()));
@@ -88,9 +93,8 @@ Task<Outcome<Sandbox>> Lifecycle::start_locked(Sandbox row, runtime::Runtime& ru
   co_return row;
 }
 
-Task<Result<void>> Lifecycle::store_running(Sandbox row) {
-  std::vector<sandbox::Event> events{{row.created, "Created", "from image " + row.image},
-                                     {row.status.changed, "Running", row.status.message}};
+Task<Result<void>> Lifecycle::store_running(Sandbox row, std::vector<sandbox::Event> events) {
+  events.push_back({row.status.changed, "Running", row.status.message});
   bool stored = CO_TRY(co_await store_.set_running(row.id, row.identity, row.status, std::move(events)));
   if (!stored) co_return fail(Code::not_found, "the row of sandbox " + row.id + " is gone");
   co_return Result<void>();
