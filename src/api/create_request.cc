@@ -155,6 +155,8 @@ std::string_view mistake_of_template(const CreateBody& r) {
   if (r.timeout_seconds) return "timeout cannot be in a template: each claim has its own";
   if (r.template_id) return "templateId cannot be in the template of a pool";
   if (!r.pool_ref().empty()) return "extensions.poolRef cannot be in the template of a pool";
+  if (r.extensions.contains("restore.env"))
+    return "extensions.restore.env cannot be in a template: put env into it";
   if (r.image_auth)
     return "image.auth cannot be in a template: it would have to be kept; use registry.auth_file";
   if (r.image.empty() == !r.snapshot_id.has_value())

@@ -101,6 +101,8 @@ io::Task<> Control::receive(io::Socket& socket) {
       continue;
     }
     if (says("hold", **text)) {
+      // Once: a server that takes the sandbox over says it again.
+      if (!held_) entry_.rehearse();
       held_ = true;
       continue;
     }

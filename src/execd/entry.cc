@@ -134,6 +134,19 @@ Result<void> Entry::start(EntryRequest request) {
   return {};
 }
 
+void Entry::rehearse() {
+  Environment env;
+  add_defaults(env);
+  ShellProgram shell = find_shell(env);
+  if (state_ != State::waiting || shell.file.empty()) return;
+  SpawnRequest request;
+  request.program = shell.file;
+  request.argv = {shell.name, "-c", ":"};
+  request.env = env.block();
+  request.cwd = "/";
+  if (auto pid = spawn(std::move(request))) core_.reaper.watch(*pid, [](ExitStatus) {});
+}
+
 // False, and the state is "failed", when it cannot be executed.
 bool Entry::launch(std::vector<std::string> argv, Reaper::Ended ended) {
   SpawnRequest request;

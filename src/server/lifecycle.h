@@ -58,10 +58,12 @@ class Lifecycle {
   static constexpr io::Duration kHeld = std::chrono::seconds(25);
   Task<Outcome<sandbox::Sandbox>> create(Principal who, sandbox::CreateRequest request);
   // One that waits in a pool becomes the caller's sandbox. `notes` are events of it. See lifecycle_claim.cc.
-  enum class Left { used, untouched, dead };  // what is left of the member
+  // What is left of the member: nothing, it is a sandbox; all of it; a thing to be removed, because of the
+  // request or because it had ended.
+  enum class Left { taken, untouched, spoilt, dead };
   struct Claimed {
     Outcome<sandbox::Sandbox> made;
-    Left left = Left::used;
+    Left left = Left::taken;
   };
   // `settled` is called when it is over, also when nobody waits for that any more.
   Task<Claimed> claim(Principal who, sandbox::CreateRequest request, sandbox::PoolMember member,
@@ -134,7 +136,7 @@ class Lifecycle {
                        std::shared_ptr<Preparing> preparing);
   Task<> store_not_started(sandbox::Sandbox row, sandbox::Failure why);
   Task<bool> is_still_pending(std::string id);
-  Task<Result<void>> store_running(sandbox::Sandbox row, std::vector<sandbox::Event> events);
+  Task<Result<void>> store_running(sandbox::Sandbox row);
   Task<> abandon(sandbox::Sandbox row);
 
   using Change = Task<Outcome<>> (Lifecycle::*)(Scope, std::string);

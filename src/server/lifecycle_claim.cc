@@ -1,6 +1,6 @@
 // Claims. A sandbox that waits in a pool becomes somebody's: its row is made of the member's in one
-// transaction, before anything of the caller's goes into it, and says Running before the client hears of it.
-// One that never gets so far is removed, by this process or the next: it is nobody else's any more.
+// transaction, when its entry process runs and before the client hears of it. One that never gets so far is
+// removed, by this process or the next, which hears from execd that it was started: nobody else gets it.
 
 #include "base/log.h"
 #include "sandbox/failures.h"
@@ -52,39 +52,34 @@ Task<> Lifecycle::claim_job(std::shared_ptr<Claiming> job) {
 }
 
 Task<Lifecycle::Claimed> Lifecycle::claim_locked(std::shared_ptr<Claiming> job, Sandbox row) {
-  auto room = co_await store_.check_room();
-  auto taken = room ? co_await store_.claim_pool_member(row) : Result<bool>(std::unexpected(room.error()));
-  if (!taken) {
-    log::error("cannot store a claimed sandbox", {{"owner", row.owner}, {"error", taken.error().message}});
-    co_return Claimed{.made = refuse(sandbox::start_failed_on_disk(taken.error())), .left = Left::untouched};
-  }
-  if (!*taken) co_return Claimed{.made = refuse(sandbox::not_found(row.id)), .left = Left::dead};
-  runtime::Runtime& runtime = runtime_of(row);
+  auto no_room = [](const Error& why, Left left) {
+    return Claimed{.made = refuse(sandbox::start_failed_on_disk(why)), .left = left};
+  };
+  if (auto room = co_await store_.check_room(); !room) co_return no_room(room.error(), Left::untouched);
   auto network = network_of(job->request);
   auto claim = claim_of(row, std::move(job->request));
-  auto started = co_await claim_in_time(runtime, row.handle, std::move(claim), std::move(network));
+  auto started = co_await claim_in_time(runtime_of(row), row.handle, std::move(claim), std::move(network));
   if (!started) {
     const Error& error = started.error().error;
     log::warn("sandbox not claimed", {{"id", row.id}, {"owner", row.owner}, {"error", error.message}});
     // It ended between its last look and this one; the caller has done nothing wrong.
     bool dead =
         started.error().kind == runtime::CreateFailure::Kind::step_failed && error.code == Code::not_found;
-    co_await abandon(std::move(row));
-    co_return Claimed{.made = refuse(to_failure(started.error())), .left = dead ? Left::dead : Left::used};
+    co_return Claimed{.made = refuse(to_failure(started.error())), .left = dead ? Left::dead : Left::spoilt};
   }
   row.status = status_while(State::running, clock_.now());
   auto from = row.extensions.find(sandbox::kPoolExtension);
-  std::vector<sandbox::Event> events{
-      {row.created, "Created",
-       (from == row.extensions.end() ? "taken ready" : "from pool " + from->second) + ", image " +
-           row.image}};
+  std::string source = from == row.extensions.end() ? "taken ready" : "from pool " + from->second;
+  std::vector<sandbox::Event> events{{row.created, "Created", source + ", image " + row.image}};
   for (std::string& note : job->notes) events.push_back({row.created, "Warning", std::move(note)});
-  if (auto stored = co_await store_running(row, std::move(events)); !stored) {
-    log::error("cannot store a running sandbox, removing it",
+  events.push_back({row.status.changed, "Running", row.status.message});
+  auto stored = co_await store_.claim_pool_member(row, std::move(events));
+  if (!stored) {
+    log::error("cannot store a claimed sandbox, removing it",
                {{"id", row.id}, {"owner", row.owner}, {"error", stored.error().message}});
-    co_await abandon(std::move(row));
-    co_return Claimed{.made = refuse(sandbox::start_failed_on_disk(stored.error()))};
+    co_return no_room(stored.error(), Left::spoilt);
   }
+  if (!*stored) co_return Claimed{.made = refuse(sandbox::not_found(row.id)), .left = Left::dead};
   attend(row);
   log::info("sandbox claimed", {{"id", row.id}, {"owner", row.owner}, {"image", row.image}});
   co_return Claimed{.made = std::move(row)};

@@ -82,8 +82,7 @@ Task<Outcome<Sandbox>> Lifecycle::start_locked(Sandbox row, runtime::Runtime& ru
   }
   row.identity = std::move(*identity);
   row.status = status_while(State::running, clock_.now());
-  std::vector<sandbox::Event> events{{row.created, "Created", "from image " + row.image}};
-  if (auto stored = co_await store_running(row, std::move(events)); !stored) {
+  if (auto stored = co_await store_running(row); !stored) {
     log::error("cannot store a running sandbox, removing it",
                {{"id", row.id}, {"owner", row.owner}, {"error", stored.error().message}});
     co_return refuse(sandbox::start_failed_on_disk(stored.error()));
@@ -93,8 +92,9 @@ Task<Outcome<Sandbox>> Lifecycle::start_locked(Sandbox row, runtime::Runtime& ru
   co_return row;
 }
 
-Task<Result<void>> Lifecycle::store_running(Sandbox row, std::vector<sandbox::Event> events) {
-  events.push_back({row.status.changed, "Running", row.status.message});
+Task<Result<void>> Lifecycle::store_running(Sandbox row) {
+  std::vector<sandbox::Event> events{{row.created, "Created", "from image " + row.image},
+                                     {row.status.changed, "Running", row.status.message}};
   bool stored = CO_TRY(co_await store_.set_running(row.id, row.identity, row.status, std::move(events)));
   if (!stored) co_return fail(Code::not_found, "the row of sandbox " + row.id + " is gone");
   co_return Result<void>();

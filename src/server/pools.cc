@@ -209,6 +209,7 @@ Task<Outcome<Pools::MemberPtr>> Pools::take(LivePtr pool) {
   MemberPtr member = pool->ready.front();
   pool->ready.pop_front();
   member->taken.set();
+  last_claim_ = std::chrono::steady_clock::now();
   pool->work.set();
   co_return member;
 }
@@ -256,6 +257,7 @@ Task<Lifecycle::Claimed> Pools::claim_from(LivePtr pool, Principal who, CreateRe
   auto settle = [this, pool, member, id](Lifecycle::Left left) {
     under_way_.erase(id);
     if (left == Lifecycle::Left::untouched) put(pool, member->row);
+    if (left == Lifecycle::Left::spoilt || left == Lifecycle::Left::dead) tasks_.spawn(discard(member->row));
     pool->work.set();
   };
   co_return co_await lifecycle_.claim(std::move(who), std::move(request), member->row, std::move(notes),

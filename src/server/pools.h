@@ -3,10 +3,11 @@
 // Pools of sandboxes that wait. What is claimed is somebody's sandbox from then on, like any other; what
 // waits is in no list, never expires, and goes with its pool.
 //
-// The truth is in the store and in the runtime. A member has a row before anything of it is made; its claim
-// is one transaction, which takes that row and makes one of a sandbox. So after a kill -9 at any instruction
-// it is the pool's or the claimer's. A member whose entry process was started is never given to anybody: the
-// runtime says so when it is adopted. Nothing is ever put back: what was used is destroyed.
+// The truth is in the store and in the runtime. A member has a row before anything of it is made. A claim
+// starts the entry process in it; then one transaction takes that row and makes one of a sandbox. So after a
+// kill -9 at any instruction it is the pool's or the claimer's, and one that was started for a claimer who
+// was never told is neither: the runtime says so when it is adopted, and it is destroyed. Nothing is put
+// back.
 //
 // Members are made in the background, one at a time, and foreground creates come first. Belongs to one loop.
 
@@ -107,6 +108,7 @@ class Pools {
   std::map<std::pair<std::string, std::string>, LivePtr> pools_;  // by owner and name
   // Sandboxes that were claimed and may be there still, by owner and name of the pool.
   std::map<std::pair<std::string, std::string>, std::set<std::string>> claimed_;
+  std::chrono::steady_clock::time_point last_claim_ = {};
   std::set<std::string> under_way_;  // claims whose rows may not be there yet
   LivePtr ready_;
   KeyedLock making_;

@@ -24,6 +24,8 @@ constexpr io::Duration kLookAgain = std::chrono::milliseconds(500);
 // A server that makes sandboxes without a pause would never fill a pool: so long they go first.
 constexpr io::Duration kLetPass = std::chrono::milliseconds(500);
 constexpr io::Duration kPassStep = std::chrono::milliseconds(5);
+// Whoever has just got one uses it first.
+constexpr io::Duration kAfterClaim = std::chrono::milliseconds(25);
 constexpr io::Duration kDiscardAgain = std::chrono::milliseconds(250);
 constexpr io::Duration kDiscardMost = std::chrono::seconds(30);
 
@@ -90,8 +92,9 @@ Task<> Pools::make(LivePtr pool) {
 // Whoever waits for this pool waits for a sandbox as well.
 Task<> Pools::let_creates_pass(LivePtr pool) {
   const auto end = std::chrono::steady_clock::now() + kLetPass;
-  while (creates_.running() > 0 && pool->waiters == 0 && !pool->removed &&
-         std::chrono::steady_clock::now() < end)
+  auto is_busy = [this](auto now) { return creates_.running() > 0 || now - last_claim_ < kAfterClaim; };
+  for (auto now = end - kLetPass; is_busy(now) && pool->waiters == 0 && !pool->removed && now < end;
+       now = std::chrono::steady_clock::now())
     co_await io::sleep_for(kPassStep);
 }
 

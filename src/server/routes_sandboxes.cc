@@ -35,6 +35,10 @@ Answer replayed(const sandbox::Sandbox& made) {
           .headers = {{"Location", "/v1/sandboxes/" + made.id}, {"Idempotency-Replayed", "true"}}};
 }
 
+Task<bool> is_gone(Request& request) {
+  co_return request.sender != nullptr&& co_await request.sender->gone();
+}
+
 Answer made_answer(const sandbox::Sandbox& made, bool with_metadata) {
   return {.status = 202,
           .body = api::created_json(made, with_metadata || !made.metadata.empty()),
@@ -56,6 +60,7 @@ Task<ApiResult<Answer>> create_sandbox(Service& service, Request& request) {
     wanted.id = std::move(earlier.id);
   }
   if (!wanted.pool.empty()) {
+    if (co_await is_gone(request)) co_return api::refuse(api::caller_gone());
     co_return made_answer(
         CO_TRY(on_wire(co_await service.pools.claim(caller_of(request), std::move(wanted)))), with_metadata);
   }
@@ -63,7 +68,7 @@ Task<ApiResult<Answer>> create_sandbox(Service& service, Request& request) {
     co_return made_answer(*ready, with_metadata);
   auto turn = CO_TRY(co_await service.creates.enter());
   // It may have waited, here or in the listener: nobody would delete what nobody is told of.
-  if (request.sender != nullptr && co_await request.sender->gone()) co_return api::refuse(api::caller_gone());
+  if (co_await is_gone(request)) co_return api::refuse(api::caller_gone());
   Snapshots::Use use;
   if (!wanted.snapshot.empty())
     use = CO_TRY(on_wire(co_await service.snapshots.find_base(caller_of(request), wanted)));

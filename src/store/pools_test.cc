@@ -60,14 +60,14 @@ TEST(PoolRows, AMemberIsTheirsOrSomebodys) {
   row.id = "s";
   row.handle = "h";
   // Without an owner it is refused, and nothing of the claim is left.
-  EXPECT_FALSE(await(repository.claim_pool_member(row)));
+  EXPECT_FALSE(await(repository.claim_pool_member(row, {})));
   EXPECT_EQ(store.pools().members()->size(), 1u);
   row.owner = "a";
-  EXPECT_TRUE(*await(repository.claim_pool_member(row)));
+  EXPECT_TRUE(*await(repository.claim_pool_member(row, {})));
   EXPECT_EQ(store.pools().members()->size(), 0u);
   EXPECT_NE(*store.sandboxes().find(Scope::everybody(), "s"), nullptr);
   row.id = "t";
-  EXPECT_FALSE(*await(repository.claim_pool_member(row))) << "nobody gets it twice";
+  EXPECT_FALSE(*await(repository.claim_pool_member(row, {}))) << "nobody gets it twice";
   EXPECT_EQ(*store.sandboxes().find(Scope::everybody(), "t"), nullptr);
 }
 

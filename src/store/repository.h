@@ -120,7 +120,8 @@ class Repository {
   virtual Task<Result<bool>> remove_pool_member(std::string handle) = 0;
   virtual Task<Result<std::vector<sandbox::PoolMember>>> pool_members() = 0;
   // The member with the handle of this sandbox is that sandbox from now on. False: there is no such member.
-  virtual Task<Result<bool>> claim_pool_member(sandbox::Sandbox sandbox) = 0;
+  virtual Task<Result<bool>> claim_pool_member(sandbox::Sandbox sandbox,
+                                               std::vector<sandbox::Event> events) = 0;
 
   // The service's own work, across all owners.
   virtual Task<Everything> everything() = 0;

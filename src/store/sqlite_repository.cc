@@ -162,10 +162,11 @@ Task<Result<bool>> SqliteRepository::remove_pool_member(std::string handle) {
 
 Task<Result<std::vector<PoolMember>>> SqliteRepository::pool_members() { co_return store_.pools().members(); }
 
-Task<Result<bool>> SqliteRepository::claim_pool_member(Sandbox sandbox) {
+Task<Result<bool>> SqliteRepository::claim_pool_member(Sandbox sandbox, std::vector<Event> events) {
   auto transaction = CO_TRY(store_.begin());
   if (!CO_TRY(store_.pools().remove_member(sandbox.handle))) co_return false;
   CO_TRY(store_.sandboxes().insert(sandbox));
+  CO_TRY(add_events(sandbox.id, events));
   CO_TRY(transaction.commit());
   changed_(sandbox.id);
   co_return true;

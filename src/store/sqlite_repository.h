@@ -53,7 +53,7 @@ class SqliteRepository final : public Repository {
   Task<Result<bool>> set_pool_member_warm(PoolMember member) override;
   Task<Result<bool>> remove_pool_member(std::string handle) override;
   Task<Result<std::vector<PoolMember>>> pool_members() override;
-  Task<Result<bool>> claim_pool_member(Sandbox sandbox) override;
+  Task<Result<bool>> claim_pool_member(Sandbox sandbox, std::vector<Event> events) override;
 
   Task<Result<void>> note(std::string id, Change change) override;
   Task<Result<void>> settle(std::string id) override;
