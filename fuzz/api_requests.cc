@@ -5,6 +5,7 @@
 #include "api/follow.h"
 #include "api/image_requests.h"
 #include "api/list_query.h"
+#include "api/pools.h"
 #include "api/resource_limits.h"
 #include "api/snapshots.h"
 #include "api/volume_rules.h"
@@ -61,6 +62,20 @@ void check_snapshots(std::string_view text) {
   CHECK(query->page >= 1 && query->page_size >= 1 && query->page_size <= 200);
 }
 
+void check_pools(std::string_view text) {
+  if (auto shape = api::decode_stored_template(text); !shape) check_refusal(shape.error());
+  auto capacity = api::decode_pool_capacity(kJson, text);
+  if (!capacity) check_refusal(capacity.error());
+  if (capacity) CHECK(capacity->buffer_min <= capacity->buffer_max && capacity->pool_max <= api::kMostPooled);
+  auto pool = api::decode_pool(kJson, text);
+  if (!pool) return check_refusal(pool.error());
+  CHECK(!pool->name.empty() && pool->name.size() <= 253 && pool->text.size() <= api::kMaxTemplate);
+  CHECK(pool->capacity.pool_min >= 0 && pool->capacity.pool_min <= pool->capacity.pool_max);
+  CHECK(pool->shape.image.empty() == pool->shape.snapshot_id.has_value() && !pool->shape.timeout_seconds);
+  // What is stored is read again as what it was.
+  CHECK(api::decode_stored_template(pool->text).has_value());
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, size_t size) {
@@ -86,6 +101,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, size_t size) {
     check_refusal(last.error());
   }
   check_snapshots(text);
+  check_pools(text);
   check_limits({{"cpu", std::string(text)}, {"memory", std::string(text)}});
   return 0;
 }

@@ -104,6 +104,37 @@ class Measurement:
         for name, values in s.items():
             self.results.add_round(name, values)
 
+    def pool(self, samples):
+        """A claim to its first output, beside a command in a sandbox that runs. Each turn begins with a full pool: how fast one
+        is filled is another question."""
+        if not self.wants("pool.first_output"):
+            return
+        s = {name: [] for name in ("pool.first_output", "pool.claim", "command.call")}
+        capacity = {"bufferMin": 4, "bufferMax": 4, "poolMin": 0, "poolMax": 100}
+        self.service.call("POST", "/v1/pools", {"name": "bench", "template": {"image": {"uri": "host"}}, "capacitySpec": capacity})
+        try:
+            sandbox = self.load.ask("create")[1]
+            self.load.ask("run", sandbox, "true")
+            for _ in range(samples):
+                self._wait_for_pool("bench", 4)
+                s["command.call"].append(self.load.ask("run", sandbox, "true")[0])
+                total, claim, _ = self.load.ask("claim", "bench")
+                s["pool.first_output"].append(total)
+                s["pool.claim"].append(float(claim))
+            self.load.ask("delete", sandbox)
+        finally:
+            self.service.call("DELETE", "/v1/pools/bench")
+        for name, values in s.items():
+            self.results.add_round(name, values)
+
+    def _wait_for_pool(self, name, count, limit_seconds=20):
+        end = time.monotonic() + limit_seconds
+        while (status := self.service.call("GET", f"/v1/pools/{name}")["status"])["available"] < count or status["pending"]:
+            if time.monotonic() > end:
+                raise BenchError(f"pool {name} is not filled: {status}")
+            time.sleep(0.01)
+        time.sleep(0.02)  # what it made last comes to rest
+
     def pause(self, samples):
         """Pause and resume beside the bare freeze and thaw; their yardstick is that and one GET /health of the same service."""
         if not self.wants("pause", "resume"):

@@ -8,6 +8,8 @@ TITLES = [
     ("delete.call", "  DELETE of it", None, None),
     ("command.round_trip", "command round trip (`true`)", "f2", "exec"),
     ("ping.round_trip", "GET /ping of execd through the server", None, None),
+    ("pool.first_output", "claim from a pool → first output", "command.call", None),
+    ("pool.claim", "  of which POST /v1/sandboxes", None, None),
     ("pause", "pause (until every process is stopped)", "pause.floor", None),
     ("resume", "resume", "resume.floor", None),
     ("code.first", "first Python cell of a fresh sandbox", "python.pass", None),

@@ -163,6 +163,12 @@ std::string Service::create() const {
       R"({"image":{"uri":"host"},"entrypoint":["tail","-f","/dev/null"],"resourceLimits":{}})");
 }
 
+std::string Service::claim(std::string_view pool) const {
+  return make_request(
+      "POST", "/v1/sandboxes", port,
+      R"({"extensions":{"poolRef":")" + std::string(pool) + R"("},"entrypoint":["tail","-f","/dev/null"]})");
+}
+
 std::string Service::run(std::string_view id, std::string_view command) const {
   std::string path = prefix + std::string(id) + suffix + "/command";
   return make_request("POST", path, port, "{\"command\":\"" + std::string(command) + "\"}");

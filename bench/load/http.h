@@ -50,6 +50,7 @@ struct Service {
   std::string suffix = "/proxy/44772";
 
   std::string create() const;
+  std::string claim(std::string_view pool) const;
   std::string run(std::string_view id, std::string_view command) const;
   // A cell in a context, or in the default one of a language. JSON strings that need no escapes.
   std::string code(std::string_view id, std::string_view context, std::string_view language,

@@ -19,6 +19,7 @@
 //   health                       -> us
 //   first                        -> us_total us_create us_delete: create, `echo x`, until its output; then
 //                                delete
+//   claim POOL                   -> the same, of a sandbox that is claimed from a pool
 //   program first|exit ARGV...   -> us
 //   start PORT PATH LOG ARGV...  -> us pid, when GET PATH answers 200
 //   stop PID                     -> us
@@ -70,7 +71,8 @@ class CoProcess {
     if (verb == "run" && words.size() == 3) return run(words[1], words[2]);
     if (verb == "code" && words.size() == 4) return code(words[1], words[2], words[3]);
     if (verb == "context" && words.size() == 4) return new_context(words[1], words[2], words[3]);
-    if (verb == "first") return first();
+    if (verb == "first") return first(service_.create());
+    if (verb == "claim" && words.size() == 2) return first(service_.claim(words[1]));
     if (verb == "program" && words.size() > 2) {
       auto took = time_program({words.begin() + 2, words.end()},
                                words[1] == "first" ? Until::first_byte : Until::exit, problem_);
@@ -168,9 +170,9 @@ class CoProcess {
   }
 
   // Empty on failure.
-  std::string create_one() {
+  std::string create_one(const std::string& request) {
     Response response;
-    if (!exchange(service_.create(), response)) return "";
+    if (!exchange(request, response)) return "";
     std::string id = find_id(response.body());
     if (response.status() / 100 != 2 || id.empty()) {
       problem_ = "create: " + std::to_string(response.status()) + " " + response.body().substr(0, 300);
@@ -181,7 +183,7 @@ class CoProcess {
 
   std::string create() {
     double start = now_us();
-    std::string id = create_one();
+    std::string id = create_one(service_.create());
     return id.empty() ? "" : number(now_us() - start) + "\t" + id;
   }
 
@@ -220,10 +222,10 @@ class CoProcess {
     return number(now_us() - start) + "\t" + context;
   }
 
-  std::string first() {
+  std::string first(const std::string& create) {
     Response response;
     double start = now_us();
-    std::string id = create_one();
+    std::string id = create_one(create);
     if (id.empty()) return "";
     double created = now_us();
     double mark = 0;

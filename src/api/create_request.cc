@@ -150,7 +150,35 @@ ApiResult<> check_across(const CreateBody& r) {
   return {};
 }
 
+// What is wrong with a template as a whole; "" when nothing is.
+std::string_view mistake_of_template(const CreateBody& r) {
+  if (r.timeout_seconds) return "timeout cannot be in a template: each claim has its own";
+  if (r.template_id) return "templateId cannot be in the template of a pool";
+  if (!r.pool_ref().empty()) return "extensions.poolRef cannot be in the template of a pool";
+  if (r.extensions.contains("restore.env"))
+    return "extensions.restore.env cannot be in a template: put env into it";
+  if (r.image_auth)
+    return "image.auth cannot be in a template: it would have to be kept; use registry.auth_file";
+  if (r.image.empty() == !r.snapshot_id.has_value())
+    return "exactly one of image and snapshotId must be in a template";
+  for (const auto& [key, value] : r.env) {
+    if (key == "OPENSANDBOX_LIFECYCLE") return "env must not contain OPENSANDBOX_LIFECYCLE; use lifecycle";
+  }
+  return {};
+}
+
 }  // namespace
+
+CreateBody decode_template(const json::Field& field) {
+  if (!field.present()) {
+    field.complain("missing", "is required");
+    return {};
+  }
+  CreateBody body = decode_fields(field);
+  if (auto mistake = mistake_of_template(body); !mistake.empty()) complain_value(field, std::string(mistake));
+  if (!body.resource_limits) body.resource_limits.emplace();
+  return body;
+}
 
 std::string_view CreateBody::pool_ref() const {
   auto found = extensions.find("poolRef");

@@ -51,4 +51,8 @@ struct CreateBody {
 
 ApiResult<CreateBody> decode_create(std::string_view content_type, std::string_view body);
 
+// The template of a pool: the body of a create without what each claim says. Rules between fields are told in
+// the issues as well.
+CreateBody decode_template(const json::Field& field);
+
 }  // namespace osb::api

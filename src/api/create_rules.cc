@@ -111,7 +111,23 @@ ApiResult<> check_extensions(const CreateBody& r, const CreateRules& rules) {
 
 ApiResult<> check_unbuilt_sources(const CreateBody& r) {
   if (r.template_id) return refuse(unsupported("templateId", std::string(kNotBuilt)));
-  if (!r.pool_ref().empty()) return refuse(unsupported("extensions.poolRef", std::string(kNotBuilt)));
+  return {};
+}
+
+// A sandbox that is claimed from a pool has its shape already. Python clients always send an image and
+// limits: those are ignored, and an event says so. What protects, or what somebody relies on, is not.
+ApiResult<> check_claim(const CreateBody& r) {
+  auto refused = [](bool present, std::string_view field) -> ApiResult<> {
+    if (!present) return {};
+    return refuse(invalid_parameter(
+        field, "cannot be given together with extensions.poolRef: it is a matter of the pool's template"));
+  };
+  TRY(refused(r.network_policy.has_value(), "networkPolicy"));
+  TRY(refused(r.credential_proxy.value_or(false), "credentialProxy"));
+  TRY(refused(r.volumes && !r.volumes->empty(), "volumes"));
+  TRY(refused(r.platform.has_value(), "platform"));
+  for (const char* key : {kReadOnlyRoot, kShmSize, kRestoreEnv})
+    TRY(refused(r.extensions.contains(key), "extensions." + std::string(key)));
   return {};
 }
 
@@ -205,6 +221,8 @@ std::string_view host_arch() { return host_architecture(); }
 ApiResult<sandbox::CreateRequest> check_create(CreateBody body, const CreateRules& rules) {
   TRY(check_extensions(body, rules));
   TRY(check_unbuilt_sources(body));
+  const bool is_claim = !body.pool_ref().empty();
+  if (is_claim) TRY(check_claim(body));
   if (body.metadata) TRY(on_wire(sandbox::check_metadata(*body.metadata)));
   sandbox::CreateRequest request;
   request.read_only_root = TRY(wants_read_only_root(body));
@@ -212,8 +230,10 @@ ApiResult<sandbox::CreateRequest> check_create(CreateBody body, const CreateRule
   request.platform = TRY(check_platform(body, rules));
   request.timeout = TRY(check_timeout(body, rules));
   TRY(check_unbuilt_parts(body, rules));
-  request.limits_text = std::move(*body.resource_limits);
-  request.limits = TRY(parse_limits(request.limits_text));
+  request.pool = body.pool_ref();
+  if (body.resource_limits) request.limits_text = std::move(*body.resource_limits);
+  // Of a claim nobody looks at them.
+  if (!is_claim) request.limits = TRY(parse_limits(request.limits_text));
   TRY(check_env(body.env));
   if (body.volumes && !body.volumes->empty() && !rules.no_volumes.empty())
     return refuse(unsupported("volumes", rules.no_volumes));
@@ -223,12 +243,13 @@ ApiResult<sandbox::CreateRequest> check_create(CreateBody body, const CreateRule
   request.image_auth = std::move(body.image_auth);
   if (body.network_policy) request.network_policy = TRY(to_domain(*body.network_policy));
   request.image = std::move(body.image);
-  request.snapshot = body.snapshot_id ? *body.snapshot_id : sandbox::snapshot_of_image(request.image);
+  if (!is_claim)
+    request.snapshot = body.snapshot_id ? *body.snapshot_id : sandbox::snapshot_of_image(request.image);
   if (!request.snapshot.empty()) request.image = sandbox::image_of_snapshot(request.snapshot);
   request.restore_env = TRY(wants_environment(body, request));
-  // What may be left out with a snapshot only.
-  request.entrypoint =
-      body.entrypoint ? std::move(*body.entrypoint) : std::vector<std::string>{"tail", "-f", "/dev/null"};
+  // What may be left out with a snapshot, or with a pool, which may have its own.
+  if (body.entrypoint) request.entrypoint = std::move(*body.entrypoint);
+  if (request.entrypoint.empty() && !is_claim) request.entrypoint = sandbox::idle_entrypoint();
   request.env = std::move(body.env);
   request.metadata = std::move(body.metadata);
   for (auto& [key, value] : body.extensions) {

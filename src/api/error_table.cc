@@ -186,6 +186,16 @@ constexpr ErrorRow kSnapshots[] = {
      "Start the service as root, or do without."},
 };
 
+constexpr ErrorRow kPools[] = {
+    {"POOL::NOT_FOUND", "400, 404", "There is no pool of this name: 404 on `/pools/{name}`, 400 on create.",
+     "`GET /pools` lists those there are."},
+    {"POOL::ALREADY_EXISTS", "409", "A pool is to be made under a name that another one has.",
+     "Choose another name, or delete that pool; `PUT` changes its capacity."},
+    {"POOL::EXHAUSTED", "429",
+     "No sandbox of the pool is free: `poolMax` are in use, or none could be made, which `message` says.",
+     "Try again after the seconds in `Retry-After`; delete claimed sandboxes, or raise `poolMax`."},
+};
+
 constexpr ErrorRow kVolumes[] = {
     {"VOLUME::DUPLICATE_NAME", "400", "Two volumes of a request have the same `name`.",
      "Give each a name of its own."},
@@ -214,9 +224,11 @@ constexpr ErrorRow kVolumes[] = {
 };
 
 constexpr ErrorGroup kTable[] = {
-    {"The request", kRequests}, {"Who may ask", kAccess},       {"Making a sandbox", kCreating},
-    {"A sandbox", kLiving},     {"Ports of a sandbox", kPorts}, {"The service", kService},
-    {"Snapshots", kSnapshots},  {"Volumes", kVolumes},
+    {"The request", kRequests},      {"Who may ask", kAccess},
+    {"Making a sandbox", kCreating}, {"A sandbox", kLiving},
+    {"Ports of a sandbox", kPorts},  {"The service", kService},
+    {"Snapshots", kSnapshots},       {"Pools", kPools},
+    {"Volumes", kVolumes},
 };
 
 }  // namespace

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "json/escape.h"
 #include "json/string_lists.h"
 #include "sandbox/create_request.h"
+#include "sandbox/pool.h"
 #include "sandbox/snapshot.h"
 
 namespace osb::api {
@@ -75,15 +75,23 @@ void append_platform(std::string& out, std::string_view platform) {
 // Some of them are for this server alone.
 void append_extensions(std::string& out, const json::StringMap& extensions) {
   if (extensions.empty()) return;
-  constexpr std::array kOurs = {sandbox::kRenewExtension, sandbox::kIdleExtension,
-                                sandbox::kSecuredExtension};
-  if (std::ranges::none_of(kOurs, [&](const char* name) { return extensions.contains(name); })) {
+  constexpr const char* kOwn[] = {sandbox::kRenewExtension, sandbox::kIdleExtension, sandbox::kPoolExtension,
+                                  sandbox::kSecuredExtension};
+  auto is_there = [&](const char* key) { return extensions.contains(key); };
+  if (std::ranges::none_of(kOwn, is_there)) {
     json::append_map(out.append(",\"extensions\":"), extensions);
     return;
   }
   json::StringMap shown = extensions;
-  for (const char* name : kOurs) shown.erase(name);
+  for (const char* key : kOwn) shown.erase(key);
   if (!shown.empty()) json::append_map(out.append(",\"extensions\":"), shown);
+}
+
+void append_allocation(std::string& out, const json::StringMap& extensions) {
+  auto pool = extensions.find(sandbox::kPoolExtension);
+  if (pool == extensions.end()) return;
+  json::append_string(out.append(",\"allocation\":{\"mode\":\"pool\",\"poolRef\":"), pool->second);
+  out.append(",\"state\":\"allocated\"}");
 }
 
 // What both forms have, from platform to createdAt.
@@ -110,6 +118,7 @@ void append_sandbox(std::string& out, const sandbox::Sandbox& sandbox) {
     json::append_string(out.append("\",\"image\":{\"uri\":"), sandbox.image);
     out.push_back('}');
   }
+  append_allocation(out, sandbox.extensions);
   append_common(out, sandbox, !sandbox.metadata.empty());
 }
 

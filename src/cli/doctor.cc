@@ -157,8 +157,7 @@ int examine_machine(const DoctorOptions& options) {
   }
   fmt::print("{}", diagnosis.text);
   fmt::print(
-      "\nThis version does not have: pools, credential vaults, "
-      "GPUs. "
+      "\nThis version does not have: templates, credential vaults, GPUs. "
       "A request that asks\nfor one of them is refused, and the answer names it.\n");
   return diagnosis.can_run ? 0 : 1;
 }

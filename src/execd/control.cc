@@ -14,11 +14,12 @@ constexpr auto kFailureDeadline = std::chrono::seconds(5);
 constexpr auto kWriteDeadline = std::chrono::seconds(30);
 constexpr size_t kMaxFrame = 4 << 20;
 
-bool is_acknowledgement(std::string_view text) {
+// {"WORD":true}
+bool says(std::string_view word, std::string_view text) {
   auto value = json::parse(text);
   if (!value || !value->is_object()) return false;
-  auto* ack = value->as_object().if_contains("ack");
-  return ack && ack->is_bool() && ack->as_bool();
+  auto* said = value->as_object().if_contains(word);
+  return said && said->is_bool() && said->as_bool();
 }
 
 }  // namespace
@@ -34,7 +35,12 @@ io::Task<int> Control::run() {
   connections_.spawn(accept());
   int code = 0;
   // The history of states: 1 is waiting, 2 running or failed, 3 ended.
-  if (co_await io::race(entry_.wait_beyond(1), io::sleep_for(kInitDeadline)) == 1) {
+  bool late = co_await io::race(entry_.wait_beyond(1), io::sleep_for(kInitDeadline)) == 1;
+  if (late && held_) {
+    co_await entry_.wait_beyond(1);
+    late = false;
+  }
+  if (late) {
     log::error("nobody started the entry process",
                {{"seconds", std::chrono::seconds(kInitDeadline).count()}});
     code = 1;
@@ -90,8 +96,14 @@ io::Task<> Control::receive(io::Socket& socket) {
       frames.feed({piece, *got});
       continue;
     }
-    if (is_acknowledgement(**text)) {
+    if (says("ack", **text)) {
       if (entry_.state() == Entry::State::ended) acknowledged_.set();
+      continue;
+    }
+    if (says("hold", **text)) {
+      // Once: a server that takes the sandbox over says it again.
+      if (!held_) entry_.rehearse();
+      held_ = true;
       continue;
     }
     auto request = parse_entry(**text);

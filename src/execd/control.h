@@ -1,7 +1,8 @@
 #pragma once
 
 // The control socket of a native sandbox: whoever connects learns the state of the entry process, now and as
-// it changes, and may start it. Frames are a 4-byte big-endian length and JSON.
+// it changes, and may start it, or say {"hold":true}: it will be started some day, by whoever takes the
+// sandbox then. Frames are a 4-byte big-endian length and JSON.
 
 #include "base/fd.h"
 #include "execd/entry.h"
@@ -14,8 +15,8 @@ class Control {
   Control(Core& core, Entry& entry, Fd listener);
 
   // Serves until execd has nothing more to do: the end was acknowledged (or nobody cared for an hour), the
-  // entry process could not be started, or nobody asked for one in time. The result is the exit code of
-  // execd.
+  // entry process could not be started, or nobody asked for one in time, nor to hold it. The result is the
+  // exit code of execd.
   io::Task<int> run();
 
  private:
@@ -29,6 +30,7 @@ class Control {
   io::TaskGroup connections_;
   io::Event acknowledged_;
   io::Event told_failure_;
+  bool held_ = false;
 };
 
 }  // namespace osb::execd

@@ -17,7 +17,7 @@ namespace {
 
 // Sandboxes outlive the server that made them, so a later one may read this. The number tells it which frames
 // this execd knows; one that sends none is of the time before, which counts as 1.
-constexpr int kControlProtocol = 2;
+constexpr int kControlProtocol = 3;
 constexpr int kCannotExecute = 127;  // as a shell says it
 
 std::string state_json(std::string_view state, std::string_view more = {}) {
@@ -132,6 +132,19 @@ Result<void> Entry::start(EntryRequest request) {
   }
   if (state_ == State::running && heard) core_.tasks.spawn(EntryOutput::read(output_));
   return {};
+}
+
+void Entry::rehearse() {
+  Environment env;
+  add_defaults(env);
+  ShellProgram shell = find_shell(env);
+  if (state_ != State::waiting || shell.file.empty()) return;
+  SpawnRequest request;
+  request.program = shell.file;
+  request.argv = {shell.name, "-c", ":"};
+  request.env = env.block();
+  request.cwd = "/";
+  if (auto pid = spawn(std::move(request))) core_.reaper.watch(*pid, [](ExitStatus) {});
 }
 
 // False, and the state is "failed", when it cannot be executed.

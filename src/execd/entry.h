@@ -45,6 +45,9 @@ class Entry {
   // Code::wrong_state unless waiting. A process that cannot be started is the state "failed", not an error.
   // Also makes the request's environment and directory those of the sandbox.
   Result<void> start(EntryRequest request);
+  // Runs a shell that does nothing: what it needs (files of the image, tables of this process) is at hand
+  // then, and whoever takes the sandbox does not wait for it. Nothing is said about it.
+  void rehearse();
 
  private:
   void enter(State state, std::string json);

@@ -24,6 +24,7 @@ std::vector<NamedAbility> abilities_of(const Capabilities& c) {
           {"resourceLimits.gpu", c.gpu},
           {"pause", c.pause},
           {"snapshots", c.snapshots},
+          {"pools", c.pools},
           {"volumes", c.volumes},
           {"networkPolicy", c.network_policy},
           {"pulling images", c.pull}};

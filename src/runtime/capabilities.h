@@ -37,6 +37,7 @@ struct Capabilities {
   Ability gpu;
   Ability pause;
   Ability snapshots;
+  Ability pools;
   Ability volumes;
   Ability network_policy;
   Ability pull;                             // brings images here by itself

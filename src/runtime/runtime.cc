@@ -10,6 +10,17 @@ constexpr size_t kMostOutput = 1 << 20;
 
 }  // namespace
 
+Task<Created<Warm>> Runtime::warm(PreparedPtr, std::string) {
+  co_return std::unexpected(CreateFailure{CreateFailure::Kind::unsupported,
+                                          {Code::unsupported, 0, "pools: " + capabilities().pools.why}});
+}
+Task<Created<void>> Runtime::claim(std::string, Claim, std::optional<NetworkPolicy>) {
+  co_return std::unexpected(CreateFailure{CreateFailure::Kind::unsupported,
+                                          {Code::unsupported, 0, "pools: " + capabilities().pools.why}});
+}
+Task<Adoption> Runtime::adopt_warm(std::string, Warm) {
+  co_return Adoption{.kind = Adoption::Kind::ended, .end = {End::Kind::lost, 0, "nothing waits here"}};
+}
 Task<Result<void>> Runtime::capture(std::string, std::string) {
   co_return fail(Code::unsupported, capabilities().snapshots.why);
 }

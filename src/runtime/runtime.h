@@ -112,6 +112,12 @@ struct Output {
   bool truncated = false;
 };
 
+// A sandbox that runs and waits for whoever takes it.
+struct Warm {
+  std::string identity;
+  std::string shape;  // what the runtime has to know about it after a restart; opaque
+};
+
 struct KeptSnapshot {
   std::string image_id;  // see ImageRequest
   std::vector<sandbox::SnapshotLayer> layers;
@@ -142,6 +148,14 @@ class Runtime {
   // The second half. Returns the identity when the entry process runs and execd answers. On failure nothing
   // is left behind, unless the engine is away: the caller destroys it, until that succeeds.
   virtual Task<Created<std::string>> start(PreparedPtr prepared, Claim claim) = 0;
+  // The second half in two steps. After warm() everything runs but the entry process; wait() ends when
+  // that is no longer so, destroy(), list() and recall() know it, nothing else does. claim() gives it what it
+  // is for; then it is a sandbox like any other. What warm() leaves behind on failure: see start(). After a
+  // claim() that fails the caller destroys it; Code::not_found says that it did not wait any more.
+  virtual Task<Created<Warm>> warm(PreparedPtr prepared, std::string record);
+  virtual Task<Created<void>> claim(std::string handle, Claim claim, std::optional<NetworkPolicy> network);
+  // adopt() for one of those. Kind::ended also for one whose entry process was started.
+  virtual Task<Adoption> adopt_warm(std::string handle, Warm warm);
   // Ends all processes and removes all files. Idempotent: an unknown one is success.
   virtual Task<Result<void>> destroy(std::string handle) = 0;
   // Handles of everything of this owner, whatever its condition.

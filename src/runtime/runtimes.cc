@@ -19,6 +19,7 @@ class AbsentRuntime : public Runtime {
   Task<Result<void>> destroy(std::string) override { co_return std::unexpected(away()); }
   Task<Result<std::vector<std::string>>> list() override { co_return std::unexpected(away()); }
   Task<Adoption> adopt(std::string, std::string) override { co_return Adoption{.error = away()}; }
+  Task<Adoption> adopt_warm(std::string, Warm) override { co_return Adoption{.error = away()}; }
   Task<Result<End>> wait(std::string) override { co_return std::unexpected(away()); }
   Task<Result<void>> settle(std::string) override { co_return std::unexpected(away()); }
   Task<Result<void>> pause(std::string) override { co_return std::unexpected(away()); }

@@ -4,6 +4,8 @@
 
 namespace osb::sandbox {
 
+std::vector<std::string> idle_entrypoint() { return {"tail", "-f", "/dev/null"}; }
+
 bool is_command_line(const std::vector<std::string>& entrypoint) {
   return entrypoint.size() == 1 && entrypoint.front().find_first_of(" \t\n") != std::string::npos;
 }

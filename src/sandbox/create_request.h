@@ -67,11 +67,17 @@ struct CreateRequest {
   std::map<std::string, std::string> extensions = {};  // those that are given back
   std::string platform = {};                           // "linux/amd64", or ""
   std::optional<std::chrono::seconds> timeout = {};    // absent: never expires
+  // One of this pool's sandboxes, instead of a new one; then what shapes a sandbox comes from the pool, and
+  // the entrypoint may be empty.
+  std::string pool = {};
   bool read_only_root = false;
   std::optional<int64_t> shm_bytes = {};  // absent: what the server gives
   // What execd is to run before the entry process and beside it, as JSON (execd/hooks.h); "": nothing.
   std::string hooks = {};
 };
+
+// What runs in a sandbox for which nobody says anything else.
+std::vector<std::string> idle_entrypoint();
 
 // One element with a blank in it.
 bool is_command_line(const std::vector<std::string>& entrypoint);

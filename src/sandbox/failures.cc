@@ -128,6 +128,45 @@ Failure start_failed_on_disk(const Error& error) {
           .remedy = std::string(trouble->remedy)};
 }
 
+Failure pool_not_found(std::string_view name) {
+  return {.kind = Kind::not_found,
+          .code = "POOL::NOT_FOUND",
+          .message = fmt::format("There is no pool {}; it was deleted, or never existed.", shown(name)),
+          .remedy = "GET /pools lists those there are"};
+}
+
+Failure pool_not_found_on_create(std::string_view name) {
+  Failure failure = pool_not_found(name);
+  failure.kind = Kind::invalid;
+  return failure;
+}
+
+Failure pool_exists(std::string_view name) {
+  return {.kind = Kind::wrong_state,
+          .code = "POOL::ALREADY_EXISTS",
+          .message = fmt::format("There is a pool {} already.", shown(name)),
+          .remedy = "choose another name, or delete that one first; PUT changes its capacity"};
+}
+
+Failure pool_exhausted(std::string_view name, std::string_view why) {
+  return {.kind = Kind::too_many,
+          .code = "POOL::EXHAUSTED",
+          .message = fmt::format("No sandbox of pool {} is free: {}.", shown(name), why),
+          .remedy = "try again after the time in Retry-After, delete claimed sandboxes, or raise poolMax"};
+}
+
+Failure too_many_pools(size_t most) {
+  return {.kind = Kind::invalid,
+          .code = "SANDBOX::INVALID_PARAMETER",
+          .message = fmt::format("name: there are {} pools already, which is the most; delete one", most)};
+}
+
+Failure pools_unsupported(std::string_view why) {
+  return {.kind = Kind::unsupported,
+          .code = "SANDBOX::UNSUPPORTED",
+          .message = fmt::format("Pools are not offered by this runtime: {}.", why)};
+}
+
 Failure unreachable(std::string_view id, const Error& error) {
   return {.kind = Kind::unavailable,
           .code = "SANDBOX::OVERLOADED",

@@ -59,6 +59,14 @@ Failure cannot_be_copied(std::string_view id, std::string_view why);  // a fork,
 Failure image_name_taken(const Error& error);
 Failure image_commit_failed(const Error& error);
 
+// Pools.
+Failure pool_not_found(std::string_view name);
+Failure pool_not_found_on_create(std::string_view name);
+Failure pool_exists(std::string_view name);
+Failure pool_exhausted(std::string_view name, std::string_view why);
+Failure too_many_pools(size_t most);
+Failure pools_unsupported(std::string_view why);
+
 // It may well run: what is missing is the way to it.
 Failure unreachable(std::string_view id, const Error& error);
 

@@ -82,7 +82,10 @@ struct StorageSection {
 struct SandboxDefaults {
   std::optional<int64_t> timeout_seconds;  // of a create without a timeout; nothing: it never expires
   std::optional<int64_t> max_lifetime;     // seconds after its creation no sandbox lives on, renewed or not
+  // Sandboxes of this image and these limits that wait for creates which ask for the same.
   std::optional<int64_t> pool_size;
+  std::string pool_image = "host";
+  std::map<std::string, std::string> pool_limits = {};
   std::optional<int64_t> cpu_quota;  // percent of a core; 0 means no limit
   std::optional<int64_t> memory_limit_kb;
   std::optional<int64_t> disk_limit_kb;

@@ -324,6 +324,14 @@ constexpr std::string_view kSkeleton =
 # cpu_quota = 0
 # memory_limit = 0
 # disk_limit = 0
+# How many sandboxes run and wait for creates that ask for no more than pool_image and [sandbox.pool_limits] give
+# (docs/pools.md). 0: none.
+# pool_size = 0
+# pool_image = "host"
+
+[sandbox.pool_limits]
+# The resourceLimits of those, as their requests write them:
+# memory = "2Gi"
 
 [storage]
 # Directories of this host that requests may mount in sandboxes, or what lies below (docs/volumes.md). None: no such volume.

@@ -78,8 +78,11 @@ const std::vector<KnownSection>& known_sections() {
       {"registry", "default pull_policy plain_hosts ca_files auth_file disk_budget_gb", ""},
       {"registry.mirrors", "*", ""},
       {"proxy", "open max_in_flight_per_sandbox preview_domain", "resolve_internal"},
-      {"sandbox", "allow_network timeout_seconds max_lifetime shm_size cpu_quota memory_limit disk_limit",
-       "pool_size"},
+      {"sandbox",
+       "allow_network timeout_seconds max_lifetime shm_size cpu_quota memory_limit disk_limit "
+       "pool_size pool_image",
+       ""},
+      {"sandbox.pool_limits", "*", ""},
       {"store", "type path", ""},
       {"store.postgresql", "",
        "dsn min_pool_size max_pool_size connect_timeout_seconds pool_timeout_seconds "

@@ -64,6 +64,16 @@ void read_limits(Section& in, SandboxDefaults& out) {
   }
 }
 
+void read_pool(Section& in, SandboxDefaults& out) {
+  in.number("pool_size", 0, kMostPool, [&](int64_t v) { out.pool_size = v; });
+  in.text("pool_image", out.pool_image);
+  if (trim(out.pool_image).empty())
+    in.wrong("pool_image", "must name an image", "write pool_image = \"host\", or remove it");
+  in.text_map("pool_limits", out.pool_limits);
+  if (auto limits = api::parse_limits(out.pool_limits); !limits)
+    in.wrong("pool_limits", limits.error().message, "write them as a request has them: memory = \"2Gi\"");
+}
+
 void read_shm(Section& in, SandboxDefaults& out) {
   using namespace limit_bounds;
   std::string size;
@@ -111,8 +121,7 @@ void read_sandbox(ConfigFile& file, const Environment& environment, Config& conf
   check_default_timeout(in, config);
   read_limits(in, out);
   read_shm(in, out);
-  // Named, because who sets it relies on it.
-  if (out.pool_size) config.warnings.push_back("environment: SANDBOX_POOL_SIZE: it has no effect here");
+  read_pool(in, out);
 }
 
 }  // namespace osb::server

@@ -183,6 +183,9 @@ TEST(Config, MistakesNameKeyCauseAndRemedy) {
       {"[native.image_aliases]\nx = 5", "native.image_aliases.x"},
       {"[native.image_aliases]\nx = \"a*\"", "native.image_aliases.x"},
       {"[sandbox]\nshm_size = 5", "sandbox.shm_size"},
+      {"[sandbox]\npool_size = 10001", "sandbox.pool_size"},
+      {"[sandbox]\npool_image = \" \"", "sandbox.pool_image"},
+      {"[sandbox]\npool_limits = { memory = \"lots\" }", "sandbox.pool_limits"},
       {"[sandbox]\nshm_size = \"much\"", "sandbox.shm_size"},
       {"[sandbox]\nshm_size = \"1Ki\"", "sandbox.shm_size"},
       {"[storage]\nallowed_host_paths = \"/x\"", "storage.allowed_host_paths"},
@@ -234,6 +237,9 @@ TEST(Config, VariablesCountWhereTheFileIsSilent) {
   auto config = parse("", all);
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->sandbox.pool_size, 3);
+  EXPECT_EQ(config->sandbox.pool_image, "host");
+  EXPECT_THAT(config->warnings, testing::IsEmpty());
+  EXPECT_EQ(parse("[sandbox]\npool_size = 5\npool_limits = { memory = \"2Gi\" }", all)->sandbox.pool_size, 5);
   EXPECT_EQ(config->sandbox.cpu_quota, 150);
   EXPECT_EQ(config->sandbox.memory_limit_kb, 524288);
   EXPECT_EQ(config->sandbox.allow_network, false);

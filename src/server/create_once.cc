@@ -41,7 +41,9 @@ io::Task<api::ApiResult<CreateOnce::Found>> CreateOnce::find(sandbox::Principal 
     auto scope = sandbox::Scope::of(who);
     auto row = CO_TRY(stored(co_await store_.find(scope, earlier->sandbox_id)));
     auto events = CO_TRY(stored(co_await store_.events(scope, earlier->sandbox_id, 1)));
-    bool made = row != nullptr || !events.empty();
+    // One that failed and could not be removed yet was never anybody's answer.
+    bool failed = row != nullptr && row->status.state == sandbox::State::stopping && events.empty();
+    bool made = (row != nullptr && !failed) || !events.empty();
     if (made && earlier->fingerprint != fingerprint)
       co_return api::refuse(api::key_reused("it came with another request before"));
     if (made && row == nullptr) co_return api::refuse(api::key_reused("the sandbox that it made is gone"));

@@ -5,7 +5,8 @@
 //
 // The key is stored with the id of the sandbox before anything of it is made. Whether it came to be, that id
 // tells: a row is the answer; a row that is gone but has events was deleted or has expired since; neither
-// means that the create never got to its end, and it is made now.
+// means that the create never got to its end, and it is made now. So does a row on its way out without
+// events.
 
 #include <string>
 #include <string_view>

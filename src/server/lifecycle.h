@@ -22,6 +22,7 @@
 #include "sandbox/create_request.h"
 #include "sandbox/failure.h"
 #include "sandbox/labels.h"
+#include "sandbox/pool.h"
 #include "sandbox/transitions.h"
 #include "server/keyed_lock.h"
 #include "server/stopped_times.h"
@@ -56,6 +57,17 @@ class Lifecycle {
   // One whose image has to come first may be Pending when this returns: nobody waits longer than this.
   static constexpr io::Duration kHeld = std::chrono::seconds(25);
   Task<Outcome<sandbox::Sandbox>> create(Principal who, sandbox::CreateRequest request);
+  // One that waits in a pool becomes the caller's sandbox. `notes` are events of it. See lifecycle_claim.cc.
+  // What is left of the member: nothing, it is a sandbox; all of it; a thing to be removed, because of the
+  // request or because it had ended.
+  enum class Left { taken, untouched, spoilt, dead };
+  struct Claimed {
+    Outcome<sandbox::Sandbox> made;
+    Left left = Left::taken;
+  };
+  // `settled` is called when it is over, also when nobody waits for that any more.
+  Task<Claimed> claim(Principal who, sandbox::CreateRequest request, sandbox::PoolMember member,
+                      std::vector<std::string> notes, std::function<void(Left)> settled);
   void hold_creates_for(io::Duration limit) { held_ = limit; }
   // So long after its creation every sandbox that is made or renewed from now on ends.
   void live_at_most(std::chrono::seconds limit) { longest_life_ = limit; }
@@ -102,6 +114,7 @@ class Lifecycle {
   struct Job;
   struct Recovery;
   struct Preparing;
+  struct Claiming;
 
   // Reading: nothing outside the scope exists, and nothing that is being removed can be changed.
   Task<Outcome<sandbox::SandboxPtr>> find(Scope scope, std::string id);
@@ -112,6 +125,10 @@ class Lifecycle {
   Task<> create_job(std::shared_ptr<Job> job, Principal who, sandbox::CreateRequest request);
   Task<> prepare_job(std::shared_ptr<Preparing> preparing, runtime::Runtime& runtime,
                      runtime::SandboxSpec spec);
+  Task<> claim_job(std::shared_ptr<Claiming> job);
+  Task<Claimed> claim_locked(std::shared_ptr<Claiming> job, sandbox::Sandbox row);
+  // What a request without an end gets, and no request gets more.
+  void limit_life(sandbox::CreateRequest& request) const;
   Task<Outcome<>> insert(sandbox::Sandbox row);
   Task<Outcome<sandbox::Sandbox>> start_locked(sandbox::Sandbox row, runtime::Runtime& runtime,
                                                runtime::PreparedPtr prepared, runtime::Claim claim);

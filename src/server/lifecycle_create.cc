@@ -29,9 +29,13 @@ Task<> Lifecycle::prepare_job(std::shared_ptr<Preparing> preparing, runtime::Run
   preparing->done.set();
 }
 
-Task<> Lifecycle::create_job(std::shared_ptr<Job> job, Principal who, sandbox::CreateRequest request) {
-  // A copy of a sandbox from before the limit may have more, or never end.
+// A copy of a sandbox from before the limit may have more, or never end.
+void Lifecycle::limit_life(sandbox::CreateRequest& request) const {
   if (longest_life_) request.timeout = std::min(request.timeout.value_or(*longest_life_), *longest_life_);
+}
+
+Task<> Lifecycle::create_job(std::shared_ptr<Job> job, Principal who, sandbox::CreateRequest request) {
+  limit_life(request);
   Sandbox row =
       sandbox::new_sandbox(request.id.empty() ? new_uuid7() : request.id, who, request, clock_.now());
   row.handle = new_uuid4();

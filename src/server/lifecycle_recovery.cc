@@ -138,10 +138,15 @@ Task<> Lifecycle::recover_runtime(std::shared_ptr<Recovery> recovery) {
   }
   // Rows are read after the list: what was made while it was awaited has a row by now, and is no stranger.
   std::unordered_set<std::string> known;
+  // Those that wait in pools first: one that is claimed meanwhile is found among the sandboxes.
+  auto waiting = co_await store_.pool_members();
+  if (waiting) {
+    for (const sandbox::PoolMember& member : *waiting) known.insert(member.handle);
+  }
   store::Everything now = co_await store_.everything();
   for (const sandbox::SandboxPtr& row : now.sandboxes) known.insert(row->handle);
   for (const Sandbox& row : recovery->rows) known.insert(row.handle);
-  bool complete = !now.error && recovery->rows_complete;
+  bool complete = !now.error && waiting && recovery->rows_complete;
   for (std::string& handle : found) {
     if (complete && !known.contains(handle)) recovery->strangers.push_back(std::move(handle));
   }
@@ -270,6 +275,10 @@ Task<Result<void>> Lifecycle::settle_stranger(runtime::Runtime& runtime, std::st
   auto recalled = CO_TRY(co_await runtime.recall(handle));
   if (recalled.identity.empty()) {
     log::info("removing what is left of a sandbox without a row", {{"handle", handle}});
+    co_return co_await destroy_in_time(runtime, handle);
+  }
+  if (is_waiting_record(recalled.record)) {
+    log::info("removing a sandbox that waits for a pool nobody knows", {{"handle", handle}});
     co_return co_await destroy_in_time(runtime, handle);
   }
   auto read = from_record(recalled.record);

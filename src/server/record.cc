@@ -122,6 +122,18 @@ Result<sandbox::Sandbox> from_record(std::string_view record) {
   return row;
 }
 
+std::string waiting_record(const sandbox::PoolMember& member) {
+  return json::print(bj::object{{"version", 1}, {"pool", member.pool}, {"handle", member.handle}});
+}
+
+bool is_waiting_record(std::string_view record) {
+  auto value = json::parse(record);
+  if (!value) return false;
+  json::Issues issues;
+  auto field = json::Field::root(*value, issues, "record", json::Reading::exact);
+  return field["pool"].string().has_value() && !field["id"].present();
+}
+
 Result<std::vector<sandbox::Volume>> volumes_of(std::string_view record) {
   std::vector<sandbox::Volume> volumes;
   if (record.empty()) return volumes;

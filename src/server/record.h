@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "sandbox/pool.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/volume.h"
 
@@ -25,6 +26,9 @@ std::string to_record(const sandbox::Sandbox& row, const std::optional<Environme
                       const std::vector<sandbox::Volume>& volumes = {});
 // Code::corrupt for anything else.
 Result<sandbox::Sandbox> from_record(std::string_view record);
+// Of one that waits in a pool: it is nobody's, and without its row it is not needed.
+std::string waiting_record(const sandbox::PoolMember& member);
+bool is_waiting_record(std::string_view record);
 // Nothing when it was not kept.
 std::optional<Environment> environment_of(std::string_view record);
 // Code::corrupt when they cannot be read.

@@ -3,6 +3,7 @@
 // The routes, one function per group. Most actions return an Answer or an ApiError and know nothing of the
 // connection; only the proxy streams.
 
+#include "api/create_rules.h"
 #include "server/answer.h"
 #include "server/service.h"
 
@@ -29,6 +30,7 @@ void mount_once(http::Router& router, Service& service, std::string_view method,
 
 void add_sandbox_routes(http::Router& router, Service& service);
 void add_snapshot_routes(http::Router& router, Service& service);
+void add_pool_routes(http::Router& router, Service& service);
 void add_volume_routes(http::Router& router, Service& service);
 void add_endpoint_routes(http::Router& router, Service& service);
 void add_diagnostics_routes(http::Router& router, Service& service);
@@ -40,6 +42,10 @@ void add_image_routes(http::Router& router, Service& service);
 void add_push_routes(http::Router& router, Service& service);
 void add_egress_routes(http::Router& router, Service& service);
 void add_proxy_routes(http::Router& router, Service& service);
+
+// What this server and the runtime that the body names can do with it.
+api::ApiResult<api::CreateRules> create_rules(const Config& config, runtime::Runtimes& runtimes,
+                                              std::string_view runtime, WallTime now);
 
 // "/v1" or "": the mount under which a request came.
 std::string_view mount_prefix(const Request& request);

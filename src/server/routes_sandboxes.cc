@@ -22,12 +22,6 @@ using api::on_wire;
 
 const std::string& id_of(const Request& request) { return request.params.find("id")->second; }
 
-// Of its own platform: all of them are Linux.
-std::string arch_of(const runtime::Capabilities& can) {
-  const std::string own = can.platforms.empty() ? "" : can.platforms.front();
-  return own.substr(own.find('/') + 1);
-}
-
 std::string fingerprint_of(std::string_view body) {
   std::string out;
   for (uint8_t byte : sha256_digest(body)) fmt::format_to(std::back_inserter(out), "{:02x}", byte);
@@ -41,31 +35,20 @@ Answer replayed(const sandbox::Sandbox& made) {
           .headers = {{"Location", "/v1/sandboxes/" + made.id}, {"Idempotency-Replayed", "true"}}};
 }
 
-// The smaller of two bounds that may be missing.
-std::optional<int64_t> most_timeout(const Config& config) {
-  auto one = config.server.max_sandbox_timeout_seconds, other = config.sandbox.max_lifetime;
-  if (!one || !other) return one ? one : other;
-  return std::min(*one, *other);
+Task<bool> is_gone(Request& request) {
+  co_return request.sender != nullptr&& co_await request.sender->gone();
+}
+
+Answer made_answer(const sandbox::Sandbox& made, bool with_metadata) {
+  return {.status = 202,
+          .body = api::created_json(made, with_metadata || !made.metadata.empty()),
+          .headers = {{"Location", "/v1/sandboxes/" + made.id}}};
 }
 
 Task<ApiResult<Answer>> create_sandbox(Service& service, Request& request) {
   std::string body = CO_TRY(co_await read_body(request));
   auto decoded = CO_TRY(api::decode_create(request.head.headers.get("Content-Type"), body));
-  runtime::Runtime* runtime = service.runtimes.find(decoded.runtime());
-  if (!runtime) {
-    co_return api::refuse(
-        api::to_api_error(sandbox::unknown_runtime(decoded.runtime(), service.runtimes.names())));
-  }
-  const auto& can = runtime->capabilities();
-  api::CreateRules rules{.max_timeout_seconds = most_timeout(service.config),
-                         .default_timeout_seconds = service.config.sandbox.timeout_seconds,
-                         .arch = arch_of(can),
-                         .now = service.clock.now(),
-                         .no_network_policy = can.network_policy ? "" : can.network_policy.why,
-                         .no_volumes = can.volumes ? "" : can.volumes.why,
-                         .no_pause = can.pause ? "" : can.pause.why,
-                         .allowed_host_paths = service.config.storage.allowed_host_paths,
-                         .renews_on_access = service.config.renew.enabled};
+  auto rules = CO_TRY(create_rules(service.config, service.runtimes, decoded.runtime(), service.clock.now()));
   sandbox::CreateRequest wanted = CO_TRY(api::check_create(std::move(decoded), rules));
   bool with_metadata = wanted.metadata.has_value();
   std::optional<CreateOnce::Guard> alone;
@@ -76,17 +59,22 @@ Task<ApiResult<Answer>> create_sandbox(Service& service, Request& request) {
     if (earlier.sandbox) co_return replayed(*earlier.sandbox);
     wanted.id = std::move(earlier.id);
   }
+  if (!wanted.pool.empty()) {
+    if (co_await is_gone(request)) co_return api::refuse(api::caller_gone());
+    co_return made_answer(
+        CO_TRY(on_wire(co_await service.pools.claim(caller_of(request), std::move(wanted)))), with_metadata);
+  }
+  if (auto ready = CO_TRY(on_wire(co_await service.pools.take_ready(caller_of(request), wanted))))
+    co_return made_answer(*ready, with_metadata);
   auto turn = CO_TRY(co_await service.creates.enter());
   // It may have waited, here or in the listener: nobody would delete what nobody is told of.
-  if (request.sender != nullptr && co_await request.sender->gone()) co_return api::refuse(api::caller_gone());
+  if (co_await is_gone(request)) co_return api::refuse(api::caller_gone());
   Snapshots::Use use;
   if (!wanted.snapshot.empty())
     use = CO_TRY(on_wire(co_await service.snapshots.find_base(caller_of(request), wanted)));
   sandbox::Sandbox made =
       CO_TRY(on_wire(co_await service.lifecycle.create(caller_of(request), std::move(wanted))));
-  co_return Answer{.status = 202,
-                   .body = api::created_json(made, with_metadata),
-                   .headers = {{"Location", "/v1/sandboxes/" + made.id}}};
+  co_return made_answer(made, with_metadata);
 }
 
 Task<ApiResult<Answer>> get_sandbox(Service& service, Request& request) {
@@ -167,9 +155,6 @@ Task<ApiResult<Answer>> resume_sandbox(Service& service, Request& request) {
   co_return Answer{.status = 202, .body = ""};
 }
 
-ApiResult<Answer> pools(Service&, Request&) {
-  return api::refuse(api::not_implemented("SANDBOX::UNSUPPORTED", "Pools"));
-}
 ApiResult<Answer> templates(Service&, Request&) {
   return api::refuse(api::not_implemented("SANDBOX::UNSUPPORTED", "Templates"));
 }
@@ -186,12 +171,7 @@ void add_sandbox_routes(http::Router& router, Service& service) {
   mount(router, service, "POST", "/sandboxes/{id}/pause", pause_sandbox);
   mount(router, service, "POST", "/sandboxes/{id}/resume", resume_sandbox);
 
-  for (std::string_view method : {"GET", "POST"}) {
-    mount(router, service, method, "/pools", pools);
-    mount(router, service, method, "/templates", templates);
-  }
-  for (std::string_view method : {"GET", "PUT", "DELETE"})
-    mount(router, service, method, "/pools/{name}", pools);
+  for (std::string_view method : {"GET", "POST"}) mount(router, service, method, "/templates", templates);
   for (std::string_view method : {"GET", "DELETE"})
     mount(router, service, method, "/templates/{template}", templates);
 }

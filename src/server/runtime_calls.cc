@@ -72,13 +72,17 @@ runtime::SandboxSpec spec_of(const sandbox::Sandbox& row, const sandbox::CreateR
   spec.owner = row.owner;
   spec.shm_bytes = request.shm_bytes;
   for (const sandbox::Volume& volume : request.volumes) spec.mounts.push_back(mount_of(volume));
-  if (request.network_policy) {
-    auto& policy = spec.network.emplace();
-    policy.allow_the_rest = request.network_policy->allow_the_rest;
-    for (const auto& rule : request.network_policy->egress)
-      policy.egress.push_back({.allow = rule.allow, .target = rule.target});
-  }
+  spec.network = network_of(request);
   return spec;
+}
+
+std::optional<runtime::NetworkPolicy> network_of(const sandbox::CreateRequest& request) {
+  if (!request.network_policy) return std::nullopt;
+  runtime::NetworkPolicy policy;
+  policy.allow_the_rest = request.network_policy->allow_the_rest;
+  for (const auto& rule : request.network_policy->egress)
+    policy.egress.push_back({.allow = rule.allow, .target = rule.target});
+  return policy;
 }
 
 runtime::Claim claim_of(const sandbox::Sandbox& row, sandbox::CreateRequest request) {
@@ -171,6 +175,20 @@ io::Task<Created<runtime::PreparedPtr>> prepare_in_time(runtime::Runtime& runtim
 io::Task<Created<std::string>> start_in_time(runtime::Runtime& runtime, runtime::PreparedPtr prepared,
                                              runtime::Claim claim) {
   return in_time(kCreateLimit, runtime.start(std::move(prepared), std::move(claim)));
+}
+
+io::Task<Created<runtime::Warm>> warm_in_time(runtime::Runtime& runtime, runtime::PreparedPtr prepared,
+                                              std::string record) {
+  return in_time(kCreateLimit, runtime.warm(std::move(prepared), std::move(record)));
+}
+
+io::Task<Created<void>> claim_in_time(runtime::Runtime& runtime, std::string handle, runtime::Claim claim,
+                                      std::optional<runtime::NetworkPolicy> network) {
+  return in_time(kCreateLimit, runtime.claim(std::move(handle), std::move(claim), std::move(network)));
+}
+
+io::Task<> wait_for_end(runtime::Runtime& runtime, std::string handle) {
+  (void)co_await runtime.wait(std::move(handle));
 }
 
 io::Task<Result<void>> destroy_in_time(runtime::Runtime& runtime, std::string handle) {

@@ -10,6 +10,7 @@
 namespace osb::server {
 
 runtime::SandboxSpec spec_of(const sandbox::Sandbox& row, const sandbox::CreateRequest& request);
+std::optional<runtime::NetworkPolicy> network_of(const sandbox::CreateRequest& request);
 runtime::Claim claim_of(const sandbox::Sandbox& row, sandbox::CreateRequest request);
 sandbox::Failure to_failure(const runtime::CreateFailure& failure);
 sandbox::Status status_of(const runtime::End& end, WallTime at);
@@ -19,6 +20,13 @@ io::Task<runtime::Created<runtime::PreparedPtr>> prepare_in_time(runtime::Runtim
                                                                  runtime::SandboxSpec spec);
 io::Task<runtime::Created<std::string>> start_in_time(runtime::Runtime& runtime,
                                                       runtime::PreparedPtr prepared, runtime::Claim claim);
+io::Task<runtime::Created<runtime::Warm>> warm_in_time(runtime::Runtime& runtime,
+                                                       runtime::PreparedPtr prepared, std::string record);
+io::Task<runtime::Created<void>> claim_in_time(runtime::Runtime& runtime, std::string handle,
+                                               runtime::Claim claim,
+                                               std::optional<runtime::NetworkPolicy> network);
+// Also when nobody can tell any more.
+io::Task<> wait_for_end(runtime::Runtime& runtime, std::string handle);
 io::Task<Result<void>> destroy_in_time(runtime::Runtime& runtime, std::string handle);
 
 }  // namespace osb::server

@@ -9,6 +9,7 @@
 #include "http/server.h"
 #include "server/clock_changes.h"
 #include "server/gate.h"
+#include "server/pool_templates.h"
 #include "server/renew_intents.h"
 #include "server/routes.h"
 #include "store/open_repository.h"
@@ -71,10 +72,26 @@ RenewIntents::Settings intents_of(const Config& config) {
 
 Task<Result<void>> ask_intents(const RenewIntents& intents) { co_return intents.health(); }
 
+// See docs/configuration.md: what fits is compared with this.
+void keep_ready(Pools& pools, const Config& config, runtime::Runtimes& runtimes) {
+  const runtime::Ability& can = runtimes.standard().capabilities().pools;
+  if (!can) return log::warn("sandbox.pool_size has no effect", {{"reason", can.why}});
+  std::string text = own_template(config.sandbox.pool_image, config.sandbox.pool_limits);
+  auto shape = read_template(text, config, runtimes, Clock::system().now());
+  if (!shape) return log::error("sandbox.pool_size has no effect", {{"reason", shape.error().message}});
+  shape->runtime = runtimes.standard().name();
+  const int64_t size = *config.sandbox.pool_size;
+  // Members of another shape are those of another pool.
+  sandbox::Pool pool{.id = "own " + text, .name = "of this server", .shape = text};
+  pool.capacity = {.buffer_min = size, .buffer_max = size, .pool_min = 0, .pool_max = size};
+  pools.keep_ready(std::move(pool), std::move(*shape));
+}
+
 http::Router make_router(Service& service) {
   http::Router router;
   add_sandbox_routes(router, service);
   add_snapshot_routes(router, service);
+  add_pool_routes(router, service);
   add_volume_routes(router, service);
   add_endpoint_routes(router, service);
   add_diagnostics_routes(router, service);
@@ -150,6 +167,15 @@ io::Task<Result<void>> run(Serve options) {
   RenewIntents intents(executor, *store, renewal, intents_of(config));
   Snapshots snapshots(executor, *store, runtimes, lifecycle);
   co_await snapshots.recover();
+  Pools pools(executor, {.store = *store,
+                         .runtimes = runtimes,
+                         .lifecycle = lifecycle,
+                         .snapshots = snapshots,
+                         .creates = creates});
+  if (config.sandbox.pool_size.value_or(0) > 0) keep_ready(pools, config, runtimes);
+  co_await pools.recover([&config, &runtimes](const std::string& text) {
+    return read_template(text, config, runtimes, Clock::system().now());
+  });
   const Keys keys = keys_of(config, std::move(options.further_keys));
   io::TaskGroup pumps(executor);
   Service service{.config = config,
@@ -159,6 +185,7 @@ io::Task<Result<void>> run(Serve options) {
                   .runtimes = runtimes,
                   .lifecycle = lifecycle,
                   .snapshots = snapshots,
+                  .pools = pools,
                   .connections = connections,
                   .traffic = traffic,
                   .creates = creates,
@@ -206,6 +233,7 @@ io::Task<Result<void>> run(Serve options) {
   co_await pumps.close();
   co_await intents.close();
   co_await renewal.close();
+  co_await pools.close();
   co_await snapshots.close();
   co_await lifecycle.close();
   log::info("stopped, sandboxes keep running");

@@ -15,6 +15,7 @@
 #include "server/keys.h"
 #include "server/lifecycle.h"
 #include "server/list_cache.h"
+#include "server/pools.h"
 #include "server/rendered_rows.h"
 #include "server/sandbox_traffic.h"
 #include "server/snapshots.h"
@@ -30,6 +31,7 @@ struct Service {
   runtime::Runtimes& runtimes;
   Lifecycle& lifecycle;
   Snapshots& snapshots;
+  Pools& pools;
   ConnectionPool& connections;
   SandboxTraffic& traffic;
   CreateQueue& creates;

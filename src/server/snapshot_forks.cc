@@ -30,6 +30,7 @@ Task<Outcome<CreateRequest>> Snapshots::request_like(const Sandbox& row, std::op
   request.entrypoint = row.entrypoint;
   request.metadata = row.metadata;
   request.extensions = row.extensions;
+  request.extensions.erase(sandbox::kPoolExtension);  // a copy is of no pool
   request.platform = row.platform;
   request.limits_text = row.limits;
   auto limits = api::parse_limits(row.limits);

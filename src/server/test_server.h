@@ -133,9 +133,12 @@ class TestServer {
 
   // What a database that was lost leaves; between stop() and start().
   void lose_database() {
-    for (const auto& entry : std::filesystem::directory_iterator(directory_)) {
-      if (entry.path().string().find(".db") != std::string::npos) std::filesystem::remove(entry.path());
+    std::vector<std::filesystem::path> lost;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(directory_)) {
+      if (entry.path().filename().string().find(".db") != std::string::npos) lost.push_back(entry.path());
     }
+    EXPECT_FALSE(lost.empty());
+    for (const auto& path : lost) std::filesystem::remove(path);
   }
 
   std::string host() const { return "127.0.0.1:" + std::to_string(port); }

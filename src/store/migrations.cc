@@ -7,9 +7,9 @@ namespace {
 
 // Times are microseconds since 1970. entrypoint, metadata, limits, env_names and extensions are JSON texts of
 // lists and maps of strings; state and reason are the words of sandbox/status.cc. Values of environment
-// variables are never stored: they are where callers put their secrets. Events outlive their sandbox, so
-// there is no foreign key.
-constexpr std::array<const char*, 7> kMigrations = {
+// variables are never stored with a sandbox: they are where callers put their secrets. Events outlive their
+// sandbox, so there is no foreign key.
+constexpr std::array<const char*, 8> kMigrations = {
     R"sql(
 CREATE TABLE sandboxes (
   id          TEXT PRIMARY KEY NOT NULL,
@@ -97,6 +97,29 @@ CREATE TABLE snapshots (
 ) STRICT;
 CREATE INDEX snapshots_by_owner ON snapshots (owner, created_us DESC, id DESC);
 CREATE INDEX snapshots_by_sandbox ON snapshots (sandbox_id);
+)sql",
+    // See pools.h. The template is what its owner sent, values of variables included.
+    R"sql(
+CREATE TABLE pools (
+  owner       TEXT NOT NULL,
+  name        TEXT NOT NULL,
+  id          TEXT NOT NULL,
+  template    TEXT NOT NULL,
+  buffer_min  INTEGER NOT NULL,
+  buffer_max  INTEGER NOT NULL,
+  pool_min    INTEGER NOT NULL,
+  pool_max    INTEGER NOT NULL,
+  created_us  INTEGER NOT NULL,
+  PRIMARY KEY (owner, name)
+) STRICT, WITHOUT ROWID;
+CREATE TABLE pool_members (
+  handle      TEXT PRIMARY KEY NOT NULL,
+  pool        TEXT NOT NULL,
+  runtime     TEXT NOT NULL,
+  identity    TEXT NOT NULL,
+  warmth      TEXT NOT NULL,
+  created_us  INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 )sql",
 };
 

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "io/task.h"
+#include "sandbox/pool.h"
 #include "sandbox/sandbox.h"
 #include "sandbox/snapshot.h"
 #include "store/change.h"
@@ -108,6 +109,21 @@ class Repository {
   virtual Task<Result<bool>> set_snapshot_status(std::string id, sandbox::SnapshotStatus status) = 0;
   virtual Task<Result<bool>> set_snapshot_kept(sandbox::Snapshot snapshot) = 0;
   virtual Task<Result<bool>> remove_snapshot(std::string id) = 0;
+
+  // Pools. False: there is none of this name, or already one.
+  virtual Task<Result<bool>> insert_pool(sandbox::Pool pool) = 0;
+  virtual Task<Result<bool>> set_pool_capacity(std::string owner, std::string name,
+                                               sandbox::PoolCapacity capacity) = 0;
+  virtual Task<Result<bool>> remove_pool(std::string owner, std::string name) = 0;
+  virtual Task<Result<std::vector<sandbox::Pool>>> pools() = 0;  // all, by owner and name
+  // Their sandboxes that wait.
+  virtual Task<Result<void>> insert_pool_member(sandbox::PoolMember member) = 0;
+  virtual Task<Result<bool>> set_pool_member_warm(sandbox::PoolMember member) = 0;
+  virtual Task<Result<bool>> remove_pool_member(std::string handle) = 0;
+  virtual Task<Result<std::vector<sandbox::PoolMember>>> pool_members() = 0;
+  // The member with the handle of this sandbox is that sandbox from now on. False: there is no such member.
+  virtual Task<Result<bool>> claim_pool_member(sandbox::Sandbox sandbox,
+                                               std::vector<sandbox::Event> events) = 0;
 
   // The service's own work, across all owners.
   virtual Task<Everything> everything() = 0;

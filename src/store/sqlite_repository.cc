@@ -136,6 +136,43 @@ Task<Result<bool>> SqliteRepository::remove_snapshot(std::string id) {
   co_return store_.snapshots().remove(id);
 }
 
+Task<Result<bool>> SqliteRepository::insert_pool(Pool pool) { co_return store_.pools().insert(pool); }
+
+Task<Result<bool>> SqliteRepository::set_pool_capacity(std::string owner, std::string name,
+                                                       sandbox::PoolCapacity capacity) {
+  co_return store_.pools().set_capacity(owner, name, capacity);
+}
+
+Task<Result<bool>> SqliteRepository::remove_pool(std::string owner, std::string name) {
+  co_return store_.pools().remove(owner, name);
+}
+
+Task<Result<std::vector<Pool>>> SqliteRepository::pools() { co_return store_.pools().all(); }
+
+Task<Result<void>> SqliteRepository::insert_pool_member(PoolMember member) {
+  co_return store_.pools().insert_member(member);
+}
+
+Task<Result<bool>> SqliteRepository::set_pool_member_warm(PoolMember member) {
+  co_return store_.pools().set_member_warm(member.handle, member.identity, member.warmth);
+}
+
+Task<Result<bool>> SqliteRepository::remove_pool_member(std::string handle) {
+  co_return store_.pools().remove_member(handle);
+}
+
+Task<Result<std::vector<PoolMember>>> SqliteRepository::pool_members() { co_return store_.pools().members(); }
+
+Task<Result<bool>> SqliteRepository::claim_pool_member(Sandbox sandbox, std::vector<Event> events) {
+  auto transaction = CO_TRY(store_.begin());
+  if (!CO_TRY(store_.pools().remove_member(sandbox.handle))) co_return false;
+  CO_TRY(store_.sandboxes().insert(sandbox));
+  CO_TRY(add_events(sandbox.id, events));
+  CO_TRY(transaction.commit());
+  changed_(sandbox.id);
+  co_return true;
+}
+
 Task<Result<void>> SqliteRepository::note(std::string id, Change change) {
   auto stored = store_.note(id, std::move(change));
   changed_(id);

@@ -45,6 +45,17 @@ class SqliteRepository final : public Repository {
   Task<Result<bool>> set_snapshot_kept(Snapshot snapshot) override;
   Task<Result<bool>> remove_snapshot(std::string id) override;
 
+  Task<Result<bool>> insert_pool(Pool pool) override;
+  Task<Result<bool>> set_pool_capacity(std::string owner, std::string name,
+                                       sandbox::PoolCapacity capacity) override;
+  Task<Result<bool>> remove_pool(std::string owner, std::string name) override;
+  Task<Result<std::vector<Pool>>> pools() override;
+  Task<Result<void>> insert_pool_member(PoolMember member) override;
+  Task<Result<bool>> set_pool_member_warm(PoolMember member) override;
+  Task<Result<bool>> remove_pool_member(std::string handle) override;
+  Task<Result<std::vector<PoolMember>>> pool_members() override;
+  Task<Result<bool>> claim_pool_member(Sandbox sandbox, std::vector<Event> events) override;
+
   Task<Result<void>> note(std::string id, Change change) override;
   Task<Result<void>> settle(std::string id) override;
 

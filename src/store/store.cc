@@ -60,6 +60,7 @@ Result<std::unique_ptr<Store>> Store::finish(Database db, const DatabaseOwner& o
   store->outputs_ = TRY(Outputs::open(store->db_));
   store->create_keys_ = TRY(CreateKeys::open(store->db_));
   store->snapshots_ = TRY(Snapshots::open(store->db_));
+  store->pools_ = TRY(Pools::open(store->db_));
   store->backlog_.emplace(store->db_, *store->sandboxes_, *store->events_, *store->outputs_);
   store->sandboxes_->on_earlier_changes(
       [backlog = &*store->backlog_](std::string_view id) { return backlog->settle(id); });

@@ -17,6 +17,7 @@
 #include "store/files.h"
 #include "store/outputs.h"
 #include "store/owner.h"
+#include "store/pools.h"
 #include "store/sandboxes.h"
 #include "store/snapshots.h"
 
@@ -35,6 +36,7 @@ class Store {
   Outputs& outputs() { return *outputs_; }
   CreateKeys& create_keys() { return *create_keys_; }
   Snapshots& snapshots() { return *snapshots_; }
+  Pools& pools() { return *pools_; }
   // Changes that belong together: nothing of them is stored unless the transaction commits.
   Result<Transaction> begin();
 
@@ -71,6 +73,7 @@ class Store {
   std::optional<Outputs> outputs_;
   std::optional<CreateKeys> create_keys_;
   std::optional<Snapshots> snapshots_;
+  std::optional<Pools> pools_;
   std::optional<Backlog> backlog_;
   bool backlog_reported_ = false;
   // Since when it has not been possible to begin a transaction, because somebody seems to be in one.

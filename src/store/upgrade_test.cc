@@ -29,6 +29,9 @@ const Fixture kFixtures[] = {
     {"schema_5.sql", "01a1e3a2-17ec-7b3b-8242-7a24166c0862", "01a1e3a2-1876-7f82-b37b-d6afbefd3a9a",
      "01a1e3a2-18d1-7ab2-af30-d1bad59346a3", "01a1e3a2-1955-7e68-a0af-fa49e87e50f7",
      "01a1e3a2-1b6c-7ecc-8d3c-9b67a1b1c058", "040a62ed-6099-4307-9890-cc59c8a84e16"},
+    {"schema_7.sql", "01a1e53f-af61-7cf1-a985-4c9699e56667", "01a1e53f-b063-7188-b5a5-9e800406e1a4",
+     "01a1e53f-b0b4-77ab-9d2e-0c0910d1ceea", "01a1e53f-b171-7016-b940-abfe62d251bc",
+     "01a1e53f-b44b-76fe-a495-57e5e7a740b9", "e14b072c-49a5-4251-85b2-c178cabce158"},
 };
 
 class UpgradeTest : public testing::TestWithParam<Fixture> {
@@ -62,6 +65,16 @@ TEST_P(UpgradeTest, ThereAreNoSnapshotsYetAndSomeCanBe) {
   EXPECT_EQ(store->snapshots().count(Scope::everybody(), {}).value(), 0);
   ASSERT_TRUE(store->snapshots().insert({.id = "s", .owner = std::string(sandbox::kDefaultOwner)}));
   EXPECT_EQ(store->snapshots().count(owner_, {}).value(), 1);
+}
+
+TEST_P(UpgradeTest, ThereAreNoPoolsYetAndSomeCanBe) {
+  auto store = open();
+  ASSERT_NE(store, nullptr);
+  EXPECT_TRUE(store->pools().all()->empty());
+  EXPECT_TRUE(store->pools().members()->empty());
+  ASSERT_TRUE(*store->pools().insert({.id = "i", .owner = std::string(sandbox::kDefaultOwner), .name = "p"}));
+  ASSERT_TRUE(store->pools().insert_member({.handle = "h", .pool = "i"}));
+  EXPECT_EQ(store->pools().members()->size(), 1u);
 }
 
 TEST_P(UpgradeTest, EverySandboxIsTheDefaultOwnersAndAsItWas) {

@@ -18,7 +18,7 @@ struct MemoryPrepared : runtime::Prepared {
 runtime::Capabilities everything() {
   runtime::Capabilities can;
   for (Ability* ability : {&can.cpu, &can.memory, &can.pids, &can.disk, &can.io_read, &can.io_write,
-                           &can.open_files, &can.pause, &can.snapshots})
+                           &can.open_files, &can.pause, &can.snapshots, &can.pools})
     *ability = Ability::can();
   can.platforms = {"linux/amd64"};
   return can;
@@ -63,8 +63,10 @@ MemoryRuntime::MemoryRuntime(std::shared_ptr<MemoryEngine> engine, std::string n
       pause_hold(engine_->executor()),
       list_hold(engine_->executor()),
       capture_hold(engine_->executor()),
+      claim_hold(engine_->executor()),
       inside_(engine_->executor(), std::move(inside)) {
-  for (io::Event* event : {&hold, &prepare_hold, &destroy_hold, &pause_hold, &list_hold, &capture_hold})
+  for (io::Event* event :
+       {&hold, &prepare_hold, &destroy_hold, &pause_hold, &list_hold, &capture_hold, &claim_hold})
     event->set();
 }
 
@@ -120,6 +122,48 @@ Task<Created<std::string>> MemoryRuntime::start(runtime::PreparedPtr prepared, r
   sandboxes[sandbox->claim.id] = sandbox;
   engine_->save();
   co_return sandbox->identity;
+}
+
+Task<Created<runtime::Warm>> MemoryRuntime::warm(runtime::PreparedPtr prepared, std::string record) {
+  ++warms;
+  const std::string handle = static_cast<MemoryPrepared&>(*prepared).spec.handle;
+  auto identity = co_await start(std::move(prepared),
+                                 {.id = handle, .entrypoint = {}, .env = {}, .record = std::move(record)});
+  --creates;
+  if (!identity) co_return std::unexpected(std::move(identity.error()));
+  co_return runtime::Warm{.identity = std::move(*identity), .shape = "shape"};
+}
+
+Task<Created<void>> MemoryRuntime::claim(std::string handle, runtime::Claim claim,
+                                         std::optional<runtime::NetworkPolicy> network) {
+  ++claims;
+  co_await claim_hold.wait();
+  if (next_failure) co_return std::unexpected(*std::exchange(next_failure, std::nullopt));
+  if (auto there = co_await answer(); !there)
+    co_return std::unexpected(Failure{Failure::Kind::unavailable, std::move(there.error())});
+  auto sandbox = find(handle);
+  if (!sandbox || sandbox->ended.is_set() || sandbox->claim.id != handle)
+    co_return std::unexpected(Failure{Failure::Kind::step_failed, {Code::not_found, 0, "it waits no more"}});
+  sandboxes.erase(handle);
+  sandbox->claim = std::move(claim);
+  sandbox->spec.network = std::move(network);
+  sandboxes[sandbox->claim.id] = sandbox;
+  engine_->save();
+  co_return Created<void>();
+}
+
+Task<Adoption> MemoryRuntime::adopt_warm(std::string handle, runtime::Warm warm) {
+  Adoption found = co_await adopt(handle, warm.identity);
+  auto sandbox = find(handle);
+  bool started = sandbox && sandbox->claim.id != handle;
+  if (found.kind == Adoption::Kind::adopted && started)
+    co_return Adoption{.kind = Adoption::Kind::ended, .end = {End::Kind::lost, 0, "it was started"}};
+  co_return found;
+}
+
+size_t MemoryRuntime::waiting() const {
+  return static_cast<size_t>(std::ranges::count_if(
+      sandboxes, [](const auto& entry) { return entry.second->claim.id == entry.second->spec.handle; }));
 }
 
 Task<Result<void>> MemoryRuntime::destroy(std::string handle) {

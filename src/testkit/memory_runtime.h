@@ -39,6 +39,10 @@ class MemoryRuntime : public runtime::Runtime {
   Task<Created<runtime::PreparedPtr>> prepare(runtime::SandboxSpec spec) override;
   std::string preparing(const std::string&) const override { return preparing_what; }
   Task<Created<std::string>> start(runtime::PreparedPtr prepared, runtime::Claim claim) override;
+  Task<Created<runtime::Warm>> warm(runtime::PreparedPtr prepared, std::string record) override;
+  Task<Created<void>> claim(std::string handle, runtime::Claim claim,
+                            std::optional<runtime::NetworkPolicy> network) override;
+  Task<Adoption> adopt_warm(std::string handle, runtime::Warm warm) override;
   Task<Result<void>> destroy(std::string handle) override;
   Task<Result<std::vector<std::string>>> list() override;
   Task<Adoption> adopt(std::string handle, std::string identity) override;
@@ -58,6 +62,8 @@ class MemoryRuntime : public runtime::Runtime {
   Task<Result<void>> remove_volume(std::string owner, std::string name) override;
   std::optional<std::string> endpoint(const std::string&, uint16_t) const override { return own_endpoint; }
 
+  // Those that wait for a claim: by their handle, for want of an id.
+  size_t waiting() const;
   // The entry process ends.
   void end_of(const std::string& id, End end);
 
@@ -87,7 +93,7 @@ class MemoryRuntime : public runtime::Runtime {
   io::Event prepare_hold;                         // their first halves
   std::string preparing_what = {};                // what those say meanwhile
   io::Event destroy_hold, pause_hold, list_hold;  // the same; pause_hold for resume, too
-  io::Event capture_hold;
+  io::Event capture_hold, claim_hold;
   std::optional<Error> next_capture_failure;
   std::set<std::string> adopted, settled;  // ids
   std::optional<Error> unknown;            // what adopt() answers, and recall()
@@ -97,7 +103,7 @@ class MemoryRuntime : public runtime::Runtime {
   bool foreign_streams = false;  // connections are no sockets
   std::optional<std::string> own_endpoint;
   std::string trouble = {};  // what health() complains of
-  int creates = 0, destroys = 0, connects = 0, adoptions = 0, recalls = 0;
+  int creates = 0, warms = 0, claims = 0, destroys = 0, connects = 0, adoptions = 0, recalls = 0;
 
  private:
   Task<Result<void>> answer();

@@ -269,9 +269,11 @@ class TestSandboxDefaults:
         assert service.ends() == CANNOT_START
         assert "sandbox.timeout_seconds: must be at most sandbox.max_lifetime" in service.log_tail()
 
-    def test_a_size_of_a_pool_is_warned_of(self, new_service):
-        service = new_service(sections={"sandbox": {"pool_size": 3}})
-        assert "sandbox.pool_size: other OpenSandbox servers know it; it has no effect here" in service.log_tail(200)
+    @pytest.mark.parametrize("wrong, words", [({"pool_size": -1}, "sandbox.pool_size: must be"), ({"pool_image": ""}, "sandbox.pool_image: must name an image")])
+    def test_a_pool_that_cannot_be_ends_the_start(self, new_service, wrong, words):
+        service = new_service(start=False, sections={"sandbox": wrong})
+        assert service.ends() == CANNOT_START
+        assert words in service.log_tail()
 
 
 class TestVariables:
@@ -402,7 +404,7 @@ class TestCommandLine:
 
     def test_doctor_says_what_is_not_there(self, service, bin_dir):
         said = self.osb(bin_dir, "doctor", OPEN_SANDBOX_DOMAIN="%s:%d" % service.address).stdout
-        for part in ("pools", "snapshots", "vaults", "GPUs"):
+        for part in ("templates", "vaults", "GPUs"):
             assert part in said, (part, said)
 
     def test_an_empty_directory_is_no_image(self, service, bin_dir, tmp_path):

@@ -90,6 +90,7 @@ Task<Result<void>> ControlConnection::send(std::string json) {
 Task<Result<void>> ControlConnection::start(EntryProcess entry) {
   co_return co_await send(encode_entry(entry));
 }
+Task<Result<void>> ControlConnection::hold() { co_return co_await send(R"({"hold":true})"); }
 Task<Result<void>> ControlConnection::acknowledge() { co_return co_await send(R"({"ack":true})"); }
 
 }  // namespace osb::runtime

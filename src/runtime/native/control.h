@@ -47,6 +47,7 @@ class ControlConnection {
 
   Task<Result<ControlState>> next();  // Code::unavailable when execd is gone
   bool has_more();                    // next() would return at once
+  Task<Result<void>> hold();          // execd waits for start() as long as it takes
   Task<Result<void>> start(EntryProcess entry);
   Task<Result<void>> acknowledge();  // lets execd end
 

@@ -26,6 +26,7 @@ Capabilities common() {
   }
   out.network_policy = Ability::can();
   out.volumes = Ability::can();
+  out.pools = Ability::can();
   return out;
 }
 

@@ -19,16 +19,16 @@ constexpr auto kDeathDeadline = std::chrono::seconds(1);  // its connection clos
 constexpr io::Duration kConnectAgainFirst = std::chrono::milliseconds(50);
 constexpr io::Duration kConnectAgainMost = std::chrono::seconds(5);
 
-bool is_gone(const Fd& pidfd) {
-  struct pollfd ended{pidfd.get(), POLLIN, 0};
-  return ::poll(&ended, 1, 0) > 0;
-}
-
 bool is_last(const ControlState& state) {
   return state.kind == ControlState::Kind::ended || state.kind == ControlState::Kind::failed;
 }
 
 }  // namespace
+
+bool is_gone(const Fd& pidfd) {
+  struct pollfd ended{pidfd.get(), POLLIN, 0};
+  return ::poll(&ended, 1, 0) > 0;
+}
 
 Task<> NativeRuntime::until_gone(SandboxPtr sandbox) {
   // A copy, because whoever waits for it owns and closes it, also when the wait is given up.

@@ -25,10 +25,6 @@ constexpr auto kStartDeadline = std::chrono::seconds(20);
 constexpr auto kConnectDeadline = std::chrono::seconds(10);
 constexpr uint32_t kSocketBatch = 8;
 
-std::unexpected<CreateFailure> failed(CreateFailure::Kind kind, Error error) {
-  return std::unexpected(CreateFailure{kind, std::move(error)});
-}
-
 // An index that cannot be read says nothing about which images there are.
 std::unexpected<CreateFailure> no_image(Error error) {
   using Kind = CreateFailure::Kind;
@@ -42,15 +38,6 @@ std::string shorten(std::string text) {
   text.resize(kMost);
   return text + "...";
 }
-
-struct NativePrepared : Prepared {
-  launcher::Plan plan;                   // all but the record
-  Limits limits;                         // as asked for; the entry process is shown these
-  std::optional<NetworkPolicy> network;  // of its own
-  image::ImageConfig config;
-  std::string owner;
-  std::vector<Mount> mounts;
-};
 
 // pid, start time and boot: together they name one process for ever.
 std::string identity_of(const launcher::Started& started, const std::string& boot_id) {
@@ -187,14 +174,6 @@ Task<Result<std::pair<NativeRuntime::SandboxPtr, std::string>>> NativeRuntime::s
   co_return std::pair(sandbox, identity_of(answer.body.first_process, boot));
 }
 
-struct NativeRuntime::Attaching {
-  Attaching(const io::Executor& executor, NetworkPolicy policy_)
-      : policy(std::move(policy_)), done(executor) {}
-  NetworkPolicy policy;
-  io::Event done;
-  Result<void> result = fail(Code::cancelled, "the server ends");
-};
-
 Task<> NativeRuntime::attach(std::shared_ptr<Attaching> attaching, std::string handle, std::string id) {
   attaching->result = co_await attach_egress(
       socket_path(launcher::kEgressSocketName, launcher::kEgressSocketSuffix), handle, id, attaching->policy);
@@ -313,10 +292,14 @@ Task<Result<std::vector<std::string>>> NativeRuntime::list() {
   }
 }
 
-Task<Adoption> NativeRuntime::adopt(std::string handle, std::string identity) {
+Task<std::pair<Adoption, NativeRuntime::SandboxPtr>> NativeRuntime::find_running(std::string handle,
+                                                                                 std::string identity) {
   using Kind = Adoption::Kind;
-  auto ended = [](End end) { return Adoption{.kind = Kind::ended, .end = std::move(end)}; };
-  auto unknown = [](Error error) { return Adoption{.kind = Kind::unknown, .error = std::move(error)}; };
+  using Found = std::pair<Adoption, SandboxPtr>;
+  auto ended = [](End end) { return Found(Adoption{.kind = Kind::ended, .end = std::move(end)}, nullptr); };
+  auto unknown = [](Error error) {
+    return Found(Adoption{.kind = Kind::unknown, .error = std::move(error)}, nullptr);
+  };
   auto words = split(identity, ' ');
   auto pid = words.size() == 3 ? parse_number<int64_t>(words[0]) : std::nullopt;
   auto ticks = words.size() == 3 ? parse_number<uint64_t>(words[1]) : std::nullopt;
@@ -330,13 +313,18 @@ Task<Adoption> NativeRuntime::adopt(std::string handle, std::string identity) {
   if (!answer && answer.error().code == Code::not_found)
     co_return ended(co_await explain_death(handle, -1, 0));
   if (!answer) co_return unknown(std::move(answer.error()));
-  bool paused = answer->body.frozen;
   auto sandbox = std::make_shared<Sandbox>(handle, executor_, std::move(answer->descriptors[0]));
+  co_return Found(Adoption{.kind = Kind::adopted, .paused = answer->body.frozen}, std::move(sandbox));
+}
+
+Task<Adoption> NativeRuntime::adopt(std::string handle, std::string identity) {
+  auto [adoption, sandbox] = co_await find_running(handle, std::move(identity));
+  if (!sandbox) co_return std::move(adoption);
   // A connection to one that is frozen would wait in its queue, and each restart would leave another there.
-  if (paused) sandbox->reachable.reset();
+  if (adoption.paused) sandbox->reachable.reset();
   sandboxes_[handle] = sandbox;
   tasks_.spawn(watch(sandbox));
-  co_return Adoption{.kind = Kind::adopted, .paused = paused};
+  co_return std::move(adoption);
 }
 
 Task<Result<Recalled>> NativeRuntime::recall(std::string handle) {

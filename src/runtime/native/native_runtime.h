@@ -35,6 +35,8 @@ struct MadeVolume {
   std::string owner, name;
 };
 
+struct Waiting;  // native_sandbox.h
+
 class NativeRuntime : public Runtime {
  public:
   NativeRuntime(io::Executor executor, NativeSettings settings, Fd launcher_channel,
@@ -51,6 +53,9 @@ class NativeRuntime : public Runtime {
   std::string preparing(const std::string& handle) const override;
   ImageLibrary* images() override { return &pulls_; }
   Task<Created<std::string>> start(PreparedPtr prepared, Claim claim) override;
+  Task<Created<Warm>> warm(PreparedPtr prepared, std::string record) override;
+  Task<Created<void>> claim(std::string handle, Claim claim, std::optional<NetworkPolicy> network) override;
+  Task<Adoption> adopt_warm(std::string handle, Warm warm) override;
   Task<Result<void>> destroy(std::string handle) override;
   Task<Result<std::vector<std::string>>> list() override;
   Task<Adoption> adopt(std::string handle, std::string identity) override;
@@ -86,6 +91,8 @@ class NativeRuntime : public Runtime {
   // See native_volumes.cc.
   Task<Created<std::vector<MadeVolume>>> ensure_volumes(std::string owner, std::vector<Mount> mounts);
   Task<> drop_volumes(std::vector<MadeVolume> made);
+  // What the launcher and the host say of one that an earlier server had; null unless it runs.
+  Task<std::pair<Adoption, SandboxPtr>> find_running(std::string handle, std::string identity);
   // Its way out, while the entry process is started.
   struct Attaching;
   Task<> attach(std::shared_ptr<Attaching> attaching, std::string handle, std::string id);
@@ -94,6 +101,12 @@ class NativeRuntime : public Runtime {
   Task<> watch(SandboxPtr sandbox);
   Task<Result<ControlState>> hear_end(SandboxPtr sandbox);
   Task<> until_gone(SandboxPtr sandbox);
+  // Those that wait for a claim; see native_warm.cc.
+  struct Recording;
+  Task<> record(std::shared_ptr<Recording> recording, std::string handle, std::string record);
+  Task<Result<void>> wait_for_execd(SandboxPtr sandbox);
+  void hold(SandboxPtr sandbox, Waiting waiting);
+  Task<> watch_waiting(SandboxPtr sandbox);
   Task<End> explain(SandboxPtr sandbox, Result<ControlState> last);
   Task<End> explain_death(std::string handle, int pidfd, int64_t ooms_before);
   Task<int64_t> count_ooms(std::string handle);
