@@ -84,6 +84,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, size_t size) {
   if (auto patch = api::decode_metadata_patch(kJson, text); !patch) check_refusal(patch.error());
   if (auto until = api::decode_renewal(kJson, text); !until) check_refusal(until.error());
   if (auto pull = api::decode_pull(kJson, text); !pull) check_refusal(pull.error());
+  if (auto push = api::decode_push(kJson, text); !push) check_refusal(push.error());
   if (auto event = api::check_metrics_event(kJson, text); !event) check_refusal(event.error());
   if (auto query = api::decode_list_query(text)) {
     CHECK(query->page >= 1 && query->page_size >= 1 && query->page_size <= 1000);

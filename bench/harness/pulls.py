@@ -15,7 +15,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 from . import BenchError
-from .measure import settle_disk
 from .service import free_port
 
 LAYERS = 5
@@ -138,9 +137,7 @@ class Pulls:
         return [one["digest"].split(":")[1] for one in manifest["layers"]]
 
     def measure(self, results):
-        settle_disk(3)
         results.add_round("skopeo.200m", [self._by_hand()])
-        settle_disk(3)
         command = [self._osb, "images", "pull", self._name, "--quiet", "--server", f"127.0.0.1:{self._service.port}"]
         results.add_round("pull.200m", [self._load.program_time("exit", command)])
         self._service.call("DELETE", f"/v1/images?name={self._name}")
