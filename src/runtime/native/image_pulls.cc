@@ -155,7 +155,7 @@ Result<std::vector<StoredImage>> ImagePulls::list() {
                     .names = {},
                     .bytes = image.bytes,
                     .entries = image.entries,
-                    .layers = image.layers.size(),
+                    .layers = image.layers.size() + image.over.size(),
                     .since = image.imported,
                     .manifest = image.manifest,
                     .entrypoint = image.config.entrypoint,
