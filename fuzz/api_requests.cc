@@ -1,6 +1,7 @@
 // What clients of the lifecycle API send: a body is decoded or refused with a sentence, limits that are
 // accepted are positive, and a page of the list is one that exists.
 #include "api/changes.h"
+#include "api/commit_request.h"
 #include "api/create_request.h"
 #include "api/follow.h"
 #include "api/image_requests.h"
@@ -83,6 +84,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, size_t size) {
   check_create(text);
   if (auto patch = api::decode_metadata_patch(kJson, text); !patch) check_refusal(patch.error());
   if (auto until = api::decode_renewal(kJson, text); !until) check_refusal(until.error());
+  if (auto commit = api::decode_commit(kJson, text); !commit) check_refusal(commit.error());
   if (auto pull = api::decode_pull(kJson, text); !pull) check_refusal(pull.error());
   if (auto push = api::decode_push(kJson, text); !push) check_refusal(push.error());
   if (auto event = api::check_metrics_event(kJson, text); !event) check_refusal(event.error());

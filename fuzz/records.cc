@@ -2,6 +2,7 @@
 // Anything is read or refused, and what is read is written the same.
 #include "base/clock.h"
 #include "check.h"
+#include "image/commit.h"
 #include "json/string_lists.h"
 #include "launcher/identity.h"
 #include "launcher/snapshot_manifest.h"
@@ -39,7 +40,10 @@ void check_identity(std::string_view text) {
 
 void check_manifest(std::string_view text) {
   auto manifest = launcher::decode_manifest(text);
+  // The same file, as the store of images reads it: what one takes the other takes for the same.
+  auto parts = image::parse_snapshot(text);
   if (!manifest) return;
+  if (parts && manifest->image.empty()) CHECK(parts->image.empty());
   CHECK(manifest->layers.size() <= launcher::kMostSnapshotLayers);
   for (const auto& layer : manifest->layers) {
     CHECK(layer.digest.size() == 64 && layer.overlay.find('/') == std::string::npos && layer.overlay != "..");

@@ -107,10 +107,30 @@ TEST_F(Arguments, AnUnknownCommandIsNamedAndTheKnownOnesAreListed) {
   EXPECT_EQ(got.status, 2);
   EXPECT_THAT(got.err, HasSubstr("there is no command \"xec\"; the commands are run, repl, ls, rm, doctor, "
                                  "egress, images, snapshot, "
-                                 "fork, rollback, diff, volumes, exec, shell, inspect, logs, pause, resume, "
-                                 "renew, forward, preview\n"));
+                                 "fork, rollback, diff, volumes, commit, exec, shell, inspect, logs, pause, "
+                                 "resume, renew, forward, preview\n"));
   EXPECT_THAT(got.err, HasSubstr("osb run IMAGE -- PROGRAM"));
   EXPECT_THAT(stop(osb({"osb", "ls", "foo"})).err, HasSubstr("unexpected word \"foo\""));
+}
+
+TEST_F(Arguments, BuildsAndCommits) {
+  auto build = osb({"osb", "images", "build", "dir", "-t", "x:1", "--build-arg", "A=1", "--build-arg", "B=2",
+                    "--target", "t", "--no-cache"});
+  ASSERT_TRUE(std::holds_alternative<BuildImageOptions>(build));
+  const auto& what = std::get<BuildImageOptions>(build);
+  EXPECT_EQ(what.context, "dir");
+  EXPECT_EQ(what.name, "x:1");
+  EXPECT_EQ(what.arguments, (std::vector<Variable>{{"A", "1"}, {"B", "2"}}));
+  EXPECT_TRUE(what.no_cache);
+  EXPECT_EQ(stop(osb({"osb", "images", "build"})).status, 2);
+  for (auto commit : {osb({"osb", "commit", "ID", "name", "-w", "/x"}),
+                      osb({"osb", "images", "commit", "ID", "name", "-w", "/x"})}) {
+    ASSERT_TRUE(std::holds_alternative<CommitImageOptions>(commit));
+    EXPECT_EQ(std::get<CommitImageOptions>(commit).id, "ID");
+    EXPECT_EQ(std::get<CommitImageOptions>(commit).workdir, "/x");
+    EXPECT_FALSE(std::get<CommitImageOptions>(commit).user);
+  }
+  EXPECT_EQ(stop(osb({"osb", "commit", "ID"})).status, 2);
 }
 
 TEST_F(Arguments, ImagesAreNotImportedThroughAServer) {

@@ -1,7 +1,7 @@
 #pragma once
 
 // `osb images build`: a Dockerfile, step by step in sandboxes of the server, with no more rights than any
-// client has. `osb commit`: a sandbox or a snapshot as an image.
+// client has.
 
 #include "cli/arguments.h"
 #include "io/task.h"
@@ -9,7 +9,6 @@
 namespace osb::cli {
 
 io::Task<int> build_image(BuildImageOptions options);
-io::Task<int> commit_image(CommitImageOptions options);
 
 // A step whose files are kept is a snapshot with this name and its key behind it.
 inline constexpr char kBuildCache[] = "osb-build:";

@@ -6,6 +6,7 @@
 #include "cli/attack.h"
 #include "cli/block_on.h"
 #include "cli/build.h"
+#include "cli/commit.h"
 #include "cli/doctor.h"
 #include "cli/egress_log.h"
 #include "cli/exec.h"

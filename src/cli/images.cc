@@ -198,7 +198,7 @@ std::string image_table(const image::Index& index, const std::map<std::string, s
   for (const auto& [name, path] : directories) rows.push_back({name, "(" + path + ")", "-", "-", "-"});
   auto add = [&](const std::string& name, const image::Image& image) {
     auto age = std::chrono::duration_cast<std::chrono::seconds>(now - image.imported);
-    rows.push_back({name, image.id.substr(0, 12), std::to_string(image.layers.size()),
+    rows.push_back({name, image.id.substr(0, 12), std::to_string(image.layers.size() + image.over.size()),
                     print_bytes(image.bytes), age.count() <= 0 ? "0s" : print_duration(age)});
   };
   for (const auto& [name, id] : index.names) add(name, index.images.at(id));

@@ -99,6 +99,8 @@ class ImageLibrary {
   virtual io::Task<Result<void>> remove(std::string owner, std::string name, bool force) = 0;
   // What came from registries and no sandbox uses.
   virtual io::Task<Result<RemovedImages>> prune() = 0;
+  // Whether commit() would take the name, before anything is captured for it.
+  virtual Result<void> check_name(const std::string& name, const std::string& owner) = 0;
   // The image's id. Code::already_exists: the name is another's; Code::invalid_argument: it is none, or there
   // is no such user; Code::not_found: what it was made over is gone.
   virtual io::Task<Result<std::string>> commit(ImageCommit what) = 0;

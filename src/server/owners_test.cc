@@ -141,11 +141,15 @@ class Owners {
         {"GET", "/proxy/8000/x", ""},
         {"POST", "/proxy/44772/command", "{}"},
     };
+    const size_t kCommit = std::size(kAttempts);  // which has the id in its body
     bool use_gone = !whose.gone.empty() && pick(4) == 0;
     std::string id = use_gone ? whose.gone[pick(whose.gone.size())] : one_of(whose);
     std::string before = call(whose, "GET", path(id)).body;
-    const Attempt& attempt = kAttempts[pick(std::size(kAttempts))];
-    Reply reply = call(who, attempt.method, path(id, attempt.rest), attempt.body);
+    auto chosen = static_cast<size_t>(pick(kCommit + 1));
+    const Attempt& attempt = chosen == kCommit ? Attempt{"POST", "(commit)", ""} : kAttempts[chosen];
+    Reply reply = chosen == kCommit
+                      ? call(who, "POST", "/v1/images/commit", R"({"name":"x","sandboxId":")" + id + "\"}")
+                      : call(who, attempt.method, path(id, attempt.rest), attempt.body);
     EXPECT_EQ(reply.status, 404) << attempt.method << " " << attempt.rest << ": " << reply.body;
     EXPECT_EQ(reply.code(), "SANDBOX::NOT_FOUND");
     EXPECT_EQ(reply.body.find("colour"), std::string::npos) << reply.body;

@@ -49,6 +49,11 @@ Task<Outcome<std::string>> Snapshots::commit_sandbox(Committing& committing) {
   CO_TRY(co_await find_source(committing.who, committing.source.sandbox));
   auto guard = co_await lifecycle_.hold(committing.source.sandbox);
   sandbox::SandboxPtr source = CO_TRY(co_await find_source(committing.who, committing.source.sandbox));
+  runtime::ImageLibrary* library = runtimes_.of(source->runtime).images();
+  if (library) {
+    auto free = library->check_name(committing.what.name, source->owner);
+    if (!free) co_return refuse(sandbox::image_commit_failed(free.error()));
+  }
   Snapshot row = CO_TRY(co_await insert_passing(*source, "For an image."));
   auto kept = co_await capture_and_keep(row, std::move(guard), source->handle);
   Outcome<std::string> made = std::string();

@@ -8,7 +8,9 @@ import subprocess
 import time
 
 import pytest
+from lib import images as make
 from lib.api import Api
+from lib.images import Images
 from lib.plugin import shared_service
 from lib.waiting import wait_for
 
@@ -228,6 +230,35 @@ def test_without_a_step_and_without_a_name(build, osb, api):
     quiet = built(build(f"FROM {name}\nENV MORE=$ONLY-more\nRUN echo $MORE > /srv/f\n", "-t", "upon", "-q"))
     assert re.fullmatch(r"[0-9a-f]{64}\n", quiet)
     assert in_image(osb, "upon", "sh", "-c", "cat /srv/f; echo $ONLY") == "this-more\nthis\n"
+
+
+def test_upon_a_small_image(build, osb, service, bin_dir, tmp_path):
+    """One that has hardly any program: files come and go without the help of any."""
+    images = Images(bin_dir, service.config_path, service.state_dir)
+    archive = tmp_path / "root.tar"
+    archive.write_bytes(make.root_tar())
+    images.import_(archive, "--name", "small", "--env", "FROM_BASE=yes", "--user", "app", "--workdir", "/home/app")
+    (tmp_path / ".dockerignore").write_text("root.tar")
+    dockerfile = """FROM small AS one
+COPY --chown=app dir mine/
+USER root
+RUN echo $FROM_BASE > /kept && test -e mine/f
+USER app:staff
+RUN id -u > made; id -g >> made
+FROM small
+COPY --from=one /kept /home/app/m* /copied/
+CMD ["cat", "/copied/made"]
+"""
+    built(build(dockerfile, "-t", "small/built", files={"dir/f": "f\n", "dir/g/h": "h\n"}))
+    out = in_image(osb, "small/built", "sh", "-c", "cat /copied/kept /copied/made /copied/f /copied/g/h; stat -c %u:%g /copied/made; id -u")
+    assert out.split() == ["yes", "1000", "50", "f", "h", "0:0", "1000"]
+    assert inspected(osb, "small/built")["layers"] == 2
+    # The base is held by the steps, and by the image when those are gone.
+    refused = images.run("rm", "small")
+    assert refused.returncode == 1 and "snapshot" in refused.stderr
+    assert osb("images", "prune").returncode == 0
+    assert images.run("rm", "small").returncode == 0
+    assert in_image(osb, "small/built", "cat", "/copied/f") == "f\n"
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -58,7 +58,7 @@ def test_a_sandbox_becomes_an_image(api):
     )
     assert api.run(source, "echo two > /srv/app/f; cat /srv/app/f").stdout == "two", "the sandbox goes on"
     assert api.delete(source).status == 204
-    assert api.call("GET", "/snapshots").json["items"] == []
+    wait_for(lambda: api.call("GET", "/snapshots").json["items"] == [], 10, "what it needed is gone")
     record = listed(api)["team/app:1"]
     assert record["id"] == image and record["user"] == "user" and record["workdir"] == "/srv/app"
     assert record["entrypoint"] == ["/bin/echo"] and record["cmd"] == ["hi"]
@@ -137,7 +137,8 @@ def test_what_is_refused(api):
         reply = commit(api, name, sandboxId=source)
         assert_envelope(reply, 400, "SANDBOX::INVALID_PARAMETER")
     assert_envelope(commit(api, "x", {"user": "nobody-knows"}, sandboxId=source), 400, "SANDBOX::INVALID_PARAMETER")
-    assert listed(api) == {} and api.call("GET", "/snapshots").json["items"] == []
+    assert listed(api) == {}
+    wait_for(lambda: api.call("GET", "/snapshots").json["items"] == [], 10, "what they needed is gone")
 
 
 @pytest.mark.parametrize("victim", ["server", "both"])

@@ -122,10 +122,13 @@ io::Task<Result<RemovedImages>> ImagePulls::prune() {
   co_return RemovedImages{std::move(done.removed), done.freed};
 }
 
+Result<void> ImagePulls::check_name(const std::string& name, const std::string& owner) {
+  if (!settings_.obstacle.empty()) return fail(Code::unsupported, settings_.obstacle);
+  return image::check_taken(*TRY(index_.current()), name, owner);
+}
+
 io::Task<Result<std::string>> ImagePulls::commit(ImageCommit what) {
-  if (!settings_.obstacle.empty()) co_return fail(Code::unsupported, settings_.obstacle);
-  auto index = CO_TRY(index_.current());
-  CO_TRY(image::check_taken(*index, what.name, what.owner));
+  CO_TRY(check_name(what.name, what.owner));
   image::CommitOrder order{.snapshot = std::move(what.snapshot),
                            .base = settings_.base_of ? settings_.base_of(what.base) : "",
                            .owner = what.owner,
@@ -155,7 +158,7 @@ Result<std::vector<StoredImage>> ImagePulls::list() {
                     .names = {},
                     .bytes = image.bytes,
                     .entries = image.entries,
-                    .layers = image.layers.size(),
+                    .layers = image.layers.size() + image.over.size(),
                     .since = image.imported,
                     .manifest = image.manifest,
                     .entrypoint = image.config.entrypoint,

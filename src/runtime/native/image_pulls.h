@@ -32,6 +32,7 @@ class ImagePulls : public ImageLibrary {
   Result<PullPtr> push(const PushRequest& request) override;
   io::Task<Result<void>> remove(std::string owner, std::string name, bool force) override;
   io::Task<Result<RemovedImages>> prune() override;
+  Result<void> check_name(const std::string& name, const std::string& owner) override;
   io::Task<Result<std::string>> commit(ImageCommit what) override;
 
   // Whether an image is to be asked for at its registry, given what is here.

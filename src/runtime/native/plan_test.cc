@@ -135,6 +135,52 @@ TEST(Images, UnknownNamesListTheKnownOnes) {
   }
 }
 
+TEST(Images, OnesOfSandboxesAreTheirOwners) {
+  char name[] = "/tmp/osb-images-XXXXXX";
+  std::string state = ::mkdtemp(name);
+  ImageSettings settings;
+  settings.state_dir = state;
+  settings.host_version = "host-1";
+  settings.directories = {{"debian", "/srv/debian"}};
+  settings.aliases = {{"ubuntu:*", "debian"}};
+  Images images(settings);
+  EXPECT_EQ(images.base_of("ubuntu:1"), "debian");
+  EXPECT_EQ(images.base_of("host"), "host");
+  EXPECT_EQ(images.base_of("other"), "");
+  image::Index index;
+  image::Image image;
+  image.id = std::string(64, 'c');
+  image.base = "debian";
+  image.owner = "one";
+  image.over = {{"root", std::string(64, 'e')}, {"root", std::string(64, 'd')}};
+  index.images[image.id] = image;
+  index.names["mine"] = image.id;
+  ASSERT_EQ(::mkdir((state + "/catalog").c_str(), 0755), 0);
+  ASSERT_TRUE(write_file(image::index_path(state), encode(index), O_CREAT));
+  auto root = images.find("mine", "one");
+  ASSERT_TRUE(root) << root.error().message;
+  EXPECT_EQ(root->id, image.id);
+  EXPECT_EQ(root->lowers, (std::vector<std::string>{state + "/images/host-1/common", "/srv/debian"}));
+  for (const char* other : {"two", ""}) {
+    auto hidden = images.find("mine", other);
+    ASSERT_FALSE(hidden) << other;
+    EXPECT_EQ(hidden.error().message.find("mine,"), std::string::npos);
+  }
+  // A snapshot over it names its layers, too: none of them twice.
+  SandboxSpec spec;
+  spec.image.layers = {
+      {"root", std::string(64, 'f')}, {"root", std::string(64, 'e')}, {"root", std::string(64, 'd')}};
+  auto plan = make_plan(spec, *root, Limits{}, state);
+  std::string layers = state + "/images/snapshots/layers/";
+  EXPECT_EQ(plan.steps[0].lowers,
+            (std::vector<std::string>{layers + std::string(64, 'f'), layers + std::string(64, 'e'),
+                                      layers + std::string(64, 'd'), state + "/images/host-1/common",
+                                      "/srv/debian"}));
+  ::unlink(image::index_path(state).c_str());
+  ::rmdir((state + "/catalog").c_str());
+  ::rmdir(state.c_str());
+}
+
 TEST(Images, ImportedOnesAreSeenAsSoonAsTheIndexChanges) {
   char name[] = "/tmp/osb-images-XXXXXX";
   std::string state = ::mkdtemp(name);
