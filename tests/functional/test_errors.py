@@ -3,6 +3,7 @@
 import pytest
 from lib import rawhttp
 from lib.api import assert_envelope
+from lib.waiting import wait_for
 
 
 def test_what_is_not_there(api):
@@ -25,7 +26,6 @@ def test_a_program_that_never_answers(api, make_sandbox):
     sandbox_id = make_sandbox()["id"]
     api.run(sandbox_id, "python3 -c 'import socket, time; s = socket.create_server((\"127.0.0.1\", 8000)); c = s.accept(); time.sleep(600)'",
             background=True)
+    wait_for(lambda: ":1F40 " in api.run(sandbox_id, "cat /proc/net/tcp").stdout, 30, "it listens")
     reply = api.call("GET", f"/sandboxes/{sandbox_id}/proxy/8000/", timeout=240)
-    if reply.status == 502:  # it did not listen yet
-        reply = api.call("GET", f"/sandboxes/{sandbox_id}/proxy/8000/", timeout=240)
     assert_envelope(reply, 504, "BACKEND_TIMEOUT")

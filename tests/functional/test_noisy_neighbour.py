@@ -67,3 +67,20 @@ def test_a_fork_bomb(api):
     assert api.delete(noisy).status == 204
     assert beside["list"] < 200
     assert beside["command"] < 2000
+
+
+def test_a_disk_that_is_never_idle(api):
+    """Four writers that wait for the disk after every few megabytes, and remove what they have written."""
+    quiet, noisy = api.create()["id"], api.create()["id"]
+    write = "while :; do dd if=/dev/zero of=/tmp/$i bs=1M count=32 conv=fsync 2>/dev/null; echo >>/tmp/rounds; rm /tmp/$i; done"
+    api.run(noisy, f"for i in 1 2 3 4; do ({write}) & done; wait", background=True)
+    rounds = lambda: int(api.run(noisy, "wc -l < /tmp/rounds").stdout or 0)  # noqa: E731
+    wait_for(lambda: rounds() > 4, 60, "all of them write")
+    before = rounds()
+    beside = {**measure(api, quiet), "create and delete": slowest_tenth(lambda: api.delete(api.create()["id"]), 20)}
+    print("milliseconds:", beside, "rounds meanwhile:", rounds() - before)
+    assert rounds() > before, "they have not written meanwhile"
+    assert api.delete(noisy).status == 204
+    assert beside["list"] < 200
+    assert beside["command"] < 2000
+    assert beside["create and delete"] < 5000
