@@ -28,6 +28,8 @@ constexpr io::Duration kPassStep = std::chrono::milliseconds(5);
 constexpr io::Duration kAfterClaim = std::chrono::milliseconds(25);
 constexpr io::Duration kDiscardAgain = std::chrono::milliseconds(250);
 constexpr io::Duration kDiscardMost = std::chrono::seconds(30);
+constexpr int kReadAgain = 5;
+constexpr io::Duration kReadPause = std::chrono::milliseconds(100);
 
 }  // namespace
 
@@ -178,6 +180,12 @@ void Pools::keep_ready(sandbox::Pool pool, sandbox::CreateRequest shape) {
 Task<> Pools::recover(Read read) {
   auto rows = co_await store_.pools();
   auto members = co_await store_.pool_members();
+  // A moment's trouble is waited out, as for the rows of sandboxes.
+  for (int again = 0; (!rows || !members) && again < kReadAgain; ++again) {
+    co_await io::sleep_for(kReadPause);
+    rows = co_await store_.pools();
+    members = co_await store_.pool_members();
+  }
   if (!rows || !members) {
     // Their members are left as they are: the next start may know them.
     log::error("pools cannot be read", {{"error", (rows ? members.error() : rows.error()).message}});
