@@ -320,7 +320,12 @@ Task<Result<StreamEvent>> Api::run(std::string id, CommandRequest what, OutputSi
   }
   auto connection = CO_TRY(co_await io::with_deadline(
       kFirstByteTime, "start the command", start_stream(execd(id, "/command"), json::print(body))));
-  co_return co_await follow(std::move(connection), EventParser(), std::move(sink));
+  OutputSink written = [&](const StreamEvent& event) -> Result<void> {
+    if (event.kind != StreamEvent::Kind::started) return sink(event);
+    if (what.started) what.started(event.text);
+    return {};
+  };
+  co_return co_await follow(std::move(connection), EventParser(), written);
 }
 
 Task<Result<StreamEvent>> Api::run_code(std::string id, std::string language, std::string code,

@@ -36,8 +36,9 @@ struct CommandRequest {
   std::vector<std::string> argv;
   std::string workdir;
   std::optional<std::chrono::milliseconds> timeout;
-  std::vector<Variable> env = {};                         // over the sandbox's own
-  std::optional<std::pair<uint32_t, uint32_t>> ids = {};  // user and group; absent: as the image says
+  std::vector<Variable> env = {};                           // over the sandbox's own
+  std::optional<std::pair<uint32_t, uint32_t>> ids = {};    // user and group; absent: as the image says
+  std::function<void(const std::string& id)> started = {};  // what to interrupt it by
 };
 
 struct UploadedFile {

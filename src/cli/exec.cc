@@ -35,9 +35,9 @@ Task<Result<int>> execute(Exec& exec) {
   CO_TRY(co_await exec.api.unlock(exec.id));
   CommandRequest what{
       .argv = exec.options.command, .workdir = exec.options.workdir, .timeout = exec.options.timeout};
-  OutputSink sink = [&exec](const StreamEvent& event) -> Result<void> {
-    if (event.kind == StreamEvent::Kind::started) exec.command = event.text;
-    // What is still said after an interrupt is wanted, too.
+  what.started = [&exec](const std::string& id) { exec.command = id; };
+  // What is still said after an interrupt is wanted, too.
+  OutputSink sink = [&exec](const StreamEvent& event) {
     return write_event(event, exec.signals, exec.signals.count());
   };
   std::optional<Result<StreamEvent>> last;

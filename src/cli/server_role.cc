@@ -14,6 +14,7 @@
 #include "runtime/native/native_runtime.h"
 #include "server/serve.h"
 #include "sys/cgroup.h"
+#include "sys/code_pages.h"
 
 namespace osb::cli {
 namespace {
@@ -149,7 +150,8 @@ io::Task<Result<void>> serve(server::Config config, ServerRoleOptions role,
                                       .runtimes = &runtimes,
                                       .stop = &stop.event,
                                       .identity = role.identity,
-                                      .isolation = std::move(tier)});
+                                      .isolation = std::move(tier),
+                                      .on_ready = sys::forget_code_pages});
   co_await waiting.close();
   for (auto& runtime : made) co_await runtime->close();
   if (served && stop.launcher_lost) co_return fail(Code::unavailable, "the launcher is gone");

@@ -78,7 +78,6 @@ Result<void> write_unless_signalled(int fd, std::string_view bytes, Signals& sig
 }
 
 Result<void> write_event(const StreamEvent& event, Signals& signals, int heard) {
-  if (event.kind == StreamEvent::Kind::started) return {};
   int fd = event.kind == StreamEvent::Kind::output ? STDOUT_FILENO : STDERR_FILENO;
   return write_unless_signalled(fd, event.text, signals, heard);
 }

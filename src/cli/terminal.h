@@ -38,8 +38,8 @@ class Signals {
 // ones; Code::unavailable when nobody reads.
 Result<void> write_unless_signalled(int fd, std::string_view bytes, Signals& signals, int heard = 0);
 
-// What a command wrote, on the stream of the same name; its start is nothing to write. Signals up to `heard`
-// are known to the caller and interrupt nothing.
+// What a command wrote, on the stream of the same name. Signals up to `heard` are known to the caller and
+// interrupt nothing.
 Result<void> write_event(const StreamEvent& event, Signals& signals, int heard = 0);
 
 }  // namespace osb::cli

@@ -265,7 +265,7 @@ TEST(Pools, WrongBodies) {
       {pool_body("a", good, R"(,"snapshotId":"s")"), 422},
       {pool_body("a", good, R"(,"extensions":{"poolRef":"b"})"), 422},
       {pool_body("a", good, R"(,"volumes":7)"), 422},
-      {pool_body("a", good, R"(,"secureAccess":true)"), 400},
+      {pool_body("a", good, R"(,"networkPolicy":{},"credentialProxy":{"enabled":true})"), 400},
       {pool_body("a", good, R"(,"env":{"X":")" + std::string(70000, 'x') + "\"}"), 400},
       {R"({"name":"a","template":{"image":{"uri":"x","auth":{"username":"u","password":"p"}}},"capacitySpec":)" +
            good + "}",

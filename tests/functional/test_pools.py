@@ -215,10 +215,10 @@ def test_half_a_minute_is_not_too_long(api):
 def test_kills_in_the_middle_of_claims(api, way):
     """Each sandbox is one caller's or still the pool's, whatever was killed when; nothing is lost, nothing is left."""
     baseline = leaks.snapshot(api.service)
-    of.make(api, least=6, most=6, pool_max=200)
+    of.make(api, least=6, most=6, pool_max=5000)
     of.filled(api, 6)
     stop = threading.Event()
-    claimed, refused = {}, Counter()
+    claimed, refused, words = {}, Counter(), {}
 
     def claim_on(worker):
         number = 0
@@ -232,9 +232,10 @@ def test_kills_in_the_middle_of_claims(api, way):
             if reply.status == 202:
                 claimed[name] = reply.json["id"]
                 number += 1
-                time.sleep(0.02)
+                time.sleep(0.05)
             else:
                 refused[reply.status] += 1
+                words[reply.status] = reply.body
                 time.sleep(0.05)
 
     workers = [threading.Thread(target=claim_on, args=(number,)) for number in range(4)]
@@ -251,7 +252,8 @@ def test_kills_in_the_middle_of_claims(api, way):
         worker.join()
     assert len(claimed) > 10, f"claims went on: {refused}"
     assert len(set(claimed.values())) == len(claimed), "no sandbox is two callers'"
-    assert set(refused) <= {429, 503}, refused
+    # A claim that had the launcher's ear when it was killed fails, and says so.
+    assert b"the launcher is gone" in words.pop(500, b"the launcher is gone") and set(words) <= {429, 503}, words
     of.filled(api, 6)
     living = {one["id"]: one for one in api.list_all()}
     for name, sandbox in claimed.items():
@@ -313,4 +315,16 @@ def test_the_servers_own(new_service):
     wait_for(lambda: len(waiting_pids(api.service)) == 2, 10, "two wait again")
     assert api.call("GET", "/pools").json == {"items": []}
     for sandbox in (fits, other):
+        assert api.delete(sandbox).status == 204
+
+
+def test_secure_access_of_the_template_or_the_claim_holds(api):
+    of.make(api, "secured", of.template(secureAccess=True))
+    of.make(api, "plain")
+    for pool, fields, wanted in (("secured", {}, 401), ("plain", {"secureAccess": True}, 401), ("plain", {}, 200)):
+        of.filled(api, name=pool)
+        sandbox = of.claim(api, pool, **fields)
+        assert api.execd(sandbox, "GET", "/ping").status == wanted, (pool, fields)
+        given = api.call("GET", f"/sandboxes/{sandbox}/endpoints/44772").json.get("headers", {})
+        assert api.execd(sandbox, "GET", "/ping", headers=given).status == 200
         assert api.delete(sandbox).status == 204

@@ -1,7 +1,7 @@
-"""Pulls, unpacking, imports, pushes and volumes under kill -9 at random moments. Run with --long.
+"""Pulls, unpacking, imports, pushes, volumes and pools under kill -9 at random moments. Run with --long.
 
 Whatever is killed when: an image that has a name is whole, one that a registry lists is whole there, a volume has what was written
-to it before the answer, and at the end nothing is on the disk that nobody refers to.
+to it before the answer, a claim that was answered is a sandbox and nobody else's, and at the end nothing is on the disk that nobody refers to.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from lib import images as make
-from lib import leaks
+from lib import leaks, pools
 from lib import snapshots as of
 from lib.api import Api
 from lib.images import Images
@@ -99,6 +99,7 @@ class Turns:
         self.api, self.store = Api(service), Store(registry, self.chance)
         self.images = Images(service.bin_dir, service.config_path, service.state_dir)
         self.volumes, self.pushes, self.snapshot = {}, 0, None
+        self.claimed = []
 
     def begin(self):
         """Everything once, so that the directories are there which stay."""
@@ -193,10 +194,29 @@ class Turns:
 
         self.beside_a_kill(write if self.chance.random() < 0.7 else remove)
 
+    def pool(self):
+        def make_it():
+            body = {"name": "p", "template": pools.template(), "capacitySpec": pools.capacity(least=2, most=3, pool_max=6)}
+            self.api.call("POST", "/pools", json=body)
+
+        def claim_two():
+            for _ in range(2):
+                reply = pools.post_claim(self.api)
+                if reply.status == 202:
+                    self.claimed.append(reply.json["id"])
+
+        def remove():
+            self.api.call("DELETE", "/pools/p")
+
+        self.beside_a_kill(self.chance.choices([make_it, claim_two, remove], [3, 5, 1])[0])
+
     # What must be true
 
     def check(self):
-        for one in self.api.list_all():
+        here = self.api.list_all()
+        assert len(set(self.claimed)) == len(self.claimed) and set(self.claimed) <= {one["id"] for one in here}, "a claim that was answered is lost"
+        self.claimed.clear()
+        for one in here:
             self.service.scope.remember(one["id"])
             assert self.api.delete(one["id"]).status == 204
         index = json.loads((self.service.state_dir / "catalog/index.json").read_text()) if (self.service.state_dir / "catalog/index.json").exists() else {"images": []}
@@ -216,6 +236,8 @@ class Turns:
             assert word in self.volumes[name] or (word is None and len(self.volumes[name]) > 0), f"{name}: {word} of {self.volumes[name]}"
 
     def end(self):
+        if self.api.call("GET", "/pools/p").status == 200:
+            pools.delete(self.api)
         for item in self.api.call("GET", "/volumes").json["items"]:
             assert self.api.call("DELETE", f"/volumes/{item['name']}").status == 204
         if self.snapshot:
@@ -242,7 +264,7 @@ def test_random_kills(new_service, request):
     turns = Turns(service, registry, seed)
     turns.begin()
     baseline = leaks.snapshot(service)
-    kinds = {"pull": 5, "remove": 2, "prune": 1, "import_": 2, "push": 4, "snapshots": 1, "volume": 3}
+    kinds = {"pull": 5, "remove": 2, "prune": 1, "import_": 2, "push": 4, "snapshots": 1, "volume": 3, "pool": 4}
     done, end = 0, time.monotonic() + SECONDS
     while time.monotonic() < end:
         kind = turns.chance.choices(list(kinds), list(kinds.values()))[0]

@@ -146,6 +146,20 @@ try {
     await refused({ name: "p", pvc: { claimName: "js-volume", createIfNotExists: false }, mountPath: "/p" }),
   ];
 
+  // A claim; the client has no calls for pools themselves
+  const pools = (method, path, body) =>
+    fetch(`http://${domain}/v1/pools${path}`, { method, body: body && JSON.stringify(body), headers: { "Content-Type": "application/json", "OPEN-SANDBOX-API-KEY": apiKey } });
+  const pool = `js-${way}`;
+  await pools("POST", "", { name: pool, template: { image: { uri: "host" }, resourceLimits: {} }, capacitySpec: { bufferMin: 1, bufferMax: 1, poolMin: 0, poolMax: 4 } });
+  for (let i = 0; i < 200 && (await (await pools("GET", `/${pool}`)).json()).status.available < 1; ++i) await pause(50);
+  const claimed = await Sandbox.create({ ...common, env: { CLAIM: "mine" }, extensions: { poolRef: pool } });
+  seen.claimed = shape(await claimed.commands.run("echo $CLAIM"));
+  seen.claims = (await (await pools("GET", `/${pool}`)).json()).status.allocated;
+  await claimed.kill();
+  await claimed.close();
+  seen.pool_gone = (await pools("DELETE", `/${pool}`)).status;
+  seen.no_pool = await Sandbox.create({ ...common, extensions: { poolRef: pool } }).then(() => "made", (error) => error.error?.code ?? String(error));
+
   // Metrics
   const metrics = await sandbox.getMetrics();
   seen.metrics = [metrics.cpuCount, metrics.cpuUsedPercentage, metrics.memoryTotalMiB, metrics.memoryUsedMiB, metrics.timestamp];

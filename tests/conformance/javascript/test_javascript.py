@@ -84,6 +84,11 @@ def test_snapshots(seen):
     assert seen["no_snapshot"] == "SNAPSHOT::NOT_FOUND"
 
 
+def test_claims(seen):
+    assert seen["claimed"]["stdout"] == ["mine"] and seen["claims"] == 1
+    assert seen["pool_gone"] == 204 and seen["no_pool"] == "POOL::NOT_FOUND"
+
+
 def test_metrics_and_health(seen):
     foreign_sdk.check_metrics(seen)
     assert seen["metrics_service"] is True
