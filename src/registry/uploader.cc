@@ -25,6 +25,16 @@ std::optional<uint64_t> arrived_of(std::string_view range) {
   return *last == 0 ? 0 : *last + 1;
 }
 
+// Where an answer says that the upload goes on. What began with TLS goes on with it.
+Result<Url> next_place(const Url& here, const Answer& answer) {
+  Url next = TRY(
+      in_context(here.origin() + " names a place for an upload", resolve(here, answer.field("Location"))));
+  if (here.tls && !next.tls)
+    return fail(Code::permission_denied,
+                here.origin() + " wants an upload sent to plain HTTP at " + next.authority());
+  return next;
+}
+
 // Whether the registry has forgotten an upload: beginning again may help.
 bool is_lost(int status) { return status == 404 || status == 416 || status == 400; }
 
@@ -61,12 +71,7 @@ Result<void> Uploader::probe() {
 Result<Uploader::Session> Uploader::begin() {
   Answer answer = TRY(client_.ask("POST", "/blobs/uploads/", {}));
   if (answer.status() != 202) return failure_of(answer, "an upload to " + client_.repository());
-  Url url = TRY(in_context(client_.base().origin() + " names a place for an upload",
-                           resolve(client_.base(), answer.field("Location"))));
-  if (client_.base().tls && !url.tls)
-    return fail(Code::permission_denied,
-                client_.base().origin() + " wants an upload sent to plain HTTP at " + url.authority());
-  return Session{.url = std::move(url)};
+  return Session{.url = TRY(next_place(client_.base(), answer))};
 }
 
 Result<void> Uploader::look_again(Session& session, uint64_t size) {
@@ -74,7 +79,7 @@ Result<void> Uploader::look_again(Session& session, uint64_t size) {
   auto arrived = arrived_of(answer.field("Range"));
   if (answer.status() != 204 || !arrived || *arrived > size)
     return fail(Code::wrong_state, "the registry has forgotten the upload");
-  if (auto next = answer.field("Location"); !next.empty()) session.url = TRY(resolve(session.url, next));
+  if (!answer.field("Location").empty()) session.url = TRY(next_place(session.url, answer));
   session.arrived = *arrived;
   session.doubtful = false;
   return {};
@@ -92,7 +97,7 @@ Result<void> Uploader::send_piece(Session& session, const Blob& blob, int file, 
   if (is_lost(answer.status())) return fail(Code::wrong_state, "the registry has forgotten the upload");
   if (answer.status() != 202 && answer.status() != 204 && answer.status() != 201)
     return failure_of(answer, "a piece of a layer");
-  session.url = TRY(resolve(session.url, answer.field("Location")));
+  session.url = TRY(next_place(session.url, answer));
   session.arrived = start + count;
   session.doubtful = false;
   return {};
