@@ -20,12 +20,14 @@ struct Exec {
   ExecOptions options;
   Api api;
   Signals& signals;
+  io::Event started;
   std::string id = {}, command = {};  // the latter when it has started
 };
 
-// Passes the first interrupt on; returns with the second.
+// Passes the first interrupt on, as soon as there is a command to interrupt; returns with the second.
 Task<> pass_interrupts(Exec& exec) {
   co_await exec.signals.more_than(0);
+  co_await io::race(exec.started.wait(), exec.signals.more_than(1));
   if (!exec.command.empty()) (void)co_await exec.api.interrupt_command(exec.id, exec.command);
   co_await exec.signals.more_than(1);
 }
@@ -35,7 +37,10 @@ Task<Result<int>> execute(Exec& exec) {
   CO_TRY(co_await exec.api.unlock(exec.id));
   CommandRequest what{
       .argv = exec.options.command, .workdir = exec.options.workdir, .timeout = exec.options.timeout};
-  what.started = [&exec](const std::string& id) { exec.command = id; };
+  what.started = [&exec](const std::string& id) {
+    exec.command = id;
+    exec.started.set();
+  };
   // What is still said after an interrupt is wanted, too.
   OutputSink sink = [&exec](const StreamEvent& event) {
     return write_event(event, exec.signals, exec.signals.count());
@@ -60,7 +65,10 @@ io::Task<int> run_in_existing(ExecOptions options) {
     print_error("osb", signals.error());
     co_return kOwnFailure;
   }
-  Exec exec{.options = options, .api = Api(options.connection), .signals = *signals};
+  Exec exec{.options = options,
+            .api = Api(options.connection),
+            .signals = *signals,
+            .started = io::Event(co_await io::asio::this_coro::executor)};
   auto status = co_await execute(exec);
   if (status) co_return *status;
   if (status.error().sys_errno == EPIPE) co_return 128 + 13;
