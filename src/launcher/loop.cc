@@ -13,6 +13,7 @@ namespace osb::launcher {
 namespace {
 
 constexpr auto kTrashDelay = std::chrono::milliseconds(200);
+constexpr auto kTrashRetry = std::chrono::seconds(5);
 constexpr auto kLastTrash = std::chrono::seconds(1);  // at the end; a worker that needs longer outlives us
 constexpr size_t kMostUnderWay = 2048;  // starts, ends and freezes; the server itself has half as many
 
@@ -133,8 +134,9 @@ void Loop::reap() {
   for (pid_t pid; (pid = ::waitpid(-1, &status, WNOHANG)) > 0;) {
     if (pid == trash_worker_) {
       trash_worker_ = -1;
-      if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-        empty_trash_soon();  // what arrived while it finished
+      // For what arrived while it finished, or for what it could not remove: nobody else comes back to that.
+      bool progress = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+      empty_trash_in(progress ? kTrashDelay : kTrashRetry);
     }
     for (auto& supervised : services_) {
       if (supervised->service.pid() == pid) on_ended(*supervised, status);
@@ -186,8 +188,11 @@ void Loop::on_signals() {
 // Timers
 
 // Not at once: under load one worker for many sandboxes is much cheaper than one for each.
-void Loop::empty_trash_soon() {
-  if (!trash_at_) trash_at_ = Clock::now() + kTrashDelay;
+void Loop::empty_trash_soon() { empty_trash_in(kTrashDelay); }
+
+void Loop::empty_trash_in(Clock::duration delay) {
+  auto at = Clock::now() + delay;
+  trash_at_ = trash_at_ ? std::min(*trash_at_, at) : at;
 }
 
 void Loop::empty_trash() {
@@ -195,6 +200,7 @@ void Loop::empty_trash() {
   if (trash_worker_ > 0 || sandboxes_.trash_is_empty()) return;
   trash_worker_ = ::fork();
   if (trash_worker_ == 0) sandboxes_.run_trash_worker();
+  if (trash_worker_ < 0) empty_trash_in(kTrashRetry);
 }
 
 // What was deleted a moment ago would lie there until the next start.
@@ -209,7 +215,7 @@ void Loop::run_timers() {
   if (trash_at_ && trash_worker_ < 0 && Clock::now() >= *trash_at_) empty_trash();
   if (drop_spares_at_ && Clock::now() >= *drop_spares_at_) {
     drop_spares_at_.reset();
-    sandboxes_.drop_spares();
+    if (!sandboxes_.drop_spares()) keep_spares_a_while();
     empty_trash_soon();
   }
 }

@@ -54,6 +54,7 @@ class Loop {
   void kill_late();
   void reap();
   void empty_trash_soon();
+  void empty_trash_in(Clock::duration delay);
   void empty_trash();
   void empty_trash_at_the_end();
   void run_timers();

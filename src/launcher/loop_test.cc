@@ -129,9 +129,9 @@ class Table : public SandboxTable {
     return fail(Code::not_found, "no such volume");
   }
   bool prepare() override { return false; }
-  void drop_spares() override {}
-  bool trash_is_empty() override { return true; }
-  [[noreturn]] void run_trash_worker() override { ::_exit(0); }
+  bool drop_spares() override { return held_for-- <= 0; }
+  bool trash_is_empty() override { return stubborn_for-- <= 0; }  // asked before each worker
+  [[noreturn]] void run_trash_worker() override { ::_exit(1); }
 
   std::set<std::string> volumes;
   bool volume_exists = false;
@@ -143,7 +143,7 @@ class Table : public SandboxTable {
   bool freezes = true, is_paused = true;
   std::set<std::string> snapshots, kept;
   std::function<Result<void>()> capture_work = [] { return Result<void>(); };
-  int busy_for = 0;
+  int busy_for = 0, held_for = 0, stubborn_for = 0;
   Fd calls{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE)};  // one for each sandbox that speaks
   int silences = 0;
 };
@@ -389,6 +389,20 @@ TEST_F(LoopTest, AnEndWaitsUntilTheKernelHasLetGo) {
   EXPECT_EQ(exchange(1, DestroyRequest{{kId}}).error, 0);
   EXPECT_LE(table_.busy_for, 0);
   EXPECT_THAT(table_.removed, testing::ElementsAre(kId));
+}
+
+TEST_F(LoopTest, WhatTheKernelHoldsIsDroppedLater) {
+  open();
+  table_.held_for = 1;
+  EXPECT_EQ(exchange(1, DestroyRequest{{kId}}).error, 0);
+  EXPECT_TRUE(until([&] { return table_.held_for < 0; })) << "nobody comes back for it";
+}
+
+TEST_F(LoopTest, WhatCouldNotBeRemovedIsTriedAgain) {
+  open();
+  table_.stubborn_for = 2;
+  EXPECT_EQ(exchange(1, DestroyRequest{{kId}}).error, 0);
+  EXPECT_TRUE(until([&] { return table_.stubborn_for < 0; })) << "it stays until something else is removed";
 }
 
 TEST_F(LoopTest, WhatIsWrongInARequestIsAnsweredAndNothingEnds) {

@@ -113,8 +113,8 @@ class SandboxTable {
   // Makes things ahead of need; true when there was something to make.
   virtual bool prepare() = 0;
   // Gives up what was made ahead or kept for the next sandbox, but for a few things that cost nothing to
-  // keep.
-  virtual void drop_spares() = 0;
+  // keep. False when the kernel did not let go of something yet.
+  virtual bool drop_spares() = 0;
 
   virtual bool trash_is_empty() = 0;
   // In a process of its own; see StateDir.

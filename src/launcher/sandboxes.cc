@@ -80,11 +80,12 @@ Result<void> Sandboxes::leave_strangers_alone() {
   return {};
 }
 
-void Sandboxes::drop_spares() {
+bool Sandboxes::drop_spares() {
   // A worker that is under way may empty what goes now after it has looked for layers that nobody uses.
   sweep_is_due_ |= snapshots_ && snapshots_->has_layers();
-  cgroups_->drop_spent();
+  bool all = cgroups_->drop_spent();
   spares_.drop();
+  return all;
 }
 
 void Sandboxes::leave() {

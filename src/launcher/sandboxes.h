@@ -59,7 +59,7 @@ class Sandboxes final : public SandboxTable {
                                                           size_t most) override;
   Result<void> drop_volume(const VolumePath& path) override { return volumes_.drop(path); }
   bool prepare() override { return spares_.prepare(); }
-  void drop_spares() override;
+  bool drop_spares() override;
   bool trash_is_empty() override;
   [[noreturn]] void run_trash_worker() override;
 

@@ -74,7 +74,7 @@ class CgroupTree {
   // Removes the group; success when it is gone already. Code::exhausted while processes remain. What is left
   // of it in hierarchies of version 1 serves a later sandbox, or goes with drop_spent().
   Result<void> remove(const std::string& id);
-  void drop_spent() { spent_.drop(); }
+  bool drop_spent() { return spent_.drop(); }  // false while the kernel holds one
   Result<std::vector<std::string>> list() const;
   // What the sandbox may see of its own groups, read-only: name below /sys/fs/cgroup -> directory of the
   // host. When the first name is empty, that is the place itself, and the others are single files in it.

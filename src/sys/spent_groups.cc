@@ -61,11 +61,12 @@ bool SpentGroups::give_to(const std::string& id) {
   return true;
 }
 
-void SpentGroups::drop() {
+bool SpentGroups::drop() {
   auto all = std::exchange(spent_, {});
   for (Spent& spent : all) {
     if (!remove(spent.id)) spent_.push_back({std::move(spent.id), false});
   }
+  return spent_.empty();
 }
 
 bool SpentGroups::remove(const std::string& id) const {

@@ -36,8 +36,8 @@ class SpentGroups {
   // its name either.
   bool give_to(const std::string& id);
 
-  // Removes them all.
-  void drop();
+  // Removes them all; false when the kernel still held one, which is for another time.
+  bool drop();
 
  private:
   struct Spent {

@@ -78,8 +78,9 @@ def difference(before, after):
     return found
 
 
-def assert_nothing_leaked(service, before, timeout=5):
-    """Waits for the service to settle (tear-down of namespaces is asynchronous), then the difference must be empty."""
+def assert_nothing_leaked(service, before, timeout=20):
+    """Waits for the service to settle (tear-down is asynchronous, and a disk that others fill makes it slow), then the difference must
+    be empty."""
     last = []
 
     def settled():

@@ -38,13 +38,14 @@ def pytest_configure(config):
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_protocol(item):
-    """No test hangs for ever: set-up, call and tear-down together get a bounded time."""
+    """No test hangs for ever: set-up, call and tear-down together get a bounded time. And what services log meanwhile is told."""
     limit = 1800 if "long" in item.keywords or item.config.getoption("--long") else 150
 
     def expired(*_):
         faulthandler.dump_traceback(file=sys.__stderr__)
         raise TimeoutError(f"the test took more than {limit} s")
 
+    item.logs_before = {service: service.log_size() for service in ALIVE}
     before = signal.signal(signal.SIGALRM, expired)
     signal.alarm(limit)
     yield
@@ -72,7 +73,8 @@ def pytest_runtest_makereport(item, call):
     report = (yield).get_result()
     if report.failed:
         for service in ALIVE:
-            report.sections.append((f"log of {service.directory.name}, port {service.address[1]}", service.log_tail()))
+            if said := service.log_tail(since=item.logs_before.get(service, 0)):
+                report.sections.append((f"log of {service.directory.name}, port {service.address[1]}", said))
 
 
 def newest_bin_dir():

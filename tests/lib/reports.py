@@ -1,4 +1,4 @@
-"""Counts of a run, from the report that pytest wrote."""
+"""Counts and failures of a run, from the report that pytest wrote."""
 
 import xml.etree.ElementTree as xml
 
@@ -17,6 +17,20 @@ def read_counts(report):
     for outcome in outcomes.values():
         counts[outcome] += 1
     return counts
+
+
+def failures(report, most=10, lines=12):
+    """What failed and why, short enough to stand at the end of a long output."""
+    if not report.exists():
+        return []
+    found = [(case, child) for case in xml.parse(report).getroot().iter("testcase") for child in case if child.tag in ("failure", "error")]
+    told = []
+    for case, child in found[:most]:
+        why = (child.get("message") or "").strip().splitlines()
+        told.append("\n".join([f"{child.tag} of {case.get('classname')}::{case.get('name')}", *(f"    {line[:300]}" for line in why[:lines])]))
+    if len(found) > most:
+        told.append(f"and {len(found) - most} more")
+    return told
 
 
 def summary(counts):

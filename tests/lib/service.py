@@ -171,9 +171,12 @@ class Service:
 
     # The end
 
-    def log_tail(self, lines=60):
+    def log_size(self):
+        return self.log_path.stat().st_size if self.log_path.exists() else 0
+
+    def log_tail(self, lines=60, since=0):
         try:
-            return "\n".join(self.log_path.read_text(errors="replace").splitlines()[-lines:])
+            return "\n".join(self.log_path.read_bytes()[since:].decode(errors="replace").splitlines()[-lines:])
         except OSError:
             return "(no log)"
 
