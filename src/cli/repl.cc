@@ -30,6 +30,7 @@ struct Session {
   bool terminal = false;  // a person types
   std::string context;    // id to interrupt
   std::string typed;      // bytes behind the last line
+  int heard = 0;          // signals that something was done about; one may come at any time
   bool input_ended = false;
   bool a_cell_failed = false;
 };
@@ -68,7 +69,6 @@ Task<> wait_for_input(Session& session) { (void)co_await io::wait_readable(sessi
 
 // One more line, without its end. Code::cancelled after a signal, Code::not_found at the end of the input.
 Task<Result<std::string>> read_line(Session& session) {
-  int seen = session.signals.count();
   for (;;) {
     size_t end = session.typed.find('\n');
     if (end == std::string::npos && session.input_ended && !session.typed.empty()) end = session.typed.size();
@@ -78,7 +78,9 @@ Task<Result<std::string>> read_line(Session& session) {
       co_return line;
     }
     if (session.input_ended) co_return fail(Code::not_found, "end of input");
-    if (session.waits && co_await io::race(wait_for_input(session), session.signals.more_than(seen)) == 1) {
+    if (session.waits &&
+        co_await io::race(wait_for_input(session), session.signals.more_than(session.heard)) == 1) {
+      session.heard = session.signals.count();
       co_return fail(Code::cancelled, "interrupted");
     }
     char buffer[4096];
@@ -91,13 +93,13 @@ Task<Result<std::string>> read_line(Session& session) {
 
 // Passes interrupts on while a cell runs; returns when a signal asks for the end of everything.
 Task<> pass_interrupts(Session& session) {
-  for (int seen = session.signals.count();;) {
-    co_await session.signals.more_than(seen);
-    seen = session.signals.count();
+  for (;;) {
+    co_await session.signals.more_than(session.heard);
+    session.heard = session.signals.count();
     if (is_end_signal(session.signals)) co_return;
-    if (!session.context.empty()) {
-      (void)co_await session.sandbox.api().interrupt(session.sandbox.id(), session.context);
-    }
+    // The first cell has one when its interpreter has started, and can be interrupted then.
+    while (session.context.empty()) co_await io::sleep_for(20ms);
+    (void)co_await session.sandbox.api().interrupt(session.sandbox.id(), session.context);
   }
 }
 
