@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <linux/close_range.h>
-#include <linux/sched.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -14,11 +13,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <grp.h>
-
 #include "base/cleanup.h"
 #include "base/strings.h"
 #include "image/worker_limits.h"
+#include "sys/file_worker.h"
 #include "sys/mount.h"
 #include "sys/namespaces.h"
 
@@ -79,12 +77,6 @@ int pivot(int mount, const char* place) {
   return check_call(::chdir("/"));
 }
 
-int become_root_of_nothing() {
-  if (::setgroups(0, nullptr) < 0) return -errno;
-  if (::setresgid(0, 0, 0) < 0) return -errno;
-  return check_call(::setresuid(0, 0, 0));
-}
-
 // The only directory it has, in place of what made it so.
 int open_directory() {
   if (::syscall(SYS_close_range, kReportFd + 1, ~0U, 0) < 0) return -errno;
@@ -105,11 +97,11 @@ Result<void> confine(const WorkerOrder& order, Birth& birth) {
   TRY(step("enter the user namespace", check_call(::setns(birth.user_namespace, CLONE_NEWUSER))));
   // From here on: every capability, but only within a user namespace that owns nothing but the mapped
   // directory.
-  TRY(step("change identity", become_root_of_nothing()));
+  TRY(step("change identity", sys::become_root_of_nothing()));
   if (int fd = open_directory(); fd != kDirectoryFd)
     return fail_errno("open the directory", fd < 0 ? -fd : EBADF);
   TRY(step("set limits", set_worker_limits(order.max_file_bytes)));
-  TRY(step("drop capabilities", drop_worker_capabilities()));
+  TRY(step("drop capabilities", sys::keep_file_capabilities()));
   // The change of identity cleared the death signal.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   TRY(step("set no_new_privs", check_call(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))));
@@ -213,18 +205,15 @@ Result<std::string> run_worker(const WorkerOrder& order, const WorkerWatch& watc
   Fd report(pipe[0]), theirs(pipe[1]);
   Birth birth{mount.get(), user_namespace.get(), theirs.get()};
 
-  struct clone_args args{};
-  args.flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
-  args.exit_signal = SIGCHLD;
-  long pid = ::syscall(SYS_clone3, &args, sizeof args);
+  pid_t pid = sys::clone_file_worker();
   if (pid == 0) run_child(order, birth);
-  if (pid < 0) return fail_errno("clone the worker");
+  if (pid < 0) return fail_errno("clone the worker", -pid);
   theirs.reset();
   auto outcome = listen(report.get(), watch);
   // Also when it is done: whatever it still does is not wanted.
-  ::kill(static_cast<pid_t>(pid), SIGKILL);
+  ::kill(pid, SIGKILL);
   int status = 0;
-  while (::waitpid(static_cast<pid_t>(pid), &status, 0) < 0 && errno == EINTR) {
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
   if (!outcome && outcome.error().code == Code::internal && WIFSIGNALED(status) &&
       WTERMSIG(status) == SIGSYS) {

@@ -1,21 +1,13 @@
 #include "image/worker_limits.h"
 
-#include <linux/audit.h>
-#include <linux/capability.h>
-#include <linux/filter.h>
 #include <linux/sched.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstddef>
 
-#include "sys/bpf.h"
-#include "sys/caps.h"
-#include "sys/seccomp.h"
+#include "sys/file_worker.h"
 
 namespace osb::image {
 namespace {
@@ -98,46 +90,17 @@ constexpr int kCalls[] = {
 #endif
 };
 
-#if defined(__x86_64__)
-constexpr uint32_t kArchitecture = AUDIT_ARCH_X86_64;
-#elif defined(__aarch64__)
-constexpr uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
-#else
-#error "name this architecture's audit number"
-#endif
-
 }  // namespace
 
 int set_worker_limits(uint64_t max_file_bytes) {
-  const struct {
-    __rlimit_resource_t what;
-    rlim_t value;
-  } kLimits[] = {{RLIMIT_CORE, 1},  // with zero, a core handler of the host would still run
-                 {RLIMIT_AS, kMemoryBytes},
-                 {RLIMIT_NOFILE, kDescriptors},
-                 {RLIMIT_FSIZE, max_file_bytes}};
-  for (const auto& limit : kLimits) {
-    struct rlimit both{limit.value, limit.value};
-    if (::setrlimit(limit.what, &both) < 0) return -errno;
-  }
-  return 0;
-}
-
-int drop_worker_capabilities() {
-  // File capabilities of the archive are set with CAP_SETFCAP.
-  return sys::keep_capabilities(
-      {CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER, CAP_FSETID, CAP_SETFCAP});
+  return sys::lower_limits(
+      {{RLIMIT_AS, kMemoryBytes}, {RLIMIT_NOFILE, kDescriptors}, {RLIMIT_FSIZE, max_file_bytes}});
 }
 
 int install_worker_seccomp() {
   sys::Bpf bpf;
-  auto ours = bpf.label(), not_clone3 = bpf.label(), not_clone = bpf.label(), process = bpf.label(),
-       not_prctl = bpf.label();
-  bpf.load(offsetof(seccomp_data, arch));
-  bpf.if_equal(kArchitecture, ours);
-  bpf.answer(SECCOMP_RET_KILL_PROCESS);
-  bpf.place(ours);
-  bpf.load(offsetof(seccomp_data, nr));
+  sys::load_native_call(bpf);
+  auto not_clone3 = bpf.label(), not_clone = bpf.label(), process = bpf.label(), not_prctl = bpf.label();
   // Threads yes, through the call whose flags can be seen; namespaces no.
   bpf.if_not_equal(SYS_clone3, not_clone3);
   bpf.answer(SECCOMP_RET_ERRNO | ENOSYS);
@@ -153,16 +116,7 @@ int install_worker_seccomp() {
   bpf.if_not_equal(SYS_prctl, not_prctl);
   bpf.answer(SECCOMP_RET_ERRNO | EPERM);
   bpf.place(not_prctl);
-  for (int call : kCalls) {
-    auto next = bpf.label();
-    bpf.if_not_equal(static_cast<uint32_t>(call), next);
-    bpf.answer(SECCOMP_RET_ALLOW);
-    bpf.place(next);
-  }
-  bpf.answer(SECCOMP_RET_KILL_PROCESS);
-  auto program = bpf.assemble();
-  if (!program) return -EINVAL;
-  return sys::install_seccomp(program->data(), program->size() * sizeof(sock_filter));
+  return sys::install_allowing(bpf, kCalls);
 }
 
 }  // namespace osb::image

@@ -1,11 +1,6 @@
 #include "launcher/confined.h"
 
 #include <fcntl.h>
-#include <grp.h>
-#include <linux/audit.h>
-#include <linux/capability.h>
-#include <linux/sched.h>
-#include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -19,10 +14,8 @@
 
 #include <cstddef>
 
-#include "sys/bpf.h"
-#include "sys/caps.h"
+#include "sys/file_worker.h"
 #include "sys/mount.h"
-#include "sys/seccomp.h"
 
 namespace osb::launcher {
 namespace {
@@ -85,22 +78,10 @@ constexpr int kCalls[] = {
     SYS_restart_syscall,
 };
 
-#if defined(__x86_64__)
-constexpr uint32_t kArchitecture = AUDIT_ARCH_X86_64;
-#elif defined(__aarch64__)
-constexpr uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
-#else
-#error "name this architecture's audit number"
-#endif
-
 int install_filter() {
   sys::Bpf bpf;
-  auto ours = bpf.label(), not_ioctl = bpf.label(), clone_file = bpf.label();
-  bpf.load(offsetof(seccomp_data, arch));
-  bpf.if_equal(kArchitecture, ours);
-  bpf.answer(SECCOMP_RET_KILL_PROCESS);
-  bpf.place(ours);
-  bpf.load(offsetof(seccomp_data, nr));
+  sys::load_native_call(bpf);
+  auto not_ioctl = bpf.label(), clone_file = bpf.label();
   // Of ioctl the one that shares the data of files; to anything else there is no such device here.
   bpf.if_not_equal(SYS_ioctl, not_ioctl);
   bpf.load(offsetof(seccomp_data, args[1]));
@@ -109,16 +90,7 @@ int install_filter() {
   bpf.place(clone_file);
   bpf.answer(SECCOMP_RET_ALLOW);
   bpf.place(not_ioctl);
-  for (int call : kCalls) {
-    auto next = bpf.label();
-    bpf.if_not_equal(static_cast<uint32_t>(call), next);
-    bpf.answer(SECCOMP_RET_ALLOW);
-    bpf.place(next);
-  }
-  bpf.answer(SECCOMP_RET_KILL_PROCESS);
-  auto program = bpf.assemble();
-  if (!program) return -EINVAL;
-  return sys::install_seccomp(program->data(), program->size() * sizeof(sock_filter));
+  return sys::install_allowing(bpf, kCalls);
 }
 
 // Into an empty root that nobody can write to; what was there goes.
@@ -131,27 +103,6 @@ int leave_the_host(const char* place) {
   if (::fchdir(empty) < 0 || ::syscall(SYS_pivot_root, ".", ".") < 0) return -errno;
   if (::umount2(".", MNT_DETACH) < 0) return -errno;
   return check_call(::chdir("/"));
-}
-
-int become_root_of_nothing() {
-  if (::setgroups(0, nullptr) < 0) return -errno;
-  if (::setresgid(0, 0, 0) < 0) return -errno;
-  return check_call(::setresuid(0, 0, 0));
-}
-
-int set_limits() {
-  const struct {
-    __rlimit_resource_t what;
-    rlim_t value;
-  } limits[] = {{RLIMIT_CORE, 1}, {RLIMIT_AS, kMemoryBytes}, {RLIMIT_NOFILE, kDescriptors}};
-  for (const auto& limit : limits) {
-    struct rlimit now{};
-    if (::getrlimit(limit.what, &now) < 0) return -errno;
-    rlim_t value = now.rlim_max < limit.value ? now.rlim_max : limit.value;
-    const struct rlimit both{value, value};
-    if (::setrlimit(limit.what, &both) < 0) return -errno;
-  }
-  return 0;
 }
 
 // The socket and the directories at fixed numbers, everything else closed.
@@ -193,10 +144,9 @@ Result<void> confine(const ConfinedOrder& order, int socket) {
   TRY(step("enter the user namespace", check_call(::setns(space, CLONE_NEWUSER))));
   ::close(space);
   // From here on: every capability, but only within a user namespace that owns nothing but files.
-  TRY(step("change identity", become_root_of_nothing()));
-  TRY(step("set limits", set_limits()));
-  TRY(step("drop capabilities", sys::keep_capabilities({CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH,
-                                                        CAP_FOWNER, CAP_FSETID, CAP_SETFCAP})));
+  TRY(step("change identity", sys::become_root_of_nothing()));
+  TRY(step("set limits", sys::lower_limits({{RLIMIT_AS, kMemoryBytes}, {RLIMIT_NOFILE, kDescriptors}})));
+  TRY(step("drop capabilities", sys::keep_file_capabilities()));
   // The change of identity cleared the death signal.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   TRY(step("set no_new_privs", check_call(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))));
@@ -246,13 +196,10 @@ Result<ConfinedProcess> start_confined(const ConfinedOrder& order) {
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0) return fail_errno("socketpair");
   ConfinedProcess process{-1, Fd(pair[0])};
   Fd theirs(pair[1]);
-  struct clone_args args{};
-  args.flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
-  args.exit_signal = SIGCHLD;
-  long pid = ::syscall(SYS_clone3, &args, sizeof args);
+  pid_t pid = sys::clone_file_worker();
   if (pid == 0) run_confined(order, theirs.get());
-  if (pid < 0) return fail_errno("clone a process");
-  process.pid = static_cast<pid_t>(pid);
+  if (pid < 0) return fail_errno("clone a process", -pid);
+  process.pid = pid;
   return process;
 }
 
