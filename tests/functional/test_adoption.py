@@ -78,7 +78,7 @@ def test_without_the_run_directory_a_sandbox_is_unreachable_not_gone(new_service
     assert api.run(api.create()["id"], "echo new ones work").stdout == "new ones work"
     for item in api.list_all():
         api.delete(item["id"])
-    leaks.assert_nothing_leaked(service, baseline, timeout=10)
+    leaks.assert_nothing_leaked(service, baseline)
 
 
 def remove_database(service, copy):
@@ -130,7 +130,7 @@ def test_a_lost_database_ends_nothing(new_service, tmp_path, damage):
     assert api.status(ending)["message"].endswith("code 9")
     for name in before:
         assert api.delete(name).status == 204
-    leaks.assert_nothing_leaked(service, baseline, timeout=10)
+    leaks.assert_nothing_leaked(service, baseline)
 
 
 def test_a_reused_directory_keeps_no_record_of_its_first_sandbox(new_service):

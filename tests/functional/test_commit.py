@@ -73,7 +73,7 @@ def test_a_sandbox_becomes_an_image(api):
     assert_envelope(api.post_create(image={"uri": "team/app:1"}), 400, "IMAGE::NOT_FOUND")
     assert api.delete(api.create()["id"]).status == 204  # its remains go with somebody else's
     wait_for(lambda: of.nothing_on_disk(api.service), 10, "the layers go with the image")
-    leaks.assert_nothing_leaked(api.service, baseline, timeout=10)
+    leaks.assert_nothing_leaked(api.service, baseline)
 
 
 def test_of_a_snapshot_and_images_upon_images(api):

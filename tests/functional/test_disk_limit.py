@@ -50,7 +50,7 @@ def test_it_is_enforced_on_every_path(new_service):
     assert "/dev/loop" not in mounts and "disk.img" not in mounts, "nothing of it is in the host's mount table"
     assert api.delete(name).status == 204
     wait_for(lambda: not loop_files(service), 10, "the loop device goes with the sandbox")
-    leaks.assert_nothing_leaked(service, baseline, timeout=10)
+    leaks.assert_nothing_leaked(service, baseline)
 
 
 def test_inodes_run_out_before_the_host_does(new_service):
@@ -79,7 +79,7 @@ def test_kill_9(new_service, victim):
     assert int(api.run(name, FILL.format("/tmp/a", "/tmp/a")).stdout.splitlines()[-1]) < 32 << 20
     assert api.delete(name).status == 204
     wait_for(lambda: not loop_files(service), 10, "the loop device goes with the sandbox")
-    leaks.assert_nothing_leaked(service, baseline, timeout=10)
+    leaks.assert_nothing_leaked(service, baseline)
 
 
 def test_sizes_are_independent_and_many(new_service):

@@ -79,7 +79,7 @@ def run(new_service, way, count, rounds):
                     wrong.append((status["reason"], status["message"], logs[-80:]))
             assert not wrong, f"{len(wrong)} of {count} ends are wrong after {kills} kills: {wrong[:3]}"
             assert list(pool.map(lambda one: api.delete(one[0]).status, made)) == [204] * count
-    leaks.assert_nothing_leaked(service, baseline, timeout=15)
+    leaks.assert_nothing_leaked(service, baseline)
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -86,7 +86,7 @@ def test_fifty_live_and_creates_in_flight(new_service, victim):
 
     service.scope.sandbox_ids |= listed
     delete_many(api, listed)
-    leaks.assert_nothing_leaked(service, baseline, timeout=10)
+    leaks.assert_nothing_leaked(service, baseline)
 
 
 def test_deletes_in_flight(new_service):
@@ -106,7 +106,7 @@ def test_deletes_in_flight(new_service):
                 assert api.call("GET", f"/sandboxes/{name}").status == 404, "a delete that was answered is undone"
             else:
                 assert api.delete(name).status in (204, 404)
-    leaks.assert_nothing_leaked(service, baseline, timeout=10)
+    leaks.assert_nothing_leaked(service, baseline)
 
 
 def test_expiry_still_fires_on_time(new_service):

@@ -41,7 +41,7 @@ def test_500_lifecycles_under_random_kills(new_service):
     wait_for(lambda: sandboxes_in_kernel(service) == listed, 10, "what runs is what is listed")
     service.scope.sandbox_ids |= listed
     delete_many(api, listed)
-    leaks.assert_nothing_leaked(service, baseline, timeout=20)
+    leaks.assert_nothing_leaked(service, baseline)
 
 
 def test_a_thousand_at_once(new_service):

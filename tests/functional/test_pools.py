@@ -57,7 +57,7 @@ def test_a_pool_and_a_claim(api):
     assert_envelope(api.call("GET", "/pools/p"), 404, "POOL::NOT_FOUND")
     assert api.run(sandbox, "echo here").stdout == "here"
     assert api.delete(sandbox).status == 204
-    leaks.assert_nothing_leaked(api.service, baseline, timeout=10)
+    leaks.assert_nothing_leaked(api.service, baseline)
 
 
 def test_names_and_numbers(api):
@@ -113,7 +113,7 @@ def test_a_bad_entrypoint_costs_one_of_them(api):
     of.filled(api)
     assert of.status(api)["allocated"] == 0
     of.delete(api)
-    leaks.assert_nothing_leaked(api.service, baseline, timeout=10)
+    leaks.assert_nothing_leaked(api.service, baseline)
 
 
 def test_exhausted_and_free_again(api):
@@ -155,7 +155,7 @@ def test_many_claims_at_once_get_one_each(api):
     with ThreadPoolExecutor(8) as pool:
         assert {reply.status for reply in pool.map(api.delete, ids)} == {204}
     of.delete(api)
-    leaks.assert_nothing_leaked(api.service, baseline, timeout=20)
+    leaks.assert_nothing_leaked(api.service, baseline)
 
 
 def test_one_that_dies_while_it_waits(api):
@@ -197,7 +197,7 @@ def test_what_waits_outlives_the_service(api, way):
     for sandbox in (mine, other):
         assert api.delete(sandbox).status == 204
     of.delete(api)
-    leaks.assert_nothing_leaked(api.service, baseline, timeout=20)
+    leaks.assert_nothing_leaked(api.service, baseline)
 
 
 def test_half_a_minute_is_not_too_long(api):

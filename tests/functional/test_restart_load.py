@@ -198,4 +198,4 @@ def test_killed_every_five_seconds_under_fifty_clients(new_service):
         assert api.delete(client.sandbox).status == 204
     wait_for(lambda: not api.list_all(), 30, "everything is gone")
     baseline.rows["opensandbox.db:create_keys"] = done["create"]  # kept for a day: one for each, however often it was sent
-    leaks.assert_nothing_leaked(service, baseline, timeout=10)
+    leaks.assert_nothing_leaked(service, baseline)

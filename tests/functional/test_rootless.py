@@ -247,7 +247,7 @@ class TestRecovery:
             wait_for(lambda listed=listed: service.scope.running_sandboxes() == listed, 5, "what runs is what is listed")
             with ThreadPoolExecutor(4) as pool:
                 assert set(pool.map(lambda name: api.delete(name).status, listed)) <= {204}
-        leaks.assert_nothing_leaked(service, before, timeout=10)
+        leaks.assert_nothing_leaked(service, before)
 
     def test_ends_while_the_service_is_down_are_reported(self, new_rootless):
         service = new_rootless()

@@ -59,7 +59,7 @@ def test_a_snapshot_and_what_is_made_from_it(api):
         assert api.delete(sandbox).status == 204
     assert api.call("DELETE", f"/snapshots/{second['id']}").status == 204
     wait_for(lambda: of.nothing_on_disk(api.service), 10, "the layers go with their last user")
-    leaks.assert_nothing_leaked(api.service, baseline, timeout=10)
+    leaks.assert_nothing_leaked(api.service, baseline)
 
 
 def test_lists(api):
@@ -264,7 +264,7 @@ def test_forks(api):
     for one in (*forks, deeper):
         assert api.delete(one).status == 204
     wait_for(lambda: of.nothing_on_disk(api.service), 10, "the layers go with the last fork")
-    leaks.assert_nothing_leaked(api.service, baseline, timeout=10)
+    leaks.assert_nothing_leaked(api.service, baseline)
 
 
 def test_rollback(api):
@@ -290,7 +290,7 @@ def test_rollback(api):
     assert api.delete(sandbox).status == 204
     assert api.call("DELETE", f"/snapshots/{taken['id']}").status == 204
     wait_for(lambda: of.nothing_on_disk(api.service), 10, "nothing is left")
-    leaks.assert_nothing_leaked(api.service, baseline, timeout=10)
+    leaks.assert_nothing_leaked(api.service, baseline)
 
 
 @pytest.mark.parametrize("victim, moment", [("server", 0.0), ("server", 0.05), ("launcher", 0.02), ("both", 0.0), ("both", 0.1)])

@@ -67,4 +67,4 @@ def test_random_kills(new_service):
     assert api.delete(source).status == 204
     wait_for(lambda: api.call("DELETE", f"/snapshots/{good['id']}").status in (204, 404), 10, "the last one goes")
     wait_for(lambda: of.nothing_on_disk(service), 20, f"nothing is left (seed {seed})")
-    leaks.assert_nothing_leaked(service, baseline, timeout=20)
+    leaks.assert_nothing_leaked(service, baseline)

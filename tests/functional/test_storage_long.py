@@ -278,4 +278,4 @@ def test_random_kills(new_service, request):
     assert done > 20, f"{done} turns are too few to mean anything"
     print(f"{done} turns, {turns.pushes} pushes")
     turns.end()
-    leaks.assert_nothing_leaked(service, baseline, timeout=20)
+    leaks.assert_nothing_leaked(service, baseline)

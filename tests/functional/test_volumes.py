@@ -403,7 +403,7 @@ def test_nothing_of_it_is_left(api, ground):
         name = api.create(volumes=[host(ground / "shared"), claim("leak", at="/b", name="w", deleteOnSandboxTermination=True)])["id"]
         fine(api.run(name, "echo x > /data/l; echo y > /b/l"))
         assert api.delete(name).status == 204
-    leaks.assert_nothing_leaked(api.service, baseline, timeout=10)
+    leaks.assert_nothing_leaked(api.service, baseline)
 
 
 # Snapshots, forks, rollbacks

@@ -113,7 +113,7 @@ class LeakChecks:
             self.at_the_end()
 
     def at_the_end(self):
-        leaks.assert_nothing_leaked(self.service, self.before, timeout=10)
+        leaks.assert_nothing_leaked(self.service, self.before)
 
 
 @pytest.fixture(scope="module")
