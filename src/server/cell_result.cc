@@ -60,13 +60,20 @@ void CellResult::append(std::string& text, std::string_view more) {
   text.append(more.substr(0, room));
 }
 
+// The event that tells of an error does not say how long the cell took; its moment and that of the first do.
+int64_t CellResult::elapsed(int64_t now_ms) const {
+  return began_ms_ >= 0 && now_ms >= began_ms_ ? now_ms - began_ms_ : -1;
+}
+
 Result<void> CellResult::take(std::string_view line) {
   auto value = TRY(in_context("event stream", json::parse(line)));
   json::Issues issues;
   auto event = json::Field::root(value, issues, "event");
   auto type = event["type"].string();
   auto text = event["text"].string().value_or("");
-  if (type == "stdout") {
+  if (type == "init") {
+    began_ms_ = event["timestamp"].integer().value_or(-1);
+  } else if (type == "stdout") {
     append(stdout_, text);
   } else if (type == "stderr") {
     append(stderr_, text);
@@ -76,6 +83,7 @@ Result<void> CellResult::take(std::string_view line) {
     has_result_ = true;
   } else if (type == "error") {
     error_ = error_json(event["error"]);
+    execution_ms_ = elapsed(event["timestamp"].integer().value_or(-1));
     complete_ = true;
   } else if (type == "execution_complete") {
     execution_ms_ = event["execution_time"].integer().value_or(0);

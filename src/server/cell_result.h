@@ -24,10 +24,12 @@ class CellResult {
  private:
   Result<void> take(std::string_view line);
   void append(std::string& text, std::string_view more);
+  int64_t elapsed(int64_t now_ms) const;
 
   std::string line_;
   std::string stdout_, stderr_, result_, error_;  // error_ is JSON
   bool has_result_ = false, complete_ = false, truncated_ = false;
+  int64_t began_ms_ = -1;  // of the sandbox's clock
   int64_t execution_ms_ = -1;
 };
 

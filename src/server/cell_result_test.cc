@@ -35,6 +35,20 @@ TEST(CellResult, AnErrorIsToldWithItsLines) {
             R"({"stdout":"","stderr":"","error":{"name":"E","value":"v","traceback":["one","two"]}})");
 }
 
+TEST(CellResult, AnErrorTookTheTimeBetweenItsEvents) {
+  auto said = [](const char* began, const char* ended) {
+    CellResult result;
+    EXPECT_TRUE(result.feed(R"({"type":"init","timestamp":)" + std::string(began) + "}\n"));
+    EXPECT_TRUE(result.feed(R"({"type":"error","error":{},"timestamp":)" + std::string(ended) + "}\n"));
+    return result.to_json();
+  };
+  EXPECT_NE(said("1000", "1042").find("\"executionTime\":42"), std::string::npos);
+  // A clock that was set, or a liar's.
+  for (const char* before : {"999", "-9223372036854775807"})
+    EXPECT_EQ(said("1000", before).find("executionTime"), std::string::npos) << before;
+  EXPECT_EQ(said("-9223372036854775807", "9223372036854775807").find("executionTime"), std::string::npos);
+}
+
 TEST(CellResult, OutputIsBounded) {
   CellResult result;
   std::string line = R"({"type":"stdout","text":")" + std::string(3 << 20, 'x') + "\"}\n";

@@ -38,6 +38,7 @@ class TestContexts:
         reply = self.execute(api, context, "print('before')\n1 / 0")
         assert reply.status == 200 and reply.json["stdout"] == "before\n"
         assert reply.json["error"]["name"] == "ZeroDivisionError" and reply.json["error"]["traceback"]
+        assert 0 <= reply.json["executionTime"] < 60_000
 
     def test_unknown_ones(self, api, sandbox):
         for context in ("nothing", "../code", ""):

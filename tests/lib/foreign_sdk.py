@@ -87,3 +87,30 @@ def check_metrics(seen):
     cpus, percent, total, used, stamp = seen["metrics"]
     assert cpus > 0 and 0 <= percent <= 100 and 0 <= used <= total and total > 0
     assert abs(stamp - seen["now"]) < 5000
+
+
+def check_lifecycle(seen):
+    assert seen["info"] == [True, "Running", "host", "1", ["tail", "-f", "/dev/null"]]
+    assert seen["created"] is True
+    assert 280 <= seen["left"] <= 300
+    processors, memory, colour = seen["limits"]
+    assert processors == "1" and "262144 kB" in memory and colour == "blue"
+    assert 3580 <= seen["renewed"] <= 3600
+    assert seen["paused"] == "Paused" and seen["paused_twice"] == "SANDBOX::NOT_RUNNING"
+    assert seen["resumed"] == ["Running", "kept"]
+    assert seen["connected"] == [True, "kept"]
+    assert seen["served"] == [200, "page\n"]
+    assert seen["ended"] == ["Failed", "ENTRYPOINT_FAILED"]
+
+
+def check_manager(seen):
+    assert seen["listed"] == [["3", "2", "1"], ["2"], []]
+    assert seen["page"] == [["1"], 3, 2, False]
+    state, paused, resumed, left = seen["managed"]
+    assert (state, paused, resumed) == ("Paused", ["3"], "Running") and 7180 <= left <= 7200
+    assert seen["killed"] == ["SANDBOX::NOT_FOUND", "SANDBOX::NOT_FOUND"]
+
+
+def check_refusals(seen):
+    """An image, a limit, an entry process and a key that cannot be."""
+    assert seen["refused"] == ["IMAGE::NOT_FOUND", "SANDBOX::INVALID_PARAMETER", "SANDBOX::INVALID_ENTRYPOINT", "INVALID_API_KEY"]

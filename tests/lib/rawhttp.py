@@ -42,9 +42,10 @@ class Response:
 
 
 class Connection:
-    def __init__(self, address, timeout=30.0):
+    def __init__(self, address, timeout=30.0, source=None):
+        """`source` is the address that the peer sees, as (host, port)."""
         self.timeout = timeout
-        self.socket = socket.create_connection(address, timeout)
+        self.socket = socket.create_connection(address, timeout, source_address=source)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.buffer = bytearray()
         self.started = time.monotonic()

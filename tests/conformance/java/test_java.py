@@ -1,7 +1,8 @@
 """The published Java client (com.alibaba.opensandbox:sandbox 1.0.0) against our server.
 
-Its jars are fetched once by Maven below build/ and compared with checksums.sha256; the driver is compiled by javac. This client can
-run and interrupt commands, work on files and read metrics; sessions, status and logs it does not have.
+Its jars are fetched once by Maven below build/ and compared with checksums.sha256; the drivers are compiled by javac. This client can
+make, find, pause, renew and end sandboxes, run and interrupt commands, work on files and read metrics; sessions, status, logs, snapshots
+and a pool it does not have.
 """
 
 import hashlib
@@ -35,21 +36,42 @@ def install():
     assert present() == checksums(), "these are not the jars that were pinned"
 
 
-def compile_driver():
+def compile_drivers():
     classes = HOME / "classes"
-    source = HERE / "Driver.java"
-    made = classes / "Driver.class"
-    if not made.exists() or made.stat().st_mtime < source.stat().st_mtime:
-        subprocess.run(["javac", "-encoding", "UTF-8", "-cp", f"{LIBRARIES}/*", "-d", classes, source], check=True, timeout=100)
+    sources = sorted(HERE.glob("*.java"))
+    made = [classes / f"{source.stem}.class" for source in sources]
+    if not all(one.exists() for one in made) or min(one.stat().st_mtime for one in made) < max(source.stat().st_mtime for source in sources):
+        subprocess.run(["javac", "-encoding", "UTF-8", "-cp", f"{LIBRARIES}/*", "-d", classes, *sources], check=True, timeout=100)
     return classes
+
+
+def run_driver(service, name):
+    install()
+    classes = compile_drivers()
+    address = f"{service.address[0]}:{service.address[1]}"
+    return foreign_sdk.run_driver(["java", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-Dfile.encoding=UTF-8", "-cp", f"{classes}:{LIBRARIES}/*", name, address, service.api_key])
 
 
 @pytest.fixture(scope="module")
 def seen(service):
-    install()
-    classes = compile_driver()
-    address = f"{service.address[0]}:{service.address[1]}"
-    return foreign_sdk.run_driver(["java", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-Dfile.encoding=UTF-8", "-cp", f"{classes}:{LIBRARIES}/*", "Driver", address, service.api_key])
+    return run_driver(service, "Driver")
+
+
+@pytest.fixture(scope="module")
+def lived(service):
+    return run_driver(service, "Lifecycle")
+
+
+def test_lifecycle(lived):
+    foreign_sdk.check_lifecycle(lived)
+
+
+def test_manager(lived):
+    foreign_sdk.check_manager(lived)
+
+
+def test_refusals(lived):
+    foreign_sdk.check_refusals(lived)
 
 
 def test_commands(seen):

