@@ -17,6 +17,8 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 DOCS = REPOSITORY / "docs"
 LANGUAGES = {"sh", "bash", "python", "text", "toml", "json", "yaml", "dockerfile", "c", "cpp"}
 RUNNABLE = {"sh", "bash", "python"}
+# What has to be there in Chinese; other pages may be.
+GUIDES = ("README", "first-sandbox", "images", "network", "snapshots", "volumes", "code-interpreter", "pools", "limits", "operations", "migration", "security-model")
 FENCE = re.compile(r"^(?P<indent> *)```(?P<language>[\w-]*)\n(?P<text>.*?)^(?P=indent)```$", re.M | re.S)
 MARKER = re.compile(r"<!-- (?P<key>not run|exit|anywhere)(?:: (?P<value>[^\n]*?))? -->\n\Z")
 SOURCE = re.compile(r"\A<!-- translation of (?P<path>\S+) (?P<hash>[0-9a-f]{16}) -->\n")
@@ -51,7 +53,11 @@ def original(translation):
 
 
 def digest(page):
-    return hashlib.sha256(page.read_bytes()).hexdigest()[:16]
+    return digest_of(page.read_bytes())
+
+
+def digest_of(text):
+    return hashlib.sha256(text).hexdigest()[:16]
 
 
 def blocks(page):
