@@ -59,7 +59,8 @@ def ip(*words, inside=None):
 class Lab:
     """Between enter() and leave() the calling thread, and what it starts, is in the namespace of the host."""
 
-    def __init__(self):
+    def __init__(self, zone=None):
+        self.zone = zone or ZONE
         self.directory = Path(tempfile.mkdtemp(prefix="osb-lab-", dir="/var/tmp"))
         self.home = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
         self.internet = None
@@ -70,7 +71,7 @@ class Lab:
             ip("link", "set", "lo", "up")
             make_certificates(self.directory)
             self.internet = subprocess.Popen(
-                ["unshare", "--net", sys.executable, Path(__file__).with_name("internet.py"), json.dumps(ZONE), self.directory],
+                ["unshare", "--net", sys.executable, Path(__file__).with_name("internet.py"), json.dumps(self.zone), self.directory],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             )  # fmt: skip
             assert self.internet.stdout.readline() == "ready for addresses\n"

@@ -219,9 +219,9 @@ def fake_registry_for_pushes():
 class DebianRegistry:
     """The package docker-registry on loopback, with whatever its configuration has to say."""
 
-    def __init__(self, password=None, tls=None, name="127.0.0.1"):
+    def __init__(self, password=None, tls=None, name="127.0.0.1", port=None):
         self.directory = Path(tempfile.mkdtemp(prefix="osb-registry-", dir="/var/tmp"))
-        self.port = free_port()
+        self.port = port or free_port()
         self.host = f"{name}:{self.port}"
         self.password, self.tls = password, tls
         self.log = self.directory / "access.log"
