@@ -3,79 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "http/test_support.h"
+#include "http/reverse_proxy_fixture.h"
 
 namespace osb::http {
 namespace {
 
+using namespace proxy_fixture;
 using namespace std::chrono_literals;
-using io::testing::run;
-using testing::dial;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using testing::RawPeer;
-using testing::sample_bytes;
-using testing::socket_pair;
 using ::testing::StartsWith;
-
-// A proxy in front of one upstream connection, whose other end a test plays by hand.
-struct Proxy {
-  explicit Proxy(io::Executor e, ServerLimits limits = {})
-      : executor(e), server(e, [this](Request& r, ResponseWriter& w) { return handle(r, w); }, limits) {
-    auto [ours, theirs] = socket_pair(e);
-    connection.emplace(std::move(ours));
-    upstream.emplace(std::move(theirs));
-  }
-
-  Task<> handle(Request& request, ResponseWriter& response) {
-    Forward what;
-    what.head = request.head;
-    what.head_timeout = head_timeout;
-    if (stopped) what.stopped = [this] { return *stopped; };
-    what.edit_response = [](ResponseHead& head) { head.headers.set("X-Edited", "yes"); };
-    Forward again = what;
-    last = co_await forward(request, response, *connection, std::move(what));
-    if (spare && last.outcome == Relay::not_answered && !last.request_sent)
-      last = co_await forward(request, response, *spare, std::move(again));
-    reusable = connection->reusable();
-    ++answered;
-    if (drop) connection.reset();
-    if (last.outcome == Relay::not_answered) {
-      std::ignore = co_await response.send(last.error.code == Code::invalid_argument ? 400 : 502, {},
-                                           last.error.message);
-    }
-  }
-  Task<> wait_answered(int count) {
-    while (answered < count) co_await io::sleep_for(1ms);
-  }
-
-  io::Executor executor;
-  Server server;
-  std::optional<ClientConnection> connection;
-  std::optional<ClientConnection> spare;  // for a repeat
-  std::optional<RawPeer> upstream;
-  io::Duration head_timeout = 10s;
-  std::optional<io::Duration> stopped;
-  RelayResult last;
-  bool reusable = false;
-  bool drop = false;  // the upstream connection, after the exchange
-  int answered = 0;
-};
-
-using Body = Task<> (*)(Proxy&, RawPeer);
-Task<> with_proxy_task(Body body, ServerLimits limits) {
-  auto executor = co_await io::asio::this_coro::executor;
-  Proxy proxy(executor, limits);
-  co_await body(proxy, dial(proxy.server, executor));
-  co_await proxy.server.close(0s);
-}
-void with_proxy(Body body, ServerLimits limits = {}) { run(with_proxy_task(body, limits)); }
-
-std::string get(std::string path, std::string fields = "") {
-  return "GET " + path + " HTTP/1.1\r\nHost: a\r\n" + fields + "\r\n";
-}
-std::string post(std::string fields) { return "POST / HTTP/1.1\r\nHost: a\r\n" + fields + "\r\n"; }
 
 Task<> simple(Proxy& proxy, RawPeer client) {
   for (int i = 0; i < 3; ++i) {
@@ -163,7 +101,6 @@ Task<> echo_length(RawPeer* upstream, size_t length) {
     co_await upstream->send(std::move(piece));
   }
 }
-Task<> send_all(RawPeer* peer, std::string bytes) { co_await peer->send(std::move(bytes)); }
 
 Task<> large_length(Proxy& proxy, RawPeer client) {
   std::string body = sample_bytes(20 << 20);
@@ -448,70 +385,6 @@ Task<> gone(Proxy& proxy, RawPeer client) {
   EXPECT_EQ(proxy.last.error.message, "the client has gone");
 }
 TEST(ReverseProxy, ClientGoneEndsTheExchange) { with_proxy(gone, {.body_timeout = 40ms}); }
-
-const char* kHandshake =
-    "Connection: keep-alive, Upgrade\r\nUpgrade: WebSocket\r\nSec-WebSocket-Key: x\r\nSec-WebSocket-Version: "
-    "13\r\n";
-
-Task<> tunnelled(Proxy& proxy, RawPeer client) {
-  co_await client.send(get("/ws", kHandshake) + "early");
-  std::string head = co_await proxy.upstream->read_until("\r\n\r\n");
-  EXPECT_THAT(head, HasSubstr("Connection: Upgrade\r\nUpgrade: websocket\r\n"));
-  EXPECT_THAT(head, HasSubstr("Sec-WebSocket-Key: x\r\n"));
-  co_await proxy.upstream->send(
-      "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: "
-      "Upgrade\r\nSec-WebSocket-Accept: y\r\n\r\nhello");
-  std::string answer = co_await client.read_until("\r\n\r\n");
-  EXPECT_THAT(answer, AllOf(StartsWith("HTTP/1.1 101 Switching Protocols\r\n"),
-                            HasSubstr("Sec-WebSocket-Accept: y\r\n"), HasSubstr("Connection: Upgrade\r\n"),
-                            HasSubstr("Upgrade: websocket\r\n"), Not(HasSubstr("Length"))));
-  EXPECT_EQ(co_await client.read_exactly(5), "hello");
-  EXPECT_EQ(co_await proxy.upstream->read_exactly(5), "early");
-  std::string bytes = sample_bytes(1 << 20);
-  io::TaskGroup group(proxy.executor);
-  group.spawn(send_all(&client, bytes));
-  group.spawn(send_all(&*proxy.upstream, bytes));
-  EXPECT_TRUE(co_await client.read_exactly(bytes.size()) == bytes);
-  EXPECT_TRUE(co_await proxy.upstream->read_exactly(bytes.size()) == bytes);
-  client.shut_write();  // one direction ends, the other goes on
-  EXPECT_EQ(co_await proxy.upstream->read_to_end(), "");
-  co_await proxy.upstream->send("still here");
-  EXPECT_EQ(co_await client.read_exactly(10), "still here");
-  proxy.upstream->shut_write();
-  EXPECT_EQ(co_await client.read_to_end(), "");
-  co_await proxy.wait_answered(1);
-  EXPECT_EQ(proxy.last.outcome, Relay::complete);
-  EXPECT_FALSE(proxy.reusable);
-  co_await group.close();
-}
-TEST(ReverseProxy, WebSocketBecomesATunnel) { with_proxy(tunnelled); }
-
-Task<> refused_upgrade(Proxy& proxy, RawPeer client) {
-  co_await client.send(get("/ws", kHandshake));
-  std::ignore = co_await proxy.upstream->read_until("\r\n\r\n");
-  co_await proxy.upstream->send("HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno");
-  EXPECT_EQ((co_await client.read_answer()).second, "no");
-  // Who names several gets none; then a change is one that nobody asked for.
-  co_await client.send(get("/", "Connection: Upgrade\r\nUpgrade: h2c, other\r\n"));
-  EXPECT_EQ(co_await proxy.upstream->read_until("\r\n\r\n"), "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
-  co_await proxy.upstream->send(
-      "HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n");
-  EXPECT_THAT((co_await client.read_answer()).first, StartsWith("HTTP/1.1 502 "));
-}
-TEST(ReverseProxy, AChangeOfProtocolsThatWasNotAskedForIsRefused) { with_proxy(refused_upgrade); }
-
-Task<> raw_upgrade(Proxy& proxy, RawPeer client) {
-  co_await client.send(get("/attach", "Connection: upgrade\r\nUpgrade: tcp\r\n"));
-  EXPECT_EQ(co_await proxy.upstream->read_until("\r\n\r\n"),
-            "GET /attach HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n");
-  co_await proxy.upstream->send(
-      "HTTP/1.1 101 Switching Protocols\r\nUpgrade: tcp\r\nConnection: Upgrade\r\n\r\nhello\n");
-  EXPECT_THAT(co_await client.read_until("\r\n\r\n"), StartsWith("HTTP/1.1 101 "));
-  EXPECT_EQ(co_await client.read_until("\n"), "hello\n");
-  co_await client.send("and back\n");
-  EXPECT_EQ(co_await proxy.upstream->read_until("\n"), "and back\n");
-}
-TEST(ReverseProxy, AnyOneProtocolBecomesATunnel) { with_proxy(raw_upgrade); }
 
 TEST(StripHopByHop, RemovesNamedAndKnown) {
   Headers headers{{"Connection", "close, X-A"},

@@ -5,7 +5,6 @@
 #include <gmock/gmock.h>
 
 #include "base/fd.h"
-#include "server/config_examples.h"
 
 namespace osb::server {
 namespace {
@@ -484,60 +483,6 @@ TEST(Config, Exposure) {
     ASSERT_TRUE(config);
     EXPECT_EQ(check_exposure(*config).has_value(), c.allowed) << c.host << " " << c.key << " " << c.insecure;
   }
-}
-
-TEST(ConfigExamples, EachLoads) {
-  EXPECT_EQ(config_example_names().size(), 5u);
-  for (std::string_view name : config_example_names()) {
-    auto config = parse(*config_example(name));
-    ASSERT_TRUE(config) << name << ": " << config.error().message;
-    EXPECT_EQ(config->effective_runtime(), RuntimeType::native) << name;
-    EXPECT_TRUE(check_exposure(*config)) << name;
-  }
-  auto unknown = config_example("podman");
-  ASSERT_FALSE(unknown);
-  EXPECT_THAT(unknown.error().message, HasSubstr("native, docker, docker-zh, k8s, k8s-zh"));
-}
-
-// Every commented key of the skeleton is one that the server reads, and the value shown is accepted.
-TEST(ConfigExamples, TheSkeletonIsValidWithEveryKeyTurnedOn) {
-  EXPECT_TRUE(parse(*config_example("")));
-  std::string on;
-  std::string_view text = *config_example("");
-  while (!text.empty()) {
-    std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
-    bool key = line.starts_with("# ") && line.find(" = ") != line.npos && line.find('.') > line.find(" = ");
-    on.append(key ? line.substr(2) : line).append("\n");
-  }
-  auto config = parse(on);
-  ASSERT_TRUE(config) << config.error().message << "\n" << on;
-  EXPECT_EQ(config->server.max_sandbox_timeout_seconds, 86400);
-  EXPECT_EQ(config->native.images.size(), 1u);
-}
-
-TEST(StateDir, IsBelowTheHomeOfAnOrdinaryUser) {
-  std::map<std::string, std::string> variables = {{"HOME", "/home/ann"}};
-  Environment environment = [&](const char* name) -> const char* {
-    auto found = variables.find(name);
-    return found == variables.end() ? nullptr : found->second.c_str();
-  };
-  auto chosen = [&](std::string_view file, bool is_root) {
-    return choose_state_dir(parse_config(file, "f", environment)->native, is_root, environment).value_or("");
-  };
-  EXPECT_EQ(chosen("", true), "/var/lib/opensandbox");
-  EXPECT_EQ(chosen("", false), "/home/ann/.local/state/opensandbox");
-  variables["XDG_STATE_HOME"] = "relative";
-  EXPECT_EQ(chosen("", false), "/home/ann/.local/state/opensandbox");
-  variables["XDG_STATE_HOME"] = "/state/ann";
-  EXPECT_EQ(chosen("", false), "/state/ann/opensandbox");
-  EXPECT_EQ(chosen("", true), "/var/lib/opensandbox") << "a service of the system";
-  for (std::string directory : {"/srv/state", "/var/lib/opensandbox"}) {
-    for (bool is_root : {false, true})
-      EXPECT_EQ(chosen("[native]\nstate_dir = \"" + directory + "\"", is_root), directory);
-  }
-  variables.clear();
-  EXPECT_EQ(chosen("", false), "") << "no place is an error";
 }
 
 }  // namespace

@@ -5,6 +5,7 @@ import os
 import resource
 import signal
 import socket
+import statistics
 import time
 
 import pytest
@@ -78,34 +79,41 @@ def test_deletes_and_looks_are_never_refused(new_service):
         assert api.delete(sandbox).status == 204
 
 
-def overload(service, seconds):
-    """Complete lives per second at saturation (before and after), and at twice and four times that."""
+def overload(service, seconds, turns):
+    """Shares of the peak, one per turn, at twice and four times saturation. Between any two measurements the peak is taken again: a
+    machine that becomes faster or slower in the minutes that this takes says nothing about the service."""
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(16384, limit[1]), limit[1]))
+    shares = {2: [], 4: []}
     try:
         lives = Lives(Api(service))
-        lives.closed(16, 1)
-        peaks = [lives.closed(16, seconds)]
-        rates = {factor: lives.open(factor * peaks[0], 2 * seconds) for factor in (2, 4)}
-        peaks.append(lives.closed(16, seconds))
+        lives.closed(16, seconds)
+        peak = lives.closed(16, seconds)
+        for _ in range(turns):
+            for factor, of_peak in shares.items():
+                rate = lives.open(factor * peak, 2 * seconds)
+                before, peak = peak, lives.closed(16, seconds)
+                of_peak.append(rate / ((before + peak) / 2))
+                print(f"{factor}x: {rate:.0f}/s between peaks of {before:.0f}/s and {peak:.0f}/s")
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limit)
-    print("peaks {:.0f}/s and {:.0f}/s, ".format(*peaks) + ", ".join(f"{rate:.0f}/s at {factor}x" for factor, rate in rates.items()), dict(lives.creates), dict(lives.deletes))
-    return lives, peaks, rates
+    print(dict(lives.creates), dict(lives.deletes))
+    return lives, shares
 
 
 def test_beyond_saturation_deletes_are_served(new_service):
     service = new_service()
     before = leaks.snapshot(service)
-    lives, peaks, rates = overload(service, 3)
+    lives, shares = overload(service, 2, 1)
     assert set(lives.deletes) == {204}, lives.deletes
     assert set(lives.creates) <= {202, 429}, lives.creates
     # Seconds say little on a machine that others use, too: the long variant is exact.
-    assert min(rates.values()) > 0.5 * min(peaks), (peaks, rates)
+    assert min(shares[2] + shares[4]) > 0.5, shares
     leaks.assert_nothing_leaked(service, before)
 
 
 @pytest.mark.long
 def test_beyond_saturation_as_many_lives_are_completed(new_service):
-    _, peaks, rates = overload(new_service(), 15)
-    assert min(rates.values()) > 0.9 * sum(peaks) / 2, (peaks, rates)
+    _, shares = overload(new_service(), 5, 4)
+    for factor, of_peak in shares.items():
+        assert statistics.median(of_peak) > 0.9, (factor, shares)
