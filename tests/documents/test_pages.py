@@ -2,10 +2,12 @@
 
 import subprocess
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from lib import interpreter
 from lib.pages import REPOSITORY, blocks, matches, pages
+from lib.scope import cgroup_mounts
 from lib.service import Service
 
 from stage import STATE, Stage
@@ -58,10 +60,15 @@ def place(stage, bin_dir, request):
         if service.process is None:
             service.start()
         subprocess.run([service.bin_dir / "osb", "rm", "--all", "--server", "127.0.0.1:8080"], capture_output=True, timeout=30)
+        service.stop()
+        group = (service.state_dir / "identity").read_text().split()[1]
+        left = {(mount, f"/{group}") for mount in cgroup_mounts().values() if Path(mount, group).exists()}
+        service.scope.cgroup_roots |= left
         service.destroy()
         subprocess.run(["umount", STATE], check=False)
         if made:
             STATE.rmdir()
+    assert not left, f"docs/operations.md says that nothing is left after the last sandbox and a stop; there is {left}"
 
 
 @pytest.mark.parametrize("page", FOLLOWED, ids=name_of)

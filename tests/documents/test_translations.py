@@ -4,23 +4,11 @@ import re
 import subprocess
 
 import pytest
-from lib.pages import DOCS, GUIDES, REPOSITORY, SOURCE, blocks, digest, original, translations
+from lib.pages import DOCS, GUIDES, REPOSITORY, SOURCE, blocks, differences, digest, original, translations, with_code_of
 
 
 def name_of(page):
     return str(page.relative_to(REPOSITORY))
-
-
-def outline(page):
-    """Levels of headings and numbers of rows: what stays the same in every language."""
-    text = re.sub(r"^ *```.*?^ *```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
-    found = []
-    for line in text.split("\n"):
-        if heading := re.match(r"#+ ", line):
-            found += [heading[0].strip(), 0]
-        elif line.startswith("|") and found:
-            found[-1] += 1
-    return found
 
 
 def test_every_guide_is_there():
@@ -47,7 +35,7 @@ def test_the_code_is_the_same(page):
 
 @pytest.mark.parametrize("page", translations(), ids=name_of)
 def test_it_has_the_same_parts(page):
-    assert outline(page) == outline(original(page))
+    assert not differences(page)
 
 
 @pytest.mark.parametrize("page", translations(), ids=name_of)
@@ -56,6 +44,14 @@ def test_it_is_chinese(page):
     text = re.sub(r"^ *```.*?^ *```$|`[^`]*`|\]\([^)]*\)|<[^>]*>", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
     chinese, latin = len(re.findall(r"[\u4e00-\u9fff]", text)), len(re.findall(r"[A-Za-z]{2,}", text))
     assert chinese > 3 * latin, f"{name_of(page)}: {chinese} Chinese characters, {latin} Latin words"
+
+
+def test_code_is_taken_over():
+    """What scripts/translations --update does: the code of the English page in the places of the Chinese one."""
+    english = "a\n<!-- exit: 1 -->\n```sh\nnew\n```\nb\n```text\nout\n```\n"
+    chinese = "甲\n```sh\nold\n```\n乙\n```text\nold\n```\n丙\n"
+    assert with_code_of(chinese, english) == "甲\n<!-- exit: 1 -->\n```sh\nnew\n```\n乙\n```text\nout\n```\n丙\n"
+    assert with_code_of(chinese, "a\n") == chinese
 
 
 def test_the_script_finds_what_is_stale():

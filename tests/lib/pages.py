@@ -75,6 +75,51 @@ def blocks(page):
     return found
 
 
+def fences(text):
+    """(begin, end) of every block with its marker."""
+    places, end = [], 0
+    for fence in FENCE.finditer(text):
+        marker = MARKER.search(text, end, fence.start())
+        places.append((marker.start() if marker else fence.start(), fence.end()))
+        end = fence.end()
+    return places
+
+
+def with_code_of(text, source):
+    """The text with the blocks of another one in its own places; as it is when they do not have the same number."""
+    mine, theirs = fences(text), fences(source)
+    if len(mine) != len(theirs):
+        return text
+    for (begin, end), (from_, to) in zip(reversed(mine), reversed(theirs)):
+        text = text[:begin] + source[from_:to] + text[end:]
+    return text
+
+
+def outline(page):
+    """Levels of headings, and below each the number of rows: what stays the same in every language."""
+    text = re.sub(r"^ *```.*?^ *```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    found = []
+    for line in text.split("\n"):
+        if heading := re.match(r"(#+) (.*)", line):
+            found.append([heading[1], 0, heading[2]])
+        elif line.startswith("|") and found:
+            found[-1][1] += 1
+    return found
+
+
+def differences(translation):
+    """What a translation lacks or has too much of, as far as it can be counted."""
+    here, there = outline(translation), outline(original(translation))
+    told = [f"{mine[2]}: {mine[0]} with {mine[1]} rows, in English {theirs[0]} {theirs[2]} with {theirs[1]}"
+            for mine, theirs in zip(here, there) if mine[:2] != theirs[:2]]  # fmt: skip
+    if len(here) != len(there):
+        told.append(f"{len(here)} headings, in English {len(there)}")
+    blocks_here, blocks_there = (len(blocks(one)) for one in (translation, original(translation)))
+    if blocks_here != blocks_there:
+        told.append(f"{blocks_here} blocks of code, in English {blocks_there}")
+    return told
+
+
 def pattern(expected, in_order=True):
     """What matches an output that is shown as `expected`; without order one pattern for each line."""
     lines = expected.rstrip("\n").split("\n")
