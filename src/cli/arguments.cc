@@ -339,6 +339,10 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
   egress_log->add_flag("-f,--follow", log_options.follow, "go on until the sandbox ends");
   egress_log->add_flag("--json", log_options.json, "print the server's records as JSON");
 
+  CLI::App* egress_serve = egress->add_subcommand(
+      "serve", "police the network of the container or pod that this is started in, as its sidecar");
+  egress_serve->footer("Settings are the variables OPENSANDBOX_EGRESS_*: see docs/network.md.");
+
   CLI::App* images = app.add_subcommand("images", "pull, push, build, import, list and remove images");
   RawImages raw_images;
   raw_images.options(*images);
@@ -420,6 +424,7 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
   if (role->parsed()) return role_options;
   if (keeper->parsed()) return keeper_options;
   if (fetcher->parsed()) return ImageFetcherOptions{};
+  if (egress_serve->parsed()) return EgressServeOptions{};
   if (egress_log->parsed()) {
     auto to = to_egress.read();
     if (!to) return usage(to.error().message, "osb egress log");

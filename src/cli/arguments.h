@@ -48,6 +48,8 @@ struct EgressLogOptions {
   bool follow = false, json = false;
 };
 
+struct EgressServeOptions {};
+
 struct RmOptions {
   Connection connection;
   std::vector<std::string> ids;
@@ -236,7 +238,7 @@ using Command =
                  InspectImageOptions, PruneImagesOptions, BuildImageOptions, CommitImageOptions,
                  SnapshotOptions, VolumeOptions, ExecOptions, ShellOptions, ManageOptions, ForwardOptions,
                  PreviewOptions, ServerRoleOptions, ImageKeeperOptions, ImageFetcherOptions, EgressLogOptions,
-                 ServeOptions, InitConfigOptions>;
+                 EgressServeOptions, ServeOptions, InitConfigOptions>;
 
 Command parse_osb_arguments(int argc, const char* const* argv);
 Command parse_server_arguments(int argc, const char* const* argv);

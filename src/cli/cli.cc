@@ -9,6 +9,7 @@
 #include "cli/commit.h"
 #include "cli/doctor.h"
 #include "cli/egress_log.h"
+#include "cli/egress_serve.h"
 #include "cli/exec.h"
 #include "cli/forward.h"
 #include "cli/image_roles.h"
@@ -68,6 +69,7 @@ struct Execute {
   int operator()(ImageKeeperOptions& options) const { return run_image_keeper(options); }
   int operator()(ImageFetcherOptions&) const { return run_image_fetcher(); }
   int operator()(EgressLogOptions& options) const { return block_on(print_egress_log(std::move(options))); }
+  int operator()(EgressServeOptions&) const { return become_sidecar(embedded.egress); }
   int operator()(ServeOptions& options) const { return become_service(options, embedded); }
   int operator()(InitConfigOptions& options) const { return write_initial_config(options); }
 };

@@ -10,9 +10,11 @@
 
 #include "base/log.h"
 #include "cli/block_on.h"
+#include "launcher/egress_process.h"
 #include "launcher/server_process.h"
 #include "runtime/native/native_runtime.h"
 #include "server/serve.h"
+#include "server/webhook_carrier.h"
 #include "sys/cgroup.h"
 #include "sys/code_pages.h"
 
@@ -84,6 +86,13 @@ io::Task<> set_on_signal(io::Event& stop) {
   stop.set();
 }
 
+void carry_denials(io::TaskGroup& tasks, const server::Config& config) {
+  if (!config.egress.enabled) return;
+  std::string socket = fmt::format("{}/run/{}{}", config.native.state_dir, launcher::kEgressSocketName,
+                                   launcher::kEgressSocketSuffix);
+  tasks.spawn(server::carry_denials(std::move(socket), config.egress.deny_webhook));
+}
+
 // Every runtime of this server, the standard one first. Owns what Runtimes borrows.
 using Made = std::vector<std::unique_ptr<runtime::Runtime>>;
 
@@ -144,6 +153,7 @@ io::Task<Result<void>> serve(server::Config config, ServerRoleOptions role,
   std::string tier = describe_tier(runtimes.standard(), role.rootless);
   io::TaskGroup waiting(executor);
   waiting.spawn(set_on_signal(stop.event));
+  carry_denials(waiting, config);
   auto served = co_await server::run({.config = std::move(config),
                                       .tokens = std::move(tokens),
                                       .listener = std::move(listener),

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "egress/open_connection.h"
 #include "egress/refusal.h"
+#include "egress/way_out.h"
 #include "io/descriptor.h"
 #include "sys/outlet.h"
 
@@ -37,7 +38,7 @@ Attachment::Attachment(io::Executor executor, Host host, std::string handle, std
 Attachment::~Attachment() = default;
 
 Result<void> Attachment::open(std::vector<Fd> descriptors) {
-  TRY(io::assign(pidfd_, std::move(descriptors.at(0))));
+  if (descriptors.at(0).valid()) TRY(io::assign(pidfd_, std::move(descriptors[0])));
   for (size_t i = 1; i < descriptors.size(); ++i) {
     bool lookups = i - 1 == sys::kOutletUdp4 || i - 1 == sys::kOutletUdp6;
     tasks_.spawn(lookups ? receive_lookups(std::move(descriptors[i]))
@@ -61,6 +62,9 @@ void Attachment::set_policy(Policy policy) {
     bool own = host_.network.is_own(open->to.address);
     Verdict verdict = judge().connection(open->to.address, open->to.port, open->names, own);
     if (verdict.allow && !open->host.empty()) verdict = judge().spoken(verdict, open->host);
+    // Names matter now, and it may have said one that is denied: nobody has looked.
+    if (verdict.allow && !open->heard && judge().looks_at_names(verdict))
+      verdict = {.rule = std::string(kUnheard)};
     if (verdict.allow) continue;
     open->verdict = verdict;
     if (auto flow = open->flow.lock()) flow->cut();
@@ -140,7 +144,7 @@ Task<> Attachment::serve(Socket client) {
   Verdict verdict = judge().connection(to->address, to->port, names, own);
   if (!verdict.allow) co_return co_await refuse(std::move(client), *to, std::move(verdict), std::move(name));
   auto server =
-      co_await io::with_deadline(kConnectLimit, "connect", io::connect_tcp(to_string(to->address), to->port));
+      co_await io::with_deadline(kConnectLimit, "connect", connect_tcp(host_.network, to->address, to->port));
   if (!server) {
     note_connection(*to, AuditEvent::Outcome::failed, name, server.error().message, verdict.ground);
     co_return co_await close_with(std::move(client),
@@ -194,6 +198,7 @@ Task<> Attachment::relay(Socket client, Socket server, Destination to, Verdict v
 
 Task<> Attachment::inspect(std::shared_ptr<Open> open) {
   auto flow = open->flow.lock();
+  open->heard = true;
   std::string said;
   Spoken spoken;
   while (spoken.kind == Spoken::Kind::more && said.size() < kMostSpoken) {

@@ -47,7 +47,7 @@ class Attachment {
   Audit& audit() { return audit_; }
   const Overlay& overlay() const { return host_.overlay; }
 
-  // Starts to serve: a pidfd and the sockets, as the launcher gives them.
+  // Starts to serve: a pidfd and the sockets, as the launcher gives them. Without a pidfd until close().
   Result<void> open(std::vector<Fd> descriptors);
   // True when the sandbox's first process has ended; false when nobody waits for that any more.
   io::Task<bool> until_gone();

@@ -52,7 +52,7 @@ Task<Result<std::string>> read_frame(io::Socket& socket) {
 struct Call {
   std::string attach, api, policy_of;  // a handle in one of them
   KeptPolicy kept;
-  bool metrics = false;
+  bool metrics = false, webhook = false;
 };
 
 Result<Call> parse_call(std::string_view text) {
@@ -64,7 +64,8 @@ Result<Call> parse_call(std::string_view text) {
   call.api = field["api"].string().value_or("");
   call.policy_of = field["policyOf"].string().value_or("");
   call.metrics = field["metrics"].boolean().value_or(false);
-  if (call.metrics) return call;
+  call.webhook = field["webhook"].boolean().value_or(false);
+  if (call.metrics || call.webhook) return call;
   if (!is_uuid(call.attach + call.api + call.policy_of)) return fail(Code::corrupt, "no sandbox is named");
   if (call.attach.empty()) return call;
   call.kept.id = field["id"].string().value_or("");
@@ -251,6 +252,8 @@ class Daemon {
       result = std::unexpected(call.error());
     } else if (call->metrics) {
       result = metrics();
+    } else if (call->webhook) {
+      co_return webhook_.take_carrier(std::move(client));
     } else if (!call->attach.empty()) {
       auto attached = co_await take_over(call->attach, std::move(call->kept));
       if (!attached) result = std::unexpected(attached.error());

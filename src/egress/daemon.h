@@ -7,7 +7,8 @@
 // On the socket from the server every connection begins with a frame (base/frame.h) of JSON that says whose
 // it is: {"attach":HANDLE,"id":ID,"policy":{...}} is answered with a frame and ends; after {"api":HANDLE} the
 // connection speaks HTTP with the egress of that sandbox (policy_routes.h). {"metrics":true} is answered with
-// a frame whose "metrics" is a text (metrics.h).
+// a frame whose "metrics" is a text (metrics.h). After {"webhook":true} the server is asked to post by TLS
+// (deny_webhook.h).
 
 #include <optional>
 #include <string>

@@ -1,9 +1,14 @@
 #include "egress/deny_webhook.h"
 
+#include <utility>
+
+#include "base/frame.h"
 #include "base/log.h"
 #include "egress/resolver.h"
+#include "egress/way_out.h"
 #include "http/client.h"
 #include "io/socket.h"
+#include "json/decode.h"
 #include "json/escape.h"
 
 namespace osb::egress {
@@ -86,14 +91,16 @@ Task<> DenyWebhook::deliver(Denial denial) {
 }
 
 Task<DenyWebhook::Outcome> DenyWebhook::post(std::string body) {
-  auto status = co_await io::with_deadline(patience_.answer, "the webhook", exchange(std::move(body)));
+  // Who speaks TLS has the same limit, and then a moment to say so.
+  auto limit = patience_.answer + (hook_->tls ? std::chrono::seconds(1) : std::chrono::seconds(0));
+  auto status = co_await io::with_deadline(limit, "the webhook", exchange(std::move(body)));
   if (!status || *status >= 500) co_return Outcome::again;
   // Redirections are not followed: the operator's address is the only one that is called.
   co_return *status < 300 ? Outcome::done : Outcome::refused;
 }
 
-Task<Result<std::string>> DenyWebhook::address() {
-  if (sandbox::parse_ip(hook_->host)) co_return hook_->host;
+Task<Result<IpAddress>> DenyWebhook::address() {
+  if (auto numeric = sandbox::parse_ip(hook_->host)) co_return *numeric;
   std::string name = *sandbox::normal_name(hook_->host);
   DnsQuestion question;
   question.name = name;
@@ -101,14 +108,40 @@ Task<Result<std::string>> DenyWebhook::address() {
   question.type = kDnsA;
   auto answer = CO_TRY(co_await resolve(network_, std::move(question)));
   for (const DnsRecord& record : answer.answers) {
-    if (auto found = record.address()) co_return to_string(*found);
+    if (auto found = record.address()) co_return *found;
   }
   co_return fail(Code::not_found, "the webhook's host has no address");
 }
 
+Task<Result<int>> DenyWebhook::exchange_by_carrier(IpAddress where, std::string body) {
+  if (!carrier_) co_return fail(Code::unavailable, "nobody is there who speaks TLS");
+  // Ours while it is used: one that fails, or is given up in the middle of a frame, is of no use any more.
+  io::Socket carrier = *std::exchange(carrier_, std::nullopt);
+  std::string call = "{\"address\":\"" + to_string(where) + "\",\"body\":";
+  json::append_string(call, body);
+  CO_TRY(co_await io::write_all(carrier, encode_frame(call + "}")));
+  FrameReader frames(kMostAnswer);
+  while (true) {
+    if (auto frame = CO_TRY(frames.next())) {
+      auto value = CO_TRY(json::parse(*frame));
+      json::Issues issues;
+      auto answer = json::Field::root(value, issues, "answer", json::Reading::exact);
+      int64_t status = answer["status"].integer().value_or(0);
+      if (!carrier_) carrier_ = std::move(carrier);
+      if (status < 200 || status > 599) co_return fail(Code::unavailable, "the webhook does not answer");
+      co_return static_cast<int>(status);
+    }
+    char piece[512];
+    size_t n = CO_TRY(co_await io::read_some(carrier, piece));
+    if (n == 0) co_return fail(Code::unavailable, "who speaks TLS has gone");
+    frames.feed({piece, n});
+  }
+}
+
 Task<Result<int>> DenyWebhook::exchange(std::string body) {
-  std::string where = CO_TRY(co_await address());
-  auto socket = CO_TRY(co_await io::connect_tcp(where, hook_->port));
+  IpAddress where = CO_TRY(co_await address());
+  if (hook_->tls) co_return co_await exchange_by_carrier(where, std::move(body));
+  auto socket = CO_TRY(co_await connect_tcp(network_, where, hook_->port));
   http::ClientConnection connection(std::move(socket));
   http::RequestHead head;
   head.method = "POST";

@@ -4,6 +4,9 @@
 // which they came. Nothing of a sandbox waits for it: what the queue has no room for is dropped and counted.
 // The same name of the same sandbox is told once within ten seconds: resolvers ask again and again.
 //
+// By TLS somebody else speaks for it: the server, which has a library for it and comes with a connection for
+// that purpose. It gets frames of {"address":ADDRESS,"body":TEXT} and answers each with {"status":NUMBER}.
+//
 // Belongs to one loop.
 
 #include <chrono>
@@ -15,7 +18,7 @@
 
 #include "base/clock.h"
 #include "egress/host_network.h"
-#include "io/task.h"
+#include "io/socket.h"
 #include "sandbox/webhook.h"
 
 namespace osb::egress {
@@ -41,6 +44,8 @@ class DenyWebhook {
   // `id` is empty when the sandbox has the default policy: nobody told its id then.
   void tell(const std::string& name, const std::string& id);
   Counts counts() const { return counts_; }
+  // A connection to somebody who posts by TLS, in place of the one before.
+  void take_carrier(io::Socket carrier) { carrier_ = std::move(carrier); }
   // Until cancelled.
   io::Task<> run();
 
@@ -54,11 +59,13 @@ class DenyWebhook {
   io::Task<> deliver(Denial denial);
   io::Task<Outcome> post(std::string body);
   io::Task<Result<int>> exchange(std::string body);
-  io::Task<Result<std::string>> address();
+  io::Task<Result<int>> exchange_by_carrier(IpAddress where, std::string body);
+  io::Task<Result<IpAddress>> address();
 
   HostNetwork& network_;
   std::optional<sandbox::Webhook> hook_;
   Patience patience_;
+  std::optional<io::Socket> carrier_;
   std::deque<Denial> queue_;
   std::map<std::pair<std::string, std::string>, std::chrono::steady_clock::time_point> told_;
   Counts counts_;

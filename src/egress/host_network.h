@@ -4,10 +4,12 @@
 // it has a way out by IPv6. Each is looked at again after some seconds: hosts move.
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "sandbox/egress_target.h"
+#include "sys/packet_rules.h"
 
 namespace osb::egress {
 
@@ -34,6 +36,11 @@ class HostNetwork {
   const std::vector<NameServer>& name_servers();
   bool is_own(const IpAddress& address);
   bool has_ipv6();
+
+  // How long one name server has for an answer.
+  std::chrono::milliseconds patience = std::chrono::milliseconds(1500);
+  // What connections to the outside carry, where they share a network with those who are policed.
+  std::optional<sys::PacketBadge> badge;
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/io_context.hpp>
@@ -10,6 +11,7 @@
 
 #include "base/log.h"
 #include "egress/daemon.h"
+#include "egress/sidecar.h"
 #include "launcher/egress_process.h"
 
 namespace osb::egress {
@@ -45,10 +47,10 @@ Result<DaemonOptions> daemon_options(const std::vector<std::string>& arguments) 
   return out;
 }
 
-int serve(DaemonOptions options) {
+int until_done(io::Task<Result<void>> task) {
   io::asio::io_context loop(1);
   int status = 0;
-  io::asio::co_spawn(loop, run(std::move(options)),
+  io::asio::co_spawn(loop, std::move(task),
                      [&status](const std::exception_ptr& thrown, const Result<void>& served) {
                        if (thrown) std::rethrow_exception(thrown);  // a bug: nothing of ours throws
                        if (served) return;
@@ -59,6 +61,19 @@ int serve(DaemonOptions options) {
   return status;
 }
 
+int sidecar_main() {
+  std::vector<std::string> environment;
+  for (char** one = environ; *one != nullptr; ++one) environment.emplace_back(*one);
+  // The network is closed before anything else can go wrong.
+  auto gate = close_the_network(environment);
+  auto settings = gate ? sidecar_settings(environment) : std::unexpected(gate.error());
+  if (!settings) {
+    log::error(settings.error().message);
+    return 1;
+  }
+  return until_done(run_sidecar(std::move(*gate), std::move(*settings)));
+}
+
 }  // namespace
 
 int egress_main(const std::vector<std::string>& arguments) {
@@ -66,12 +81,13 @@ int egress_main(const std::vector<std::string>& arguments) {
   ::prctl(PR_SET_NAME, "osb-egress");
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGHUP, SIG_IGN);
+  if (arguments == std::vector<std::string>{std::string(kSidecarArgument)}) return sidecar_main();
   auto options = daemon_options(arguments);
   if (!options) {
     log::error(options.error().message);
     return launcher::kCannotStart;
   }
-  return serve(std::move(*options));
+  return until_done(run(std::move(*options)));
 }
 
 }  // namespace osb::egress

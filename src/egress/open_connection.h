@@ -14,6 +14,9 @@ namespace osb::egress {
 inline constexpr std::string_view kDoubtful =
     "what the client sent names its host in a way that servers read differently";
 
+inline constexpr std::string_view kUnheard =
+    "the policy has come to name hosts, and this connection began before its host was looked at";
+
 struct Attachment::Open {
   Open(Attachment& owner_, Destination to_, Verdict verdict_, std::vector<std::string> names_)
       : owner(owner_), to(to_), verdict(std::move(verdict_)), names(std::move(names_)) {}
@@ -23,6 +26,7 @@ struct Attachment::Open {
   Verdict verdict;
   std::vector<std::string> names;  // that led to its address when it was made
   std::string host;                // what its client says, last
+  bool heard = false;              // somebody reads, or has read, whom it wants
   std::weak_ptr<Flow> flow;
 };
 

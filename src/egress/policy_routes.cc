@@ -43,17 +43,22 @@ Reply get(Attachment& attachment) {
   return {200, status_json(attachment.policy(), more)};
 }
 
-Reply changed(Attachment& attachment, const ChangePolicy& change, Policy policy, std::string_view more) {
-  if (policy.rules.size() > kMostRules) {
+struct Changing {
+  ChangePolicy change;
+  size_t most_rules;
+};
+
+Reply changed(Attachment& attachment, const Changing& change, Policy policy, std::string_view more) {
+  if (policy.rules.size() > change.most_rules) {
     return failure(413, "egress rule total count " + std::to_string(policy.rules.size()) + " exceeds limit " +
-                            std::to_string(kMostRules));
+                            std::to_string(change.most_rules));
   }
-  if (auto done = change(std::move(policy)); !done)
+  if (auto done = change.change(std::move(policy)); !done)
     return failure(500, "failed to persist policy: " + done.error().message);
   return {200, status_json(attachment.policy(), more)};
 }
 
-Reply put(Attachment& attachment, const ChangePolicy& change, std::string_view body) {
+Reply put(Attachment& attachment, const Changing& change, std::string_view body) {
   if (trim(body).empty())
     return changed(attachment, change, {}, ",\"reason\":\"policy reset to default deny-all\"");
   auto policy = parse_policy(body);
@@ -61,14 +66,14 @@ Reply put(Attachment& attachment, const ChangePolicy& change, std::string_view b
   return changed(attachment, change, std::move(*policy), kEnforcement);
 }
 
-Reply patch(Attachment& attachment, const ChangePolicy& change, std::string_view body) {
+Reply patch(Attachment& attachment, const Changing& change, std::string_view body) {
   if (trim(body).empty()) return failure(400, "empty body");
   auto rules = parse_rules(body);
   if (!rules) return failure(400, "invalid patch rules: " + rules.error().message);
   return changed(attachment, change, merge(attachment.policy(), std::move(*rules)), kEnforcement);
 }
 
-Reply remove(Attachment& attachment, const ChangePolicy& change, std::string_view body) {
+Reply remove(Attachment& attachment, const Changing& change, std::string_view body) {
   if (trim(body).empty()) return failure(400, "empty body");
   auto targets = parse_targets(body);
   if (!targets) return failure(400, "invalid delete targets: " + targets.error().message);
@@ -97,7 +102,7 @@ Task<> not_allowed(ResponseWriter& response, std::string allowed) {
   (void)co_await response.send(405, std::move(headers), "method not allowed\n");
 }
 
-Task<> policy_route(Attachment& attachment, ChangePolicy change, Request& request, ResponseWriter& response) {
+Task<> policy_route(Attachment& attachment, Changing change, Request& request, ResponseWriter& response) {
   const std::string method(request.head.method);
   if (method == "GET") co_return co_await send(response, get(attachment));
   if (method != "POST" && method != "PUT" && method != "PATCH" && method != "DELETE")
@@ -138,7 +143,7 @@ Task<> log_route(Attachment& attachment, Request& request, ResponseWriter& respo
   (void)co_await response.finish();
 }
 
-Task<> route(Attachment& attachment, ChangePolicy change, Request& request, ResponseWriter& response) {
+Task<> route(Attachment& attachment, Changing change, Request& request, ResponseWriter& response) {
   std::string_view path = request.head.path();
   if (path == "/healthz") {
     http::Headers headers;
@@ -160,8 +165,9 @@ Task<> route(Attachment& attachment, ChangePolicy change, Request& request, Resp
 
 }  // namespace
 
-http::Handler policy_routes(Attachment& attachment, ChangePolicy change) {
-  return [&attachment, change = std::move(change)](Request& request, ResponseWriter& response) {
+http::Handler policy_routes(Attachment& attachment, ChangePolicy change, size_t most_rules) {
+  return [&attachment, change = Changing{std::move(change), most_rules}](Request& request,
+                                                                         ResponseWriter& response) {
     return route(attachment, change, request, response);
   };
 }

@@ -14,6 +14,6 @@ namespace osb::egress {
 // Puts a policy in force and keeps it; nothing has changed when it fails.
 using ChangePolicy = std::function<Result<void>(Policy)>;
 
-http::Handler policy_routes(Attachment& attachment, ChangePolicy change);
+http::Handler policy_routes(Attachment& attachment, ChangePolicy change, size_t most_rules = kMostRules);
 
 }  // namespace osb::egress

@@ -1,11 +1,10 @@
 #include "egress/resolver.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 
 #include "base/fd.h"
+#include "egress/way_out.h"
 #include "io/descriptor.h"
 #include "io/socket.h"
 
@@ -14,8 +13,6 @@ namespace {
 
 using io::Task;
 
-// Programs wait for five seconds and ask again; by then all have been tried.
-constexpr auto kPerServer = std::chrono::milliseconds(1500);
 constexpr auto kOverTcp = std::chrono::seconds(3);
 constexpr size_t kMostTries = 3;
 constexpr size_t kMostAnswer = 65535;
@@ -27,31 +24,8 @@ uint16_t random_id() {
   return id;
 }
 
-Result<Fd> connected_socket(const NameServer& server) {
-  sockaddr_storage storage{};
-  socklen_t size = 0;
-  if (server.address.family == IpAddress::Family::v4) {
-    auto* to = reinterpret_cast<sockaddr_in*>(&storage);
-    to->sin_family = AF_INET;
-    to->sin_port = htons(server.port);
-    std::copy_n(server.address.bytes.begin(), 4, reinterpret_cast<uint8_t*>(&to->sin_addr));
-    size = sizeof *to;
-  } else {
-    auto* to = reinterpret_cast<sockaddr_in6*>(&storage);
-    to->sin6_family = AF_INET6;
-    to->sin6_port = htons(server.port);
-    std::copy_n(server.address.bytes.begin(), 16, reinterpret_cast<uint8_t*>(&to->sin6_addr));
-    size = sizeof *to;
-  }
-  Fd socket(::socket(storage.ss_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!socket.valid()) return fail_errno("socket");
-  if (::connect(socket.get(), reinterpret_cast<sockaddr*>(&storage), size) < 0)
-    return fail_errno("no way there");
-  return socket;
-}
-
-Task<Result<DnsAnswer>> over_udp(NameServer server, DnsQuestion question) {
-  Fd socket = CO_TRY(connected_socket(server));
+Task<Result<DnsAnswer>> over_udp(const HostNetwork& host, NameServer server, DnsQuestion question) {
+  Fd socket = CO_TRY(connect_udp(host, server.address, server.port));
   uint16_t id = random_id();
   std::string bytes = encode_question(question, id);
   if (::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) < 0) co_return fail_errno("send");
@@ -79,8 +53,8 @@ Task<Result<void>> read_exactly(io::Socket& socket, std::span<char> into) {
   co_return Result<void>();
 }
 
-Task<Result<DnsAnswer>> over_tcp(NameServer server, DnsQuestion question) {
-  auto socket = CO_TRY(co_await io::connect_tcp(to_string(server.address), server.port));
+Task<Result<DnsAnswer>> over_tcp(const HostNetwork& host, NameServer server, DnsQuestion question) {
+  auto socket = CO_TRY(co_await connect_tcp(host, server.address, server.port));
   uint16_t id = random_id();
   std::string bytes = encode_question(question, id);
   std::string framed = {static_cast<char>(bytes.size() >> 8), static_cast<char>(bytes.size() & 0xff)};
@@ -94,10 +68,11 @@ Task<Result<DnsAnswer>> over_tcp(NameServer server, DnsQuestion question) {
   co_return parse_answer(answer, question, id);
 }
 
-Task<Result<DnsAnswer>> ask(NameServer server, DnsQuestion question) {
-  auto answer = co_await io::with_deadline(kPerServer, "the name server", over_udp(server, question));
+Task<Result<DnsAnswer>> ask(const HostNetwork& host, NameServer server, DnsQuestion question) {
+  auto answer =
+      co_await io::with_deadline(host.patience, "the name server", over_udp(host, server, question));
   if (!answer || !answer->truncated) co_return answer;
-  co_return co_await io::with_deadline(kOverTcp, "the name server", over_tcp(server, question));
+  co_return co_await io::with_deadline(kOverTcp, "the name server", over_tcp(host, server, question));
 }
 
 }  // namespace
@@ -112,7 +87,7 @@ Task<Result<DnsAnswer>> resolve(HostNetwork& host, DnsQuestion question) {
   std::string asked;
   for (size_t i = 0; i < kMostTries && (i < servers.size() || i < 2); ++i) {
     const NameServer& server = servers[i % servers.size()];
-    auto answer = co_await ask(server, question);
+    auto answer = co_await ask(host, server, question);
     // "No such name" is an answer; anything else that is none may be known better by the next.
     if (answer && (answer->code == kDnsNoError || answer->code == kDnsNoName)) co_return answer;
     std::string why = answer ? "code " + std::to_string(answer->code) : answer.error().message;

@@ -6,7 +6,7 @@ namespace osb::egress {
 namespace {
 
 // DNS over TLS: lookups that nobody here would see.
-constexpr uint16_t kDnsOverTls = 853;
+constexpr uint16_t kDnsOverTls = 853, kHttps = 443;
 
 std::string rule_text(const Rule& rule, std::string_view whose) {
   return std::string(rule.allow ? "allow " : "deny ") + rule.text + std::string(whose);
@@ -22,6 +22,11 @@ const Rule* first_match(const std::vector<Rule>& rules, const IpAddress& address
   auto found = std::ranges::find_if(
       rules, [&](const Rule& rule) { return rule.allow == allow && matches(rule.target, address); });
   return found == rules.end() ? nullptr : &*found;
+}
+
+bool closes_https(const Overlay& overlay, const IpAddress& address) {
+  if (overlay.https != Overlay::Https::closed_to_resolvers) return overlay.https == Overlay::Https::closed;
+  return std::ranges::any_of(overlay.resolvers, [&](const auto& one) { return matches(one, address); });
 }
 
 constexpr std::string_view kOperator = " (of the operator)";
@@ -76,6 +81,9 @@ Verdict Judge::connection(const IpAddress& address, uint16_t port, const std::ve
   if (const Rule* rule = first_match(policy_.rules, address, false)) return {false, rule_text(*rule, "")};
   if (port == kDnsOverTls)
     return closed("DNS over TLS is closed: lookups go through port 53", Ground::address);
+  if (port == kHttps && closes_https(overlay_, address))
+    return closed("port 443 is closed there, because of DNS over HTTPS (of the operator)",
+                  Ground::operator_rule);
   const Rule* rule = first_match(overlay_.allow, address);
   if (rule) return by_operator(*rule, true);
   if ((rule = first_match(policy_.rules, address, true))) return {true, rule_text(*rule, ""), false, true};

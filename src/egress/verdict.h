@@ -20,6 +20,9 @@ namespace osb::egress {
 // What the operator decides for every sandbox.
 struct Overlay {
   std::vector<Rule> deny = {}, allow = {};
+  // DNS over HTTPS, by the addresses of who offers it: port 443 of these is closed, or of all.
+  enum class Https { open, closed_to_resolvers, closed } https = Https::open;
+  std::vector<EgressTarget> resolvers = {};
 };
 
 // What kind of rule has decided. Few and fixed: refusals are counted by it.

@@ -168,10 +168,13 @@ Result<Listeners> Sandboxes::listeners(const std::string& id) {
   sys::Outlet outlet = spares_.outlets().take(id);
   if (outlet.empty()) {
     auto opened = sys::open_outlet(init, spares_.home_network(), sys::OutletFor::again);
-    if (!opened)
+    if (!opened) {
+      bool never = opened.error().sys_errno == ENETUNREACH;
       return fail(Code::unsupported,
                   "the sandbox has no way out: " + opened.error().message +
-                      "; the kernel needs nf_tables with nat (nft_redir, nft_reject_inet)");
+                      (never ? "; make a new one to have it"
+                             : "; the kernel needs nf_tables with nat (nft_redir, nft_reject_inet)"));
+    }
     outlet = std::move(*opened);
   }
   return give_listeners(id, std::move(outlet));

@@ -8,7 +8,7 @@
 namespace osb::sandbox {
 namespace {
 
-constexpr std::string_view kScheme = "http://";
+constexpr std::string_view kPlain = "http://", kSecure = "https://";
 constexpr size_t kMostBytes = 2048;
 
 bool is_host(std::string_view host) { return parse_ip(host) || normal_name(host); }
@@ -16,12 +16,13 @@ bool is_host(std::string_view host) { return parse_ip(host) || normal_name(host)
 }  // namespace
 
 Result<Webhook> parse_webhook(std::string_view url) {
-  auto wrong = [] { return fail(Code::invalid_argument, "no http:// address of a host"); };
+  auto wrong = [] { return fail(Code::invalid_argument, "no http:// or https:// address of a host"); };
   bool plain = std::ranges::all_of(url, [](char c) { return c > ' ' && c < 0x7f && c != '#'; });
-  if (!plain || url.size() > kMostBytes || !url.starts_with(kScheme)) return wrong();
-  std::string_view rest = url.substr(kScheme.size());
+  bool tls = url.starts_with(kSecure);
+  if (!plain || url.size() > kMostBytes || !(tls || url.starts_with(kPlain))) return wrong();
+  std::string_view rest = url.substr((tls ? kSecure : kPlain).size());
   size_t slash = std::min(rest.find_first_of("/?"), rest.size());
-  Webhook hook;
+  Webhook hook{.port = static_cast<uint16_t>(tls ? 443 : 80), .tls = tls};
   hook.authority = rest.substr(0, slash);
   if (slash < rest.size()) hook.target = (rest[slash] == '?' ? "/" : "") + std::string(rest.substr(slash));
   std::string_view host = hook.authority;

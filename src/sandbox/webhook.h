@@ -1,6 +1,6 @@
 #pragma once
 
-// The address of a webhook, as an operator writes it: http://HOST[:PORT][/PATH]. No TLS, no login, no
+// The address of a webhook, as an operator writes it: http://HOST[:PORT][/PATH] or https://. No login, no
 // fragment.
 
 #include <cstdint>
@@ -14,6 +14,7 @@ namespace osb::sandbox {
 struct Webhook {
   std::string host;  // a name or an address, without brackets
   uint16_t port = 80;
+  bool tls = false;
   std::string target = "/";
   std::string authority;  // for the Host field, as it was written
 };

@@ -20,12 +20,21 @@ TEST(Webhook, HasHostPortAndTarget) {
   ASSERT_TRUE(hook);
   EXPECT_EQ(hook->host, "2001:db8::1");
   EXPECT_EQ(hook->target, "/?x");
+  EXPECT_FALSE(hook->tls);
+  hook = parse_webhook("https://hooks.example/denied");
+  ASSERT_TRUE(hook);
+  EXPECT_TRUE(hook->tls);
+  EXPECT_EQ(hook->port, 443);
+  EXPECT_EQ(parse_webhook("https://hooks.example:8443/")->port, 8443);
 }
 
 TEST(Webhook, OthersAreRefused) {
   for (const char* wrong : {"",
                             "hooks.example",
-                            "https://hooks.example/",
+                            "https://",
+                            "https://:443/",
+                            "https://user@hooks.example/",
+                            "HTTPS://hooks.example/",
                             "ftp://hooks.example/",
                             "http://",
                             "http:///x",

@@ -190,7 +190,7 @@ void read_egress(Section in, EgressSection& out) {
 void read_deny_webhook(Section in, EgressSection& out) {
   in.text("deny_webhook", out.deny_webhook);
   if (out.deny_webhook.empty() || sandbox::parse_webhook(out.deny_webhook)) return;
-  in.wrong("deny_webhook", "must be an http:// address: the egress process speaks no TLS",
+  in.wrong("deny_webhook", "must be an http:// or https:// address",
            "write deny_webhook = \"http://hooks.example:8080/denied\"");
 }
 

@@ -304,11 +304,12 @@ TEST(Config, ALifeIsBounded) {
   }
 }
 
-TEST(Config, TheWebhookForDenialsIsPlainHttp) {
+TEST(Config, TheWebhookForDenialsIsAnAddress) {
   auto config = parse("[egress]\ndeny_webhook = \"http://hooks.example:8080/denied\"");
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->egress.deny_webhook, "http://hooks.example:8080/denied");
-  for (const char* wrong : {"https://hooks.example/", "hooks.example", "http://"}) {
+  EXPECT_TRUE(parse("[egress]\ndeny_webhook = \"https://hooks.example/denied\""));
+  for (const char* wrong : {"ftp://hooks.example/", "hooks.example", "http://", "https://"}) {
     auto refused = parse(std::string("[egress]\ndeny_webhook = \"") + wrong + "\"");
     ASSERT_FALSE(refused) << wrong;
     EXPECT_THAT(refused.error().message, StartsWith("test.toml:2: egress.deny_webhook: must be an http://"));

@@ -7,6 +7,7 @@
 // default route. Packet rules on the output hook turn TCP and port 53 to the sockets and refuse the rest at
 // once. Nothing depends on the rules for safety: who flushed them would send into a loop that leads nowhere.
 
+#include <cstdint>
 #include <vector>
 
 #include "base/fd.h"
@@ -17,11 +18,14 @@ namespace osb::sys {
 enum OutletSocket { kOutletTcp4, kOutletUdp4, kOutletTcp6, kOutletUdp6 };
 using Outlet = std::vector<Fd>;
 inline constexpr size_t kMostOutletSockets = 4;
+// Beyond what the kernel chooses for programs that do not care.
+inline constexpr uint16_t kOutletPort = 64053;
 
 enum class OutletFor {
   fresh,  // a namespace in which there was none yet: the rules are made, too
-  again,  // one whose sockets were closed. If somebody took their port meanwhile the rules are changed,
-          // for which the kernel makes the caller wait for ten milliseconds and more
+  again,  // one whose sockets were closed. ENETUNREACH where there never was an address. If somebody
+          // took their port meanwhile the rules are changed, for which the kernel makes the caller wait for
+          // ten milliseconds and more
   again_or_not,  // the same without that: EADDRINUSE
 };
 
@@ -29,5 +33,8 @@ enum class OutletFor {
 Result<void> route_through_loopback();
 // Sockets that nobody else has, and rules that lead to them.
 Result<Outlet> open_outlet_here(OutletFor what);
+// The sockets alone, all of one number, so that rules need not tell them apart. 0: one that is free, which is
+// told.
+Result<Outlet> open_outlet_sockets(uint16_t& port);
 
 }  // namespace osb::sys

@@ -176,6 +176,22 @@ class TestEveryRequest:
             out = self.ask(box, request_for("shared-a.test", "/", upgrade), request_for("shared-b.test"))
             assert "hello shared-a.test" in out and "hello shared-b.test" not in out and "403" in out
 
+    def test_a_proxys_tunnel(self, net):
+        """shared-a.test is a proxy. Whom its client asks it for counts; what is in the tunnel is the two ends' business."""
+        with net.create("allow shared-a.test", "allow allowed.test", "allow shy.allowed.test") as box:
+            connect = lambda host: f"CONNECT {host}:443 HTTP/1.1\\r\\nHost: {host}:443\\r\\n\\r\\n"  # noqa: E731
+            out = self.ask(box, connect("allowed.test"), "GET other.test\\n", "\\x16\\x03not HTTP\\n")
+            assert out.startswith("HTTP/1.1 200") and "echo GET other.test" in out and "echo \x16\x03not HTTP" in out
+            assert [seen["path"] for seen in net.lab.seen() if seen["what"] == "connect"] == ["allowed.test:443"]
+            out = self.ask(box, connect("other.test"), "secret\\n")
+            assert out.startswith("HTTP/1.1 403") and "other.test" in out and "secret" not in out
+            # Only as the first request, and only when the proxy agrees.
+            out = self.ask(box, request_for("shared-a.test"), connect("allowed.test"), "secret\\n")
+            assert "403" in out and "echo" not in out
+            out = self.ask(box, connect("shy.allowed.test"), request_for("other.test"))
+            assert out.startswith("HTTP/1.1 407") and "403" in out
+            assert [seen["path"] for seen in net.lab.seen() if seen["what"] == "connect"] == ["shy.allowed.test:443"]
+
     def test_http_2_without_tls_is_refused(self, net):
         with net.create("allow shared-a.test") as box:
             out = self.ask(box, "PRI * HTTP/2.0\\r\\n\\r\\nSM\\r\\n\\r\\n")
@@ -415,6 +431,33 @@ class TestChanges:
             wait_for(lambda: "ConnectionResetError" in output(), 5, "the connection is cut")
             denied = [e for e in box.log() if e["kind"] == "connection" and e["outcome"] == "denied"]
             assert denied[-1]["rule"] == "deny allowed.test" and denied[-1]["receivedBytes"] == 8
+
+    def test_one_that_nobody_has_read_is_cut_when_names_begin_to_matter(self, net):
+        """Under "allow everything" nobody reads whom a connection wants. When a host is denied later, it could be that one; unless a rule names its address."""
+        hold = """
+            import socket, sys
+            s = socket.create_connection((sys.argv[1], 7)); print(s.recv(100), flush=True)
+            try: print("end", s.recv(100), flush=True)
+            except OSError as e: print(type(e).__name__, flush=True)
+        """
+        with net.create("allow 1.2.3.11", default="allow") as box:
+            start = lambda address: box.api.run(box.id, ["sh", "-c", f"nohup python3 -u -c '{textwrap.dedent(hold)}' {address} > /tmp/{address} 2>&1 &"])  # noqa: E731
+            output = lambda address: box.api.run(box.id, f"cat /tmp/{address}").stdout  # noqa: E731
+            for address in ("1.2.3.10", "1.2.3.11"):
+                start(address)
+                wait_for(lambda address=address: "welcome" in output(address), 10, "the connection is there")
+            assert box.egress("PATCH", json=[{"action": "allow", "target": "other.test"}]).status == 200
+            assert "Error" not in output("1.2.3.10"), "names make no difference yet"
+            # Not by the default any more: only the address that a rule names is open.
+            assert box.egress("PUT", json={"defaultAction": "deny", "egress": [{"action": "allow", "target": "1.2.3.11"}, {"action": "allow", "target": "allowed.test"}]}).status == 200
+            wait_for(lambda: "ConnectionResetError" in output("1.2.3.10"), 5, "the connection is cut")
+            assert "Error" not in output("1.2.3.11")
+        with net.create("allow 1.2.3.10", default="allow") as box:
+            start("1.2.3.12")
+            wait_for(lambda: "welcome" in output("1.2.3.12"), 10, "the connection is there")
+            assert box.egress("PATCH", json=[{"action": "deny", "target": "shared-b.test"}]).status == 200
+            wait_for(lambda: "ConnectionResetError" in output("1.2.3.12"), 5, "the connection is cut")
+            assert "has come to name hosts" in box.log()[-1]["rule"]
 
     def test_kept_over_kill_and_restart_and_pause(self, net):
         service = net.service
@@ -751,6 +794,37 @@ def test_a_server_without_it(new_service):
     assert forked.status == 202, forked
     for sandbox in (made, forked.json["items"][0]["id"]):
         assert api.delete(sandbox).status == 204
+
+
+def test_sandboxes_of_a_version_without_a_network(lab, bin_dir, request):  # noqa: F811
+    """They go on, without a way out, and the log says why. One of such a version has no address on its loopback, and no note of its kind of network."""
+    from lib.plugin import service_class
+
+    service = service_class(request)(bin_dir, sections={"egress": {"enabled": False}})
+    request.addfinalizer(service.destroy)
+    service.start()
+    api = Api(service)
+    old = api.create()["id"]
+    api.run(old, "echo kept > /tmp/file")
+    service.stop()
+    notes = list(service.state_dir.glob("**/network"))
+    assert notes
+    for note in notes:
+        note.unlink()
+    service.config_path.write_text(service.config_path.read_text().replace('"enabled" = false', f'"enabled" = true\n"name_servers" = ["{DNS}"]'))
+    service.start()
+    net = Net(service, lab)
+    box = Box(net, old)
+    assert api.run(old, "cat /tmp/file").stdout == "kept"
+    assert box.talk("1.2.3.10", 7) == "OSError"  # unreachable, at once
+    assert box.resolve("allowed.test").startswith("gaierror")
+    assert not net.lab.seen()
+    assert "no network" in service.log_path.read_text()
+    refused = box.egress("GET")
+    assert refused.status == 502 and b"made by an older server" in refused.body
+    with net.create_plain() as new:
+        assert new.get("http://allowed.test/") == "200 hello allowed.test"
+    assert api.delete(old).status == 204
 
 
 class TestForks:

@@ -1,22 +1,24 @@
 """What the egress process counts (GET /metrics), and whom it tells of denials (egress.deny_webhook)."""
 
 import json
+import os
+import signal
 import textwrap
 import time
 
 import pytest
 from lib import rawhttp
 from lib.api import Api
-from lib.netlab import DNS, lab  # noqa: F401
+from lib.netlab import DNS, lab, wait_egress  # noqa: F401
 from lib.waiting import wait_for
 
 POLICY = {"defaultAction": "deny", "egress": [{"action": "allow", "target": "allowed.test"}]}
 
 
-def service_with(bin_dir, request, **egress):
+def service_with(bin_dir, request, env=None, **egress):
     from lib.plugin import service_class
 
-    service = service_class(request)(bin_dir, sections={"egress": {"name_servers": [DNS], **egress}})
+    service = service_class(request)(bin_dir, sections={"egress": {"name_servers": [DNS], **egress}}, env=env)
     request.addfinalizer(service.destroy)
     service.start()
     return Api(service)
@@ -119,6 +121,34 @@ class TestWebhook:
         look_up(api, sandbox, "secret.test")
         assert len(posts(lab, count=2)) == 2
         wait_for(lambda: metrics(api)['webhook_total{outcome="delivered"}'] == 1, 5, "it is delivered")
+
+    def test_by_tls(self, lab, bin_dir, request):  # noqa: F811
+        """To a server whose certificate an authority of the operator's has signed."""
+        lab.seen()
+        trusted = {"SSL_CERT_FILE": str(lab.directory / "ca.pem")}
+        api = service_with(bin_dir, request, trusted, deny_webhook="https://other.test/flaky-tls?x=1")
+        sandbox = api.create(networkPolicy=POLICY)["id"]
+        look_up(api, sandbox, "secret.test")
+        told = posts(lab, count=2)
+        assert [(one["host"], one["path"], one["type"]) for one in told] == [("other.test", "/flaky-tls?x=1", "application/json")] * 2
+        assert json.loads(told[1]["body"])["hostname"] == "secret.test"
+        wait_for(lambda: metrics(api)['webhook_total{outcome="delivered"}'] == 1, 5, "it is delivered")
+        # Another life of the egress process finds somebody who speaks TLS again.
+        os.kill(before := wait_egress(api.service), signal.SIGKILL)
+        wait_egress(api.service, other_than=before)
+        look_up(api, sandbox, "further.test")
+        assert json.loads(posts(lab, seconds=8, count=1)[0]["body"])["hostname"] == "further.test"
+
+    @pytest.mark.parametrize("url", ["https://other.test/denied", "https://1.2.3.11/denied"])
+    def test_by_tls_to_nobody_who_cannot_prove_himself(self, lab, bin_dir, request, url):  # noqa: F811
+        """An authority that nobody knows here, and a certificate for other names."""
+        lab.seen()
+        trusted = {"SSL_CERT_FILE": str(lab.directory / "ca.pem")} if "1.2.3" in url else None
+        api = service_with(bin_dir, request, trusted, deny_webhook=url)
+        sandbox = api.create(networkPolicy=POLICY)["id"]
+        look_up(api, sandbox, "secret.test")
+        wait_for(lambda: metrics(api)['webhook_total{outcome="failed"}'] == 1, 20, "it is given up")
+        assert not [one for one in lab.seen() if one["what"] == "post"]
 
     def test_nobody_else_is_called(self, lab, bin_dir, request):  # noqa: F811
         lab.seen()

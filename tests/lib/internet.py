@@ -83,6 +83,22 @@ class LookupsUdp(socketserver.BaseRequestHandler):
         sock.sendto(answer(query, 1232), self.client_address)
 
 
+# Ports of the name server on which it always answers the same: with a failure, that there is no such name, with no record.
+STUBBORN = {5301: 2, 5302: 3, 5303: 0}
+
+
+class LookupsStubborn(socketserver.BaseRequestHandler):
+    def handle(self):
+        query, sock = self.request
+        port = sock.getsockname()[1]
+        note(what="lookup", port=port)
+        end = 12
+        while query[end]:
+            end += 1 + query[end]
+        out = query[:2] + struct.pack("!HHHHH", 0x8180 | STUBBORN[port], 1, 0, 0, 0) + query[12 : end + 5]
+        sock.sendto(out, self.client_address)
+
+
 class LookupsTcp(socketserver.BaseRequestHandler):
     def handle(self):
         size = struct.unpack("!H", self.request.recv(2, socket.MSG_WAITALL))[0]
@@ -122,6 +138,17 @@ class Web(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+
+    def do_CONNECT(self):
+        """A proxy that is every host itself: whoever is asked for, lines come back."""
+        note(what="connect", host=self.headers.get("Host", ""), path=self.path)
+        refused = self.path.startswith("shy.")
+        self.send_response_only(407 if refused else 200)
+        if refused:
+            self.send_header("Content-Length", "0")
+        self.end_headers()
+        while not refused and (line := self.rfile.readline()):
+            self.wfile.write(b"echo " + line)
 
     def send_file(self, path):
         """What a test has put into the directory `www` of the lab."""
@@ -194,6 +221,7 @@ def serve():
     secure = Threads(("::", 443), Web)
     secure.socket = context.wrap_socket(secure.socket, server_side=True, do_handshake_on_connect=False)
     servers = [ThreadsUdp(("1.2.3.53", 53), LookupsUdp), Threads(("::", 53), LookupsTcp), Threads(("::", 80), Web), secure, Threads(("::", 7), Echo), Threads(("::", 853), Echo), Threads(("::", 8080), Web)]
+    servers += [ThreadsUdp(("1.2.3.53", port), LookupsStubborn) for port in STUBBORN]
     for server in servers:
         threading.Thread(target=server.serve_forever, daemon=True).start()
 

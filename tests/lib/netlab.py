@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,7 @@ class Lab:
     def __init__(self, zone=None):
         self.zone = zone or ZONE
         self.directory = Path(tempfile.mkdtemp(prefix="osb-lab-", dir="/var/tmp"))
+        self.directory.chmod(0o755)  # servers that are not root believe its authority
         self.home = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
         self.internet = None
 
@@ -104,6 +106,35 @@ class Lab:
         self.internet.stdin.write("seen\n")
         self.internet.stdin.flush()
         return json.loads(self.internet.stdout.readline())
+
+    def start_outside(self, program):
+        """A program in the internet."""
+        enter = ["nsenter", f"--net=/proc/{self.internet.pid}/ns/net", sys.executable, "-c", textwrap.dedent(program)]
+        return subprocess.Popen(enter, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def outside(self, program, while_=None):
+        """What a program in the internet prints; `while_` is done here meanwhile."""
+        running = self.start_outside(program)
+        if while_:
+            while_()
+        return running.communicate(timeout=10)[0].strip()
+
+    def listen_in(self):
+        """Notes every frame that reaches the internet's device from now on; the call that is returned ends that and gives them."""
+        running = self.start_outside("""
+            import socket, sys, threading
+            s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)); s.bind(("net0", 0)); s.settimeout(0.2)
+            print("listening", flush=True)
+            threading.Thread(target=lambda: sys.stdin.read() or done.set(), daemon=True).start()
+            done = threading.Event(); frames = []
+            while not done.is_set():
+                try: frames.append(s.recvfrom(65536))
+                except TimeoutError: pass
+            for frame, address in frames:
+                if address[2] != socket.PACKET_OUTGOING: print(frame.hex())
+        """)
+        assert running.stdout.readline() == "listening\n"
+        return lambda: [bytes.fromhex(line) for line in running.communicate("", timeout=10)[0].split()]
 
     def leave(self):
         check(libc.setns(self.home, CLONE_NEWNET), "setns")

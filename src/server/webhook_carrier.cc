@@ -1,0 +1,103 @@
+#include "server/webhook_carrier.h"
+
+#include <utility>
+
+#include "base/frame.h"
+#include "base/log.h"
+#include "http/head_parse.h"
+#include "io/socket.h"
+#include "json/decode.h"
+#include "sandbox/webhook.h"
+#include "tls/stream.h"
+
+namespace osb::server {
+namespace {
+
+using io::Task;
+
+constexpr auto kPostLimit = std::chrono::seconds(5);
+constexpr auto kPause = std::chrono::seconds(1);
+constexpr size_t kMostFrame = 64 * 1024, kMostHead = 16 * 1024;
+
+struct Denial {
+  std::string address, body;
+};
+
+Result<Denial> read_denial(std::string_view frame) {
+  auto value = TRY(json::parse(frame));
+  json::Issues issues;
+  auto field = json::Field::root(value, issues, "denial", json::Reading::exact);
+  Denial denial{field["address"].required_string(), field["body"].required_string()};
+  if (!issues.empty()) return fail(Code::corrupt, "an odd call of the egress process");
+  return denial;
+}
+
+Task<Result<int>> read_status(tls::Stream& stream) {
+  std::string head;
+  size_t scanned = 0;
+  while (true) {
+    auto scan = http::find_head_end(head, scanned);
+    if (scan.state == http::HeadScan::State::complete) {
+      http::ResponseHead response;
+      http::Framing framing;
+      if (http::parse_response_head(std::string_view(head).substr(0, scan.size), response, framing)) break;
+      co_return response.status;
+    }
+    if (scan.state == http::HeadScan::State::malformed || head.size() > kMostHead) break;
+    char piece[4096];
+    size_t n = CO_TRY(co_await stream.read_some(piece));
+    if (n == 0) break;
+    head.append(piece, n);
+  }
+  co_return fail(Code::unavailable, "what the webhook answers is no HTTP");
+}
+
+Task<Result<int>> post(sandbox::Webhook hook, Denial denial) {
+  // Each time: certificates are replaced while a service runs.
+  auto trust = CO_TRY(tls::Trust::load({}, "the system's trust store"));
+  auto socket = CO_TRY(co_await io::connect_tcp(denial.address, hook.port));
+  auto stream = CO_TRY(co_await tls::Stream::connect(trust, std::move(socket), hook.host));
+  std::string request =
+      "POST " + hook.target + " HTTP/1.1\r\nHost: " + hook.authority +
+      "\r\nContent-Type: application/json\r\nUser-Agent: opensandbox-egress\r\nContent-Length: " +
+      std::to_string(denial.body.size()) + "\r\nConnection: close\r\n\r\n" + denial.body;
+  CO_TRY(co_await stream.write_all(request));
+  co_return co_await read_status(stream);
+}
+
+// Until the egress process has ended. `told`: that something went wrong; once is enough.
+Task<Result<void>> carry(std::string socket_path, sandbox::Webhook hook, bool& told) {
+  auto socket = CO_TRY(co_await io::connect_unix(std::move(socket_path)));
+  CO_TRY(co_await io::write_all(socket, encode_frame(R"({"webhook":true})")));
+  FrameReader frames(kMostFrame);
+  while (true) {
+    auto frame = CO_TRY(frames.next());
+    if (!frame) {
+      char piece[4096];
+      size_t n = CO_TRY(co_await io::read_some(socket, piece));
+      if (n == 0) co_return Result<void>();
+      frames.feed({piece, n});
+      continue;
+    }
+    auto denial = CO_TRY(read_denial(*frame));
+    auto status = co_await io::with_deadline(kPostLimit, "the webhook", post(hook, std::move(denial)));
+    if (!status && !std::exchange(told, true))
+      log::warn("the webhook for denials is not reached", {{"error", status.error().message}});
+    std::string answer = "{\"status\":" + std::to_string(status.value_or(0)) + "}";
+    CO_TRY(co_await io::write_all(socket, encode_frame(answer)));
+  }
+}
+
+}  // namespace
+
+Task<> carry_denials(std::string socket_path, std::string url) {
+  auto hook = sandbox::parse_webhook(url);
+  if (!hook || !hook->tls) co_return;
+  bool told = false;
+  while (true) {
+    (void)co_await carry(socket_path, *hook, told);
+    co_await io::sleep_for(kPause);
+  }
+}
+
+}  // namespace osb::server
