@@ -308,7 +308,12 @@ Task<Result<http::ClientConnection>> Api::start_stream(std::string target, std::
 }
 
 Task<Result<StreamEvent>> Api::run(std::string id, CommandRequest what, OutputSink sink) {
-  bj::object body{{"argv", bj::array(what.argv.begin(), what.argv.end())}};
+  bj::object body;
+  if (what.shell.empty())
+    body["argv"] = bj::array(what.argv.begin(), what.argv.end());
+  else
+    body["command"] = what.shell;
+  if (what.background) body["background"] = true;
   if (!what.workdir.empty()) body["cwd"] = what.workdir;
   if (what.timeout) body["timeout"] = what.timeout->count();
   bj::object env;

@@ -39,6 +39,8 @@ struct CommandRequest {
   std::vector<Variable> env = {};                           // over the sandbox's own
   std::optional<std::pair<uint32_t, uint32_t>> ids = {};    // user and group; absent: as the image says
   std::function<void(const std::string& id)> started = {};  // what to interrupt it by
+  std::string shell = {};                                   // a line for a shell, instead of argv
+  bool background = false;                                  // the stream ends at once, the command goes on
 };
 
 struct UploadedFile {
@@ -91,6 +93,9 @@ class Api {
   Task<Result<json::bj::value>> ask_execd(std::string id, std::string method, std::string target,
                                           std::string body = "");
   Task<Result<void>> upload_files(std::string id, std::vector<UploadedFile> files);
+  // As the image's user: a whole file, or a part of it ("bytes=0-1023"); and files with their owners.
+  Task<Result<std::string>> read_file(std::string id, std::string path, std::string range, size_t limit);
+  Task<Result<void>> write_files(std::string id, std::vector<UploadedFile> files);
   Task<Result<std::string>> download(std::string id, std::string path, size_t limit);
   Task<Result<void>> interrupt(std::string id, std::string context);
   Task<Result<void>> interrupt_command(std::string id, std::string command);

@@ -197,6 +197,14 @@ struct PreviewOptions {
   int port = 0;
 };
 
+// `osb mcp`
+struct McpOptions {
+  Connection connection = {};
+  bool http = false;  // else standard input and output
+  std::string host = "127.0.0.1", token = {};
+  uint16_t port = 8000;
+};
+
 // `osb server`, started by the launcher; everything else is inherited
 struct ServerRoleOptions {
   std::string host_image;  // version of the image `host` that was prepared for it
@@ -237,8 +245,8 @@ using Command =
                  ImportImageOptions, LsImagesOptions, RmImagesOptions, PullImageOptions, PushImageOptions,
                  InspectImageOptions, PruneImagesOptions, BuildImageOptions, CommitImageOptions,
                  SnapshotOptions, VolumeOptions, ExecOptions, ShellOptions, ManageOptions, ForwardOptions,
-                 PreviewOptions, ServerRoleOptions, ImageKeeperOptions, ImageFetcherOptions, EgressLogOptions,
-                 EgressServeOptions, ServeOptions, InitConfigOptions>;
+                 PreviewOptions, McpOptions, ServerRoleOptions, ImageKeeperOptions, ImageFetcherOptions,
+                 EgressLogOptions, EgressServeOptions, ServeOptions, InitConfigOptions>;
 
 Command parse_osb_arguments(int argc, const char* const* argv);
 Command parse_server_arguments(int argc, const char* const* argv);

@@ -16,6 +16,7 @@
 #include "cli/images.h"
 #include "cli/init_config.h"
 #include "cli/manage.h"
+#include "cli/mcp.h"
 #include "cli/repl.h"
 #include "cli/run.h"
 #include "cli/sandboxes.h"
@@ -65,6 +66,7 @@ struct Execute {
   int operator()(ManageOptions& options) const { return block_on(manage_sandbox(std::move(options))); }
   int operator()(ForwardOptions& options) const { return block_on(forward_ports(std::move(options))); }
   int operator()(PreviewOptions& options) const { return block_on(print_preview(std::move(options))); }
+  int operator()(McpOptions& options) const { return block_on(serve_mcp(std::move(options))); }
   int operator()(ServerRoleOptions& options) const { return run_server_role(options, embedded); }
   int operator()(ImageKeeperOptions& options) const { return run_image_keeper(options); }
   int operator()(ImageFetcherOptions&) const { return run_image_fetcher(); }
