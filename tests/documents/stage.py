@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 from lib import images, netlab
-from lib.registries import DebianRegistry, Made, has_debian_registry
+from lib.registries import DebianRegistry, Made
 
 CLONE_NEWNS = 0x00020000
 STATE = Path("/var/lib/opensandbox")
@@ -50,10 +50,9 @@ class Stage:
         hosts.write_text(HOSTS)
         self.bind(hosts, "/etc/hosts")
         self.lab.enter()
-        if has_debian_registry():
-            self.registry = DebianRegistry(port=REGISTRY_PORT)
-            self.registry.push("library/busybox", busybox(), tag="latest")
-            self.registry.push("team/app", busybox(), tag="1")
+        self.registry = DebianRegistry(port=REGISTRY_PORT)
+        self.registry.push("library/busybox", busybox(), tag="latest")
+        self.registry.push("team/app", busybox(), tag="1")
         return self
 
     def bind(self, source, target):
