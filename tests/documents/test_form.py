@@ -9,8 +9,8 @@ from lib.pages import DOCS, LANGUAGES, REPOSITORY, RUNNABLE, blocks, pages, tran
 
 LINK = re.compile(r"\]\((?!https?://|mailto:)(?P<path>[^)#\s]*)(?:#(?P<anchor>[^)\s]+))?\)|<img src=\"(?P<image>[^\"]+)\"")
 ALL = [*pages(), *translations()]
-# Pages that come with the packages, the command line and the tools for agents; a link to them may be ahead of them.
-AHEAD = {"install.md", "cli.md", "mcp.md"}
+# A page that comes with the command line; a link to it may be ahead of it.
+AHEAD = {"cli.md"}
 KEYS = re.compile(r"^\| `([a-z_.]+(?:\.\*)?)` \|", re.M)
 
 
