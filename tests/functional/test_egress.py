@@ -814,6 +814,7 @@ def test_sandboxes_of_a_version_without_a_network(lab, bin_dir, request):  # noq
     service.config_path.write_text(service.config_path.read_text().replace('"enabled" = false', f'"enabled" = true\n"name_servers" = ["{DNS}"]'))
     service.start()
     net = Net(service, lab)
+    net.lab.seen()
     box = Box(net, old)
     assert api.run(old, "cat /tmp/file").stdout == "kept"
     assert box.talk("1.2.3.10", 7) == "OSError"  # unreachable, at once
