@@ -8,6 +8,7 @@
 #include "cli/raw_connection.h"
 #include "cli/raw_forward.h"
 #include "cli/raw_manage.h"
+#include "cli/raw_pools.h"
 #include "cli/raw_snapshots.h"
 #include "cli/raw_volumes.h"
 #include "cli/usage.h"
@@ -347,6 +348,8 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
   raw_snapshots.options(app);
   RawVolumes raw_volumes;
   raw_volumes.options(app);
+  RawPools raw_pools;
+  raw_pools.options(app);
   RawCommit raw_commit;
   raw_commit.options(app);
   RawManage raw_manage;
@@ -409,6 +412,7 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
   if (raw_snapshots.parsed()) return finish(raw_snapshots.read(), "osb snapshot");
   if (raw_commit.commit->parsed()) return finish(raw_commit.read(), "osb commit");
   if (raw_volumes.volumes->parsed()) return finish(raw_volumes.read(), "osb volumes");
+  if (raw_pools.pools->parsed()) return finish(raw_pools.read(), "osb pools");
   if (raw_manage.parsed()) {
     auto command = raw_manage.read(std::move(theirs));
     return command ? std::move(*command) : Command(usage(command.error().message, "osb"));
