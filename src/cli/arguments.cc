@@ -9,6 +9,7 @@
 #include "cli/raw_forward.h"
 #include "cli/raw_manage.h"
 #include "cli/raw_mcp.h"
+#include "cli/raw_pools.h"
 #include "cli/raw_snapshots.h"
 #include "cli/raw_volumes.h"
 #include "cli/usage.h"
@@ -352,6 +353,8 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
   raw_snapshots.options(app);
   RawVolumes raw_volumes;
   raw_volumes.options(app);
+  RawPools raw_pools;
+  raw_pools.options(app);
   RawCommit raw_commit;
   raw_commit.options(app);
   RawManage raw_manage;
@@ -417,6 +420,7 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
   if (raw_commit.commit->parsed()) return finish(raw_commit.read(), "osb commit");
   if (raw_mcp.mcp->parsed()) return finish(raw_mcp.read(), "osb mcp");
   if (raw_volumes.volumes->parsed()) return finish(raw_volumes.read(), "osb volumes");
+  if (raw_pools.pools->parsed()) return finish(raw_pools.read(), "osb pools");
   if (raw_manage.parsed()) {
     auto command = raw_manage.read(std::move(theirs));
     return command ? std::move(*command) : Command(usage(command.error().message, "osb"));

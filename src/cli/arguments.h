@@ -152,6 +152,17 @@ struct VolumeOptions {
   bool json = false;
 };
 
+// `osb pools`
+struct PoolOptions {
+  enum class What { create, list, inspect, remove } what = What::list;
+  Connection connection;
+  std::vector<std::string> names = {};            // create, inspect: the one
+  std::string file = {};                          // create; "" makes the template of what follows
+  std::string image = {}, cpu = {}, memory = {};  // "" means none, or the server's default
+  int64_t buffer_min = 1, buffer_max = 2, pool_min = 0, pool_max = 50;
+  bool json = false;  // list
+};
+
 // `osb exec`
 struct ExecOptions {
   Connection connection;
@@ -244,9 +255,9 @@ using Command =
     std::variant<PrintAndExit, RunOptions, ReplOptions, LsOptions, RmOptions, DoctorOptions,
                  ImportImageOptions, LsImagesOptions, RmImagesOptions, PullImageOptions, PushImageOptions,
                  InspectImageOptions, PruneImagesOptions, BuildImageOptions, CommitImageOptions,
-                 SnapshotOptions, VolumeOptions, ExecOptions, ShellOptions, ManageOptions, ForwardOptions,
-                 PreviewOptions, McpOptions, ServerRoleOptions, ImageKeeperOptions, ImageFetcherOptions,
-                 EgressLogOptions, EgressServeOptions, ServeOptions, InitConfigOptions>;
+                 SnapshotOptions, VolumeOptions, PoolOptions, ExecOptions, ShellOptions, ManageOptions,
+                 ForwardOptions, PreviewOptions, McpOptions, ServerRoleOptions, ImageKeeperOptions,
+                 ImageFetcherOptions, EgressLogOptions, EgressServeOptions, ServeOptions, InitConfigOptions>;
 
 Command parse_osb_arguments(int argc, const char* const* argv);
 Command parse_server_arguments(int argc, const char* const* argv);

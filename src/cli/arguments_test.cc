@@ -107,8 +107,8 @@ TEST_F(Arguments, AnUnknownCommandIsNamedAndTheKnownOnesAreListed) {
   EXPECT_EQ(got.status, 2);
   EXPECT_THAT(got.err, HasSubstr("there is no command \"xec\"; the commands are run, repl, ls, rm, doctor, "
                                  "egress, images, snapshot, "
-                                 "fork, rollback, diff, volumes, commit, exec, shell, inspect, logs, pause, "
-                                 "resume, renew, forward, preview\n"));
+                                 "fork, rollback, diff, volumes, pools, commit, exec, shell, inspect, logs, "
+                                 "pause, resume, renew, forward, preview\n"));
   EXPECT_THAT(got.err, HasSubstr("osb run IMAGE -- PROGRAM"));
   EXPECT_THAT(stop(osb({"osb", "ls", "foo"})).err, HasSubstr("unexpected word \"foo\""));
 }
@@ -327,6 +327,16 @@ TEST_F(Arguments, Volumes) {
   EXPECT_EQ(stop(osb({"osb", "run", "-v", "a", "host", "--", "true"})).status, 2);
   EXPECT_TRUE(std::get<VolumeOptions>(osb({"osb", "volumes", "ls", "--json"})).json);
   EXPECT_THAT(std::get<VolumeOptions>(osb({"osb", "volumes", "rm", "a", "b"})).names, ElementsAre("a", "b"));
+  auto pool =
+      std::get<PoolOptions>(osb({"osb", "pools", "create", "p", "--image", "x", "--buffer-min", "60"}));
+  EXPECT_EQ(pool.what, PoolOptions::What::create);
+  EXPECT_THAT(pool.names, ElementsAre("p"));
+  // One number is enough: the others follow.
+  EXPECT_EQ(pool.buffer_max, 60);
+  EXPECT_EQ(pool.pool_max, 60);
+  EXPECT_EQ(std::get<PoolOptions>(osb({"osb", "pools", "create", "p", "-"})).file, "-");
+  EXPECT_THAT(stop(osb({"osb", "pools", "create", "p"})).err, HasSubstr("--image"));
+  EXPECT_THAT(stop(osb({"osb", "pools", "create", "p", "f", "--image", "x"})).err, HasSubstr("not both"));
   EXPECT_EQ(stop(osb({"osb", "volumes"})).status, 2);
   EXPECT_EQ(stop(osb({"osb", "volumes", "rm"})).status, 2);
 }

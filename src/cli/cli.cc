@@ -17,6 +17,7 @@
 #include "cli/init_config.h"
 #include "cli/manage.h"
 #include "cli/mcp.h"
+#include "cli/pools.h"
 #include "cli/repl.h"
 #include "cli/run.h"
 #include "cli/sandboxes.h"
@@ -61,6 +62,7 @@ struct Execute {
   int operator()(CommitImageOptions& options) const { return block_on(commit_image(std::move(options))); }
   int operator()(SnapshotOptions& options) const { return block_on(run_snapshots(std::move(options))); }
   int operator()(VolumeOptions& options) const { return block_on(run_volumes(std::move(options))); }
+  int operator()(PoolOptions& options) const { return block_on(run_pools(std::move(options))); }
   int operator()(ExecOptions& options) const { return block_on(run_in_existing(std::move(options))); }
   int operator()(ShellOptions& options) const { return block_on(open_shell(std::move(options))); }
   int operator()(ManageOptions& options) const { return block_on(manage_sandbox(std::move(options))); }

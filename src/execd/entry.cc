@@ -135,10 +135,17 @@ Result<void> Entry::start(EntryRequest request) {
 }
 
 void Entry::rehearse() {
+  if (state_ != State::waiting) return;
   Environment env;
   add_defaults(env);
+  // What decodes a frame and a request is the same code; it is read from the disk or mapped here and now.
+  [[maybe_unused]] auto frame = parse_entry(R"({"init":{"argv":["a"],"env":[["a","b"]],"cwd":"/"}})");
+  if (auto body = json::parse(R"({"command":"echo x"})")) {
+    [[maybe_unused]] auto command = decode_command(*body, core_);
+  }
+  core_.memory_kills.look();
   ShellProgram shell = find_shell(env);
-  if (state_ != State::waiting || shell.file.empty()) return;
+  if (shell.file.empty()) return;
   SpawnRequest request;
   request.program = shell.file;
   request.argv = {shell.name, "-c", ":"};

@@ -133,6 +133,9 @@ void execute(Plan& plan) {
   plan.error = ENOENT;
   plan.failed_path = plan.candidates[0];
   for (const char* const* candidate = plan.candidates; *candidate; ++candidate) {
+    // A look costs less than the attempt, and the program is seldom in the first directory.
+    long there = raw_call(SYS_faccessat, AT_FDCWD, raw_pointer(*candidate), F_OK);
+    if (there == -ENOENT || there == -ENOTDIR) continue;
     long error =
         -raw_call(SYS_execve, raw_pointer(*candidate), raw_pointer(plan.argv), raw_pointer(plan.env));
     if (error == ENOENT || error == ENOTDIR) {

@@ -87,6 +87,7 @@ class Pools {
   Task<> rest(LivePtr pool);
   Task<> make(LivePtr pool);
   Task<Outcome<>> make_one(LivePtr pool, sandbox::PoolMember row);
+  Task<> let_claim_pass(LivePtr pool);
   Task<> let_creates_pass(LivePtr pool);
   void put(LivePtr pool, sandbox::PoolMember row);
   Task<> watch(LivePtr pool, MemberPtr member);

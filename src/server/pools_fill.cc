@@ -100,9 +100,19 @@ Task<> Pools::let_creates_pass(LivePtr pool) {
     co_await io::sleep_for(kPassStep);
 }
 
+// A claim wakes whoever fills its pool, and needs the processor for what it is about.
+Task<> Pools::let_claim_pass(LivePtr pool) {
+  const auto end = std::chrono::steady_clock::now() + kAfterClaim;
+  for (auto now = end - kAfterClaim;
+       now - last_claim_ < kAfterClaim && pool->waiters == 0 && !pool->removed && now < end;
+       now = std::chrono::steady_clock::now())
+    co_await io::sleep_for(kPassStep);
+}
+
 // Its image comes before its turn: others need not wait for that.
 Task<Outcome<>> Pools::make_one(LivePtr pool, PoolMember row) {
   if (!pool->shape) co_return refuse(pool->shape.error());
+  co_await let_claim_pass(pool);
   sandbox::CreateRequest request = *pool->shape;
   Snapshots::Use use;
   if (!request.snapshot.empty())

@@ -215,7 +215,9 @@ TEST_F(PoolsTest, ABadEntrypointIsTheCallersAndCostsOne) {
       server_.call("POST", "/v1/sandboxes", R"({"extensions":{"poolRef":"p"},"entrypoint":["/nope"]})");
   EXPECT_EQ(reply.status, 400);
   EXPECT_EQ(reply.code(), "SANDBOX::INVALID_ENTRYPOINT");
+  EXPECT_TRUE(server_.call("GET", "/v1/sandboxes").json().at("items").as_array().empty());
   filled(1);
+  EXPECT_EQ(server_.runtime.sandboxes.size(), 1u) << "nothing else is left of it";
   EXPECT_EQ(number("allocated"), 0);
 }
 

@@ -12,7 +12,7 @@ import pytest
 from lib import images as make
 from lib.api import Api
 from lib.plugin import shared_service
-from lib.registries import DebianRegistry, Made, has_debian_registry
+from lib.registries import Made, has_debian_registry
 from lib.waiting import wait_for
 
 pytestmark = pytest.mark.skipif(not has_debian_registry(), reason="docker-registry is not installed")
@@ -21,13 +21,6 @@ pytestmark = pytest.mark.skipif(not has_debian_registry(), reason="docker-regist
 @pytest.fixture(scope="module")
 def api(bin_dir, request):
     return Api(shared_service(request, bin_dir, registry={}))
-
-
-@pytest.fixture(scope="module")
-def debian(request):
-    registry = DebianRegistry()
-    request.addfinalizer(registry.close)
-    return registry
 
 
 @pytest.fixture

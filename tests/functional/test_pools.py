@@ -1,7 +1,9 @@
 """Pools: sandboxes that run and wait, claims of them, and what is left after kills."""
 
+import json
 import os
 import signal
+import subprocess
 import threading
 import time
 from collections import Counter
@@ -328,3 +330,42 @@ def test_secure_access_of_the_template_or_the_claim_holds(api):
         given = api.call("GET", f"/sandboxes/{sandbox}/endpoints/44772").json.get("headers", {})
         assert api.execd(sandbox, "GET", "/ping", headers=given).status == 200
         assert api.delete(sandbox).status == 204
+
+
+def test_osb_pools(service, bin_dir):
+    api = Api(service)
+
+    def osb(*words, status=0, given=""):
+        done = subprocess.run([bin_dir / "osb", "pools", *map(str, words)], env={"OPEN_SANDBOX_DOMAIN": "%s:%d" % service.address, "PATH": os.environ["PATH"]},
+                              input=given, capture_output=True, text=True, timeout=60, check=False)  # fmt: skip
+        assert done.returncode == status, done
+        return done.stdout if status == 0 else done.stderr
+
+    assert osb("create", "cli", "--image", "host", "--memory", "512Mi", "--buffer-min", 1, "--buffer-max", 1, "--pool-max", 5) == "cli\n"
+    of.filled(api, 1, "cli")
+    shown = json.loads(osb("inspect", "cli"))
+    assert shown["capacitySpec"] == {"bufferMin": 1, "bufferMax": 1, "poolMin": 0, "poolMax": 5} and shown["status"]["available"] == 1
+    sandbox = of.post_claim(api, "cli").json["id"]
+    of.filled(api, 1, "cli")
+    head, line = osb("ls").splitlines()
+    assert head.split()[:3] == ["NAME", "WAIT", "TAKEN"] and line.split()[:3] == ["cli", "1", "1"]
+
+    # A template is what somebody has written; with one number the others follow.
+    template = json.dumps({"image": {"uri": "host"}, "env": {"FROM": "file"}})
+    assert osb("create", "file", "-", "--buffer-min", 3, given=template) == "file\n"
+    named = {one["name"]: one for one in json.loads(osb("ls", "--json"))}
+    assert named["file"]["capacitySpec"] == {"bufferMin": 3, "bufferMax": 3, "poolMin": 0, "poolMax": 50}
+    of.filled(api, 3, "file")
+    other = of.post_claim(api, "file").json["id"]
+    assert api.run(other, "echo $FROM").stdout == "file"
+
+    assert "POOL::ALREADY_EXISTS" in osb("create", "cli", "--image", "host", status=1)
+    assert "POOL::NOT_FOUND" in osb("inspect", "none", status=1)
+    assert "no JSON" in osb("create", "x", "-", given="{", status=1)
+    assert "no such file" in osb("create", "x", "/nowhere/t.json", status=1).lower()
+    for wrong in (["x"], ["x", "-", "--image", "host"], ["x", "--cpu", "1"]):
+        assert "--image" in osb("create", *wrong, status=2)
+    assert osb("rm", "cli", "file") == "cli\nfile\n"
+    assert "POOL::NOT_FOUND" in osb("rm", "cli", status=1)
+    for one in (sandbox, other):
+        assert api.delete(one).status == 204

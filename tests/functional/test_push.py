@@ -15,12 +15,12 @@ import pytest
 from lib import images as make
 from lib import snapshots as of
 from lib.api import Api, assert_envelope
+from lib.image_processes import children_named, keeper_of, osb, parent_of, swallow
 from lib.images import Images
 from lib.plugin import shared_service
-from lib.registries import MANIFEST, DebianRegistry, Made, fake_registry_for_pushes, has_debian_registry
+from lib.registries import MANIFEST, DebianRegistry, Made, authority_for, fake_registry_for_pushes, has_debian_registry
 from lib.service import Service
 from lib.waiting import wait_for
-from test_registries import children_named, keeper_of, osb, parent_of, swallow
 
 CONFIG = {"Env": ["GREETING=hello"], "User": "app", "WorkingDir": "/home/app", "Entrypoint": ["/bin/sh"], "Cmd": ["-c", "true"], "Labels": {"a": "b"}}
 TOOLS = ("rm", "mkdir", "ln", "chmod", "chown")
@@ -67,13 +67,6 @@ def elsewhere(bin_dir, request):
 @pytest.fixture(scope="module")
 def api(host):
     return Api(host)
-
-
-@pytest.fixture(scope="module")
-def debian(request):
-    registry = DebianRegistry()
-    request.addfinalizer(registry.close)
-    return registry
 
 
 @pytest.fixture
@@ -292,11 +285,7 @@ def test_tls_with_an_authority_of_ones_own_and_a_login_file(bin_dir, tmp_path_fa
         pytest.skip("/etc/hosts has no name for loopback but localhost")
     place = tmp_path_factory.mktemp("tls")
     place.chmod(0o755)
-    run_openssl = lambda *words: subprocess.run(["openssl", *words], check=True, capture_output=True, cwd=place)  # noqa: E731
-    run_openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=test authority", "-days", "2")
-    run_openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", "key.pem", "-out", "csr.pem", "-subj", "/CN=registry")
-    (place / "ext").write_text(f"subjectAltName=DNS:{name}")
-    run_openssl("x509", "-req", "-in", "csr.pem", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-out", "cert.pem", "-days", "2", "-extfile", "ext")
+    authority_for(f"DNS:{name}", place)
     registry = DebianRegistry(password="s3cret", tls=(place / "cert.pem", place / "key.pem"), name=name)
     login = place / "login.json"
     login.write_text(json.dumps({"auths": {registry.host: {"auth": "bWU6czNjcmV0"}}}))

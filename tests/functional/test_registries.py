@@ -11,9 +11,10 @@ import time
 import pytest
 from lib import images as make
 from lib.api import Api, assert_envelope
+from lib.image_processes import children_named, keeper_of, osb, parent_of, swallow
 from lib.images import Images
 from lib.plugin import shared_service
-from lib.registries import DebianRegistry, Made, fake_registry, has_debian_registry
+from lib.registries import DebianRegistry, Made, authority_for, fake_registry, has_debian_registry
 from lib.service import Service
 from lib.waiting import wait_for
 
@@ -41,13 +42,6 @@ def host(bin_dir, request):
 @pytest.fixture(scope="module")
 def api(host):
     return Api(host)
-
-
-@pytest.fixture(scope="module")
-def debian(request):
-    registry = DebianRegistry()
-    request.addfinalizer(registry.close)
-    return registry
 
 
 @pytest.fixture
@@ -135,11 +129,7 @@ def test_a_password(bin_dir, host, api, root, run, tmp_path):
 def test_tls_with_an_authority_of_ones_own_and_a_login_file(bin_dir, request, root, tmp_path_factory):
     place = tmp_path_factory.mktemp("tls")
     place.chmod(0o755)
-    run_openssl = lambda *words: subprocess.run(["openssl", *words], check=True, capture_output=True, cwd=place)  # noqa: E731
-    run_openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=test authority", "-days", "2")
-    run_openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", "key.pem", "-out", "csr.pem", "-subj", "/CN=registry")
-    (place / "ext").write_text("subjectAltName=IP:127.0.0.1")
-    run_openssl("x509", "-req", "-in", "csr.pem", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-out", "cert.pem", "-days", "2", "-extfile", "ext")
+    authority_for("IP:127.0.0.1", place)
     registry = DebianRegistry(password="s3cret", tls=(place / "cert.pem", place / "key.pem"))
     login = place / "login.json"
     login.write_text(json.dumps({"auths": {"mirror.example": {"auth": "eDp5"}, registry.host: {"auth": "bWU6czNjcmV0"}}}))
@@ -438,34 +428,6 @@ def test_kill_9_in_the_middle_then_less_is_asked_for(bin_dir, registry, root, vi
         service.destroy()
 
 
-def swallow(call):
-    try:
-        call()
-    except Exception:  # noqa: BLE001  (the server that would answer is killed)
-        pass
-
-
-def children_named(word):
-    found = []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{pid}/cmdline", "rb") as file:
-                words = file.read().split(b"\0")
-        except OSError:
-            continue
-        if len(words) > 1 and words[1] == word:
-            found.append(int(pid))
-    return found
-
-
-def keeper_of(service):
-    for pid in children_named(b"image-keeper"):
-        with open(f"/proc/{pid}/cmdline", "rb") as file:
-            if str(service.state_dir).encode() in file.read():
-                return pid
-    raise AssertionError("no keeper runs")
-
-
 def test_who_speaks_to_the_registry_has_no_right(host, registry, root, api):
     """Seen while it works: an id of nobody, no capability, no way to get any, nothing of the configuration."""
     name = registry.add("x", Made([root]))
@@ -490,16 +452,7 @@ def test_who_speaks_to_the_registry_has_no_right(host, registry, root, api):
         caller.join(60)
 
 
-def parent_of(pid):
-    with open(f"/proc/{pid}/stat") as file:
-        return int(file.read().rsplit(")", 1)[1].split()[1])
-
-
 # Looking after them
-
-
-def osb(service, *words, **more):
-    return subprocess.run([service.bin_dir / "osb", *words, "--server", f"127.0.0.1:{service.address[1]}"], capture_output=True, text=True, timeout=60, **more)  # fmt: skip
 
 
 def test_osb_images(host, registry, root, api, run):

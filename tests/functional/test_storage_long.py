@@ -19,12 +19,12 @@ from lib import images as make
 from lib import leaks, pools
 from lib import snapshots as of
 from lib.api import Api
+from lib.image_processes import children_named, parent_of
 from lib.images import Images
 from lib.rawhttp import Closed
 from lib.registries import DebianRegistry, Made, has_debian_registry
 from lib.waiting import wait_for
 from test_kill9 import VICTIMS
-from test_registries import children_named, parent_of
 from test_volumes import claim
 
 pytestmark = [pytest.mark.long, pytest.mark.skipif(not has_debian_registry(), reason="docker-registry is not installed")]

@@ -20,6 +20,18 @@ MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 INDEX = "application/vnd.oci.image.index.v1+json"
 
 
+def authority_for(name, place):
+    """ca.pem of an authority that nobody knows, and cert.pem and key.pem of its only customer ("IP:127.0.0.1", "DNS:...")."""
+
+    def openssl(*words):
+        subprocess.run(["openssl", *words], check=True, capture_output=True, cwd=place)
+
+    openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=test authority", "-days", "2")
+    openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", "key.pem", "-out", "csr.pem", "-subj", "/CN=registry")
+    (place / "ext").write_text(f"subjectAltName={name}")
+    openssl("x509", "-req", "-in", "csr.pem", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-out", "cert.pem", "-days", "2", "-extfile", "ext")
+
+
 def sha256(data):
     return hashlib.sha256(data).hexdigest()
 

@@ -201,11 +201,15 @@ Created<void> NativeRuntime::judge(const Attaching& attaching) {
 }
 
 Task<Created<void>> NativeRuntime::start_entry(SandboxPtr sandbox, EntryProcess entry) {
+  // execd says "waiting" first; the entry process may be sent before that arrives.
+  auto sent = co_await sandbox->control->start(std::move(entry));
+  if (!sent) co_return failed(CreateFailure::Kind::step_failed, std::move(sent).error().in("start execd"));
+  co_return co_await hear_started(std::move(sandbox));
+}
+
+Task<Created<void>> NativeRuntime::hear_started(SandboxPtr sandbox) {
   using Kind = CreateFailure::Kind;
   ControlConnection& control = *sandbox->control;
-  // execd says "waiting" first; the entry process may be sent before that arrives.
-  auto sent = co_await control.start(std::move(entry));
-  if (!sent) co_return failed(Kind::step_failed, std::move(sent).error().in("start execd"));
   while (true) {
     auto state = co_await io::with_deadline(kStartDeadline, "execd", control.next());
     if (!state) co_return failed(Kind::step_failed, std::move(state).error().in("start execd"));

@@ -88,6 +88,7 @@ class NativeRuntime : public Runtime {
   // The parts of start(): processes, then the entry process.
   Task<Result<std::pair<SandboxPtr, std::string>>> start_processes(const launcher::Plan& plan);
   Task<Created<void>> start_entry(SandboxPtr sandbox, EntryProcess entry);
+  Task<Created<void>> hear_started(SandboxPtr sandbox);
   // See native_volumes.cc.
   Task<Created<std::vector<MadeVolume>>> ensure_volumes(std::string owner, std::vector<Mount> mounts);
   Task<> drop_volumes(std::vector<MadeVolume> made);

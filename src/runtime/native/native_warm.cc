@@ -124,10 +124,14 @@ Task<Created<void>> NativeRuntime::claim(std::string handle, Claim claim,
     attaching = std::make_shared<Attaching>(executor_, std::move(*network));
     tasks_.spawn(attach(attaching, handle, claim.id));
   }
-  // It is with the launcher while the process is started: whoever copies this sandbox needs what is in it.
+  // The record is with the launcher while execd starts the process, which takes longer: that goes first.
+  // Whoever copies this sandbox needs what is in it.
+  auto process = entry_process(claim, waiting->limits, waiting->config);
+  auto sent = co_await sandbox->control->start(std::move(process));
   auto recording = std::make_shared<Recording>(executor_);
   tasks_.spawn(record(recording, handle, std::move(claim.record)));
-  auto entry = co_await start_entry(sandbox, entry_process(claim, waiting->limits, waiting->config));
+  auto entry = sent ? co_await hear_started(sandbox)
+                    : failed(Kind::step_failed, std::move(sent).error().in("start execd"));
   co_await recording->done.wait();
   if (entry && !recording->result) entry = failed(Kind::step_failed, std::move(recording->result.error()));
   if (entry && attaching) {
