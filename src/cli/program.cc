@@ -10,6 +10,7 @@
 
 #include "base/strings.h"
 #include "cli/event_stream.h"
+#include "cli/kept_flags.h"
 #include "cli/scratch_sandbox.h"
 #include "json/decode.h"
 
@@ -148,6 +149,7 @@ Task<Result<int>> run_program(Api& api, std::string id, Program program, Signals
   std::string session = CO_TRY(co_await api.new_terminal(id, program.what));
   auto connection = CO_TRY(co_await api.connect());
   auto socket = CO_TRY(co_await api.open_terminal(connection, id, session, "&pty=0&acks=1"));
+  KeptFlags flags(STDIN_FILENO);
   Stream stream{.socket = socket, .signals = signals, .room = io::Event(executor)};
   bool late = false;
   auto flow = [](Stream& s, bool input) -> Task<> { co_await io::race(pump_output(s), for_ever(s, input)); };

@@ -13,6 +13,7 @@
 #include "base/shell_words.h"
 #include "cli/api.h"
 #include "cli/api_error.h"
+#include "cli/kept_flags.h"
 #include "cli/scratch_sandbox.h"
 #include "json/decode.h"
 
@@ -127,6 +128,7 @@ Task<Result<int>> attach(Api& api, const std::string& id, const std::string& ses
   auto socket = CO_TRY(co_await api.open_terminal(connection, id, session, "&since=0"));
   Shell shell{.socket = socket, .leaving = leaving};
   {
+    KeptFlags flags(STDIN_FILENO);
     RawMode raw(STDIN_FILENO);
     co_await either(either(pump_output(shell), pump_input(shell)), either(pump_size(shell), hung_up()));
   }

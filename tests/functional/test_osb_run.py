@@ -1,5 +1,6 @@
 """osb run and osb exec pass bytes, signals and terminals on; osb cp copies both ways; osb ls, top and events tell what is there."""
 
+import fcntl
 import hashlib
 import os
 import pty
@@ -41,9 +42,9 @@ def command(api, bin_dir):
 
 @pytest.fixture(scope="module")
 def osb(command):
-    def run(*words, input=b"", timeout=60, **more):
-        process = command(*words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
-        out, err = process.communicate(input, timeout)
+    def run(*words, input=b"", timeout=60, stdin=subprocess.PIPE, **more):
+        process = command(*words, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
+        out, err = process.communicate(input if stdin == subprocess.PIPE else None, timeout)
         return subprocess.CompletedProcess(words, process.returncode, out, err)
 
     return run
@@ -86,6 +87,16 @@ class TestBytes:
         assert back.wait(30) == 0
         assert hashlib.file_digest(open(tmp_path / "out" / "random", "rb"), "sha256").hexdigest() == digest
 
+    def test_the_input_is_left_as_it_was(self, osb, made):
+        """It belongs to whoever started us, too."""
+        ours, theirs = os.pipe()
+        os.write(theirs, b"x")
+        os.close(theirs)
+        before = fcntl.fcntl(ours, fcntl.F_GETFL)
+        done = osb("exec", "-i", made, "--", "cat", stdin=ours)
+        assert (done.stdout, fcntl.fcntl(ours, fcntl.F_GETFL)) == (b"x", before)
+        os.close(ours)
+
     def test_nobody_reads_the_output(self, command, made):
         process = command("exec", made, "--", "yes", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         process.stdout.read(10)
@@ -107,7 +118,7 @@ class TestSignals:
         assert osb("exec", made, "--", "sh", "-c", "kill -KILL $$").returncode == 128 + signal.SIGKILL
 
     def test_the_second_one_is_final(self, api, command):
-        before = {one["id"] for one in api.call("GET", "/v1/sandboxes?pageSize=200").json["items"]}
+        before = {one["id"] for one in api.list_all()}
         process = command("run", "host", "--", "sh", "-c", "trap '' INT; echo on; sleep 1000", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         assert process.stdout.readline() == b"on\n"
         process.send_signal(signal.SIGINT)
@@ -115,7 +126,7 @@ class TestSignals:
         assert process.poll() is None, "the program ignores it"
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 128 + signal.SIGINT
-        assert {one["id"] for one in api.call("GET", "/v1/sandboxes?pageSize=200").json["items"]} == before
+        assert {one["id"] for one in api.list_all()} == before
 
 
 class TestRun:
@@ -129,7 +140,7 @@ class TestRun:
             assert osb("ls", "-q", "-f", "name=attic").stdout.decode().strip() == made
             assert osb("rm", "attic").stdout.decode().strip() == made
         finally:
-            api.call("DELETE", f"/v1/sandboxes/{made}")
+            api.call("DELETE", f"/sandboxes/{made}")
 
     def test_user(self, osb, made):
         assert osb("exec", "-u", "65534:65533", made, "--", "id", "-u").stdout == b"65534\n"

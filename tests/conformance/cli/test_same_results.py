@@ -177,7 +177,7 @@ def ends(keyed_service, bin_dir, tmp_path_factory):
     with ThreadPoolExecutor() as pool:
         published, ours = pool.map(lambda pair: play(*pair), played)
     yield {name: (published[name], ours[name]) for name in SCRIPT}
-    for left in api.call("GET", "/v1/sandboxes?pageSize=200").json["items"]:
+    for left in api.list_all():
         api.delete(left["id"])
 
 
