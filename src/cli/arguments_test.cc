@@ -109,10 +109,11 @@ TEST_F(Arguments, AnUnknownOptionIsNamed) {
 TEST_F(Arguments, AnUnknownCommandIsNamedAndTheKnownOnesAreListed) {
   auto got = stop(osb({"osb", "xec", "foo"}));
   EXPECT_EQ(got.status, 2);
-  EXPECT_THAT(got.err, HasSubstr("there is no command \"xec\"; the commands are run, repl, ls, rm, doctor, "
-                                 "images, snapshot, "
-                                 "fork, rollback, diff, volumes, commit, exec, shell, inspect, logs, pause, "
-                                 "resume, renew, forward, preview, "));
+  EXPECT_THAT(got.err,
+              HasSubstr("there is no command \"xec\"; the commands are run, repl, rm, doctor, images, ls, "));
+  for (const char* name : {" sandbox,", " config,", " fork,", " exec,", " preview\n"})
+    EXPECT_THAT(got.err, HasSubstr(name));
+  EXPECT_THAT(got.err, ::testing::Not(HasSubstr("__complete")));
   EXPECT_THAT(got.err, HasSubstr("osb run IMAGE -- PROGRAM"));
   EXPECT_THAT(stop(osb({"osb", "ls", "foo"})).err, HasSubstr("unexpected word \"foo\""));
 }
@@ -301,6 +302,25 @@ TEST_F(Arguments, ImagesSaysWhatIsWrong) {
   EXPECT_TRUE(std::get<LsImagesOptions>(osb({"osb", "images", "ls", "--json"})).json);
 }
 
+TEST_F(Arguments, RunPassesThingsOn) {
+  auto run = std::get<RunOptions>(osb({"osb", "run", "-it", "--user", "7:8", "--pids", "9", "--disk", "1Gi",
+                                       "--name", "n", "host", "--", "-it"}));
+  EXPECT_TRUE(run.input && run.terminal);
+  EXPECT_EQ(run.user, (std::pair<uint32_t, uint32_t>(7, 8)));
+  EXPECT_EQ(run.pids + run.disk + run.name, "91Gin");
+  EXPECT_THAT(run.command, ElementsAre("-it")) << "what follows -- is the command's";
+  auto detached = std::get<RunOptions>(osb({"osb", "run", "-d", "--ttl", "90s", "host", "--", "x"}));
+  EXPECT_EQ(detached.ttl, std::chrono::seconds(90));
+  for (auto words : {std::pair{"-d", "-i"},
+                     {"-d", "--keep"},
+                     {"-d", "-t5s"},
+                     {"-u", "root"},
+                     {"-u", "1:"},
+                     {"--ttl", "5m"}})
+    EXPECT_EQ(stop(osb({"osb", "run", words.first, words.second, "host", "--", "x"})).status, 2)
+        << words.first;
+}
+
 TEST_F(Arguments, Snapshots) {
   using What = SnapshotOptions::What;
   EXPECT_TRUE(std::holds_alternative<Action>(osb({"osb", "snapshot", "create", "a", "-n", "n"})));
@@ -316,7 +336,7 @@ TEST_F(Arguments, Snapshots) {
             "opensandbox-snapshots:s");
   EXPECT_EQ(stop(osb({"osb", "run", "--snapshot", "s", "host", "--", "true"})).status, 2);
   EXPECT_EQ(stop(osb({"osb", "run", "--", "true"})).status, 2);
-  EXPECT_EQ(stop(osb({"osb", "snapshot"})).status, 2);
+  EXPECT_TRUE(std::holds_alternative<Action>(osb({"osb", "snapshot"}))) << "it prints its help";
   EXPECT_EQ(std::get<SnapshotOptions>(osb({"osb", "diff", "a"})).sandbox, "a");
 }
 

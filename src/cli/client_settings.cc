@@ -31,7 +31,7 @@ void add_client_options(CLI::App& root) {
   add("--domain", "HOST:PORT of the server (default: localhost:8080)")->envname("OPEN_SANDBOX_DOMAIN");
   add("--api-key", "the server's key; better in the environment than here")->envname("OPEN_SANDBOX_API_KEY");
   add("--protocol", "http, or https")->check(CLI::IsMember({"http", "https"}));
-  add("--request-timeout", "seconds that an answer may take")->check(CLI::PositiveNumber);
+  add("--request-timeout", "let answers take longer than usual: seconds")->check(CLI::PositiveNumber);
   root.add_flag("--use-server-proxy,!--no-use-server-proxy")
       ->description("accepted: traffic to sandboxes always goes through the server")
       ->group("Options of every command that asks a server");

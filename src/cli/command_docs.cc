@@ -21,7 +21,8 @@ bool takes_value(const CLI::Option& option) { return option.get_items_expected_m
 std::string placeholder(const CLI::Option& option) {
   if (!takes_value(option)) return "";
   std::string type = option.get_type_name();
-  return type.empty() || type == "TEXT" || type.find('{') != type.npos || type.find(' ') != type.npos
+  return type.empty() || type == "TEXT" || type.find('{') != type.npos ||
+                 type.find_first_of(" :") != type.npos
              ? "VALUE"
              : type;
 }

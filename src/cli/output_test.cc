@@ -16,8 +16,8 @@ TEST(Output, JsonIsIndentedByTwo) {
 
 TEST(Output, YamlReadsBackAsTheSame) {
   EXPECT_EQ(yaml(bj::object{{"b", nullptr},
-                            {"a", bj::array{bj::object{{"x", 1}, {"y", bj::array{"-f"}}}, "plain"}}}),
-            "a:\n- x: 1\n  y:\n  - \"-f\"\n- plain\nb: null\n");
+                            {"a", bj::array{bj::object{{"x", 1}, {"z", bj::array{"-f"}}}, "plain"}}}),
+            "a:\n- x: 1\n  z:\n  - \"-f\"\n- plain\nb: null\n");
 }
 
 TEST(Output, YamlQuotesWhatWouldBeSomethingElse) {
@@ -30,7 +30,7 @@ TEST(Output, YamlQuotesWhatWouldBeSomethingElse) {
 
 TEST(Output, TablesHaveRoundCornersAndAlignWideLetters) {
   EXPECT_EQ(boxed_table("T", {{"A", "B"}, {"● x", "two\nlines"}}, false),
-            "      T\n╭─────┬───────╮\n│ A   │ B     │\n├─────┼───────┤\n│ ● x │ two   │\n│     │ lines "
+            "       T\n╭─────┬───────╮\n│ A   │ B     │\n├─────┼───────┤\n│ ● x │ two   │\n│     │ lines "
             "│\n╰─────┴───────╯\n");
 }
 

@@ -32,7 +32,7 @@ def made(api):
 
 @pytest.fixture(scope="module")
 def command(api, bin_dir):
-    environment = {"PATH": os.environ["PATH"], "OPEN_SANDBOX_DOMAIN": "%s:%d" % api.address, "OPEN_SANDBOX_API_KEY": api.key, "HOME": "/nonexistent"}
+    environment = {"PATH": os.environ["PATH"], "OPEN_SANDBOX_DOMAIN": "%s:%d" % api.address, "OPEN_SANDBOX_API_KEY": api.key}
 
     def start(*words, **more):
         return subprocess.Popen([bin_dir / "osb", *words], env={**environment, **more.pop("env", {})}, **more)
@@ -265,25 +265,25 @@ class TestCompletion:
         assert "host" in self.complete(osb, "run", "ho")
         assert self.complete(osb, "exec", made, "--", "l") == [], "what follows is the sandbox's"
 
-    def shell(self, api, bin_dir, *words):
-        environment = {"PATH": f"{bin_dir}:/usr/bin:/bin", "HOME": "/nonexistent", "OPEN_SANDBOX_DOMAIN": "%s:%d" % api.address, "OPEN_SANDBOX_API_KEY": api.key}
+    def shell(self, api, bin_dir, home, *words):
+        environment = {"PATH": f"{bin_dir}:/usr/bin:/bin", "HOME": str(home), "OPEN_SANDBOX_DOMAIN": "%s:%d" % api.address, "OPEN_SANDBOX_API_KEY": api.key}
         return subprocess.run(words, env=environment, capture_output=True, text=True, timeout=30)
 
-    def test_bash(self, api, bin_dir, made):
+    def test_bash(self, api, bin_dir, made, tmp_path):
         script = f"""source <(osb completion bash); COMP_LINE='osb sandbox get {made[:-2]}'; COMP_POINT=${{#COMP_LINE}}; COMP_WORDBREAKS=:; _osb; echo "${{COMPREPLY[@]}}"
         COMP_LINE='osb sandbox ki'; COMP_POINT=${{#COMP_LINE}}; _osb; echo "${{COMPREPLY[@]}}" """
-        assert self.shell(api, bin_dir, "bash", "--norc", "-c", script).stdout.split() == [made, "kill"]
+        assert self.shell(api, bin_dir, tmp_path, "bash", "--norc", "-c", script).stdout.split() == [made, "kill"]
 
-    def test_fish(self, api, bin_dir, made):
+    def test_fish(self, api, bin_dir, made, tmp_path):
         if subprocess.run(["which", "fish"], capture_output=True).returncode:
             pytest.skip("no fish here")
-        done = self.shell(api, bin_dir, "fish", "--no-config", "-c", f"osb completion fish | source; complete -C'osb sandbox get {made[:-2]}'")
+        done = self.shell(api, bin_dir, tmp_path, "fish", "--no-config", "-c", f"osb completion fish | source; complete -C'osb sandbox get {made[:-2]}'")
         assert made in done.stdout, done
 
-    def test_zsh_reads_it(self, api, bin_dir):
+    def test_zsh_reads_it(self, api, bin_dir, tmp_path):
         if subprocess.run(["which", "zsh"], capture_output=True).returncode:
             pytest.skip("no zsh here")
-        done = self.shell(api, bin_dir, "zsh", "-f", "-c", "autoload -U compinit; compinit -D -u; source <(osb completion zsh); print $_comps[osb]")
+        done = self.shell(api, bin_dir, tmp_path, "zsh", "-f", "-c", "autoload -U compinit; compinit -D -u; source <(osb completion zsh); print $_comps[osb]")
         assert done.stdout.strip() == "_osb", done
 
 
