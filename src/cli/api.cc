@@ -170,7 +170,8 @@ Task<Result<void>> Api::check_key() {
 }
 
 Task<Result<bj::value>> Api::ask(std::string method, std::string target, std::string body) {
-  return call(std::move(method), std::move(target), std::move(body), kCreateTime);
+  return call(std::move(method), std::move(target), std::move(body),
+              std::max<io::Duration>(kCreateTime, to_.patience));
 }
 
 Task<Result<bj::object>> Api::create(NewSandbox what) {
@@ -178,12 +179,16 @@ Task<Result<bj::object>> Api::create(NewSandbox what) {
   if (!what.cpu.empty()) limits["cpu"] = what.cpu;
   if (!what.memory.empty()) limits["memory"] = what.memory;
   if (!what.disk.empty()) limits["disk"] = what.disk;
+  if (!what.pids.empty()) limits["pids"] = what.pids;
   for (const auto& [name, value] : what.env) env[name] = value;
+  bj::array entrypoint(what.entrypoint.begin(), what.entrypoint.end());
+  if (entrypoint.empty()) entrypoint = {"tail", "-f", "/dev/null"};
   bj::object body{{"image", {{"uri", what.image}}},
-                  {"entrypoint", {"tail", "-f", "/dev/null"}},
+                  {"entrypoint", std::move(entrypoint)},
                   {"resourceLimits", std::move(limits)},
                   {"env", std::move(env)}};
   if (what.timeout) body["timeout"] = what.timeout->count();
+  if (!what.name.empty()) body["metadata"] = bj::object{{kNameKey, what.name}};
   if (!what.network.empty()) body["networkPolicy"] = policy_for(what.network);
   if (!what.volumes.empty()) body["volumes"] = volumes_for(what.volumes);
   if (!what.shm.empty()) body["extensions"] = bj::object{{"opensandbox.extensions.shm-size", what.shm}};
@@ -307,55 +312,12 @@ Task<Result<http::ClientConnection>> Api::start_stream(std::string target, std::
   co_return std::move(connection);
 }
 
-Task<Result<StreamEvent>> Api::run(std::string id, CommandRequest what, OutputSink sink) {
-  bj::object body;
-  if (what.shell.empty())
-    body["argv"] = bj::array(what.argv.begin(), what.argv.end());
-  else
-    body["command"] = what.shell;
-  if (what.background) body["background"] = true;
-  if (!what.workdir.empty()) body["cwd"] = what.workdir;
-  if (what.timeout) body["timeout"] = what.timeout->count();
-  bj::object env;
-  for (const auto& [name, value] : what.env) env[name] = value;
-  if (!env.empty()) body["envs"] = std::move(env);
-  if (what.ids) {
-    body["uid"] = what.ids->first;
-    body["gid"] = what.ids->second;
-  }
-  auto connection = CO_TRY(co_await io::with_deadline(
-      kFirstByteTime, "start the command", start_stream(execd(id, "/command"), json::print(body))));
-  OutputSink written = [&](const StreamEvent& event) -> Result<void> {
-    if (event.kind != StreamEvent::Kind::started) return sink(event);
-    if (what.started) what.started(event.text);
-    return {};
-  };
-  co_return co_await follow(std::move(connection), EventParser(), written);
-}
-
 Task<Result<StreamEvent>> Api::run_code(std::string id, std::string language, std::string code,
                                         OutputSink sink) {
   bj::object body{{"code", code}, {"context", {{"language", language}}}};
   auto connection = CO_TRY(co_await io::with_deadline(kFirstByteTime, "start the cell",
                                                       start_stream(execd(id, "/code"), json::print(body))));
   co_return co_await follow(std::move(connection), EventParser(EventParser::Source::cell), std::move(sink));
-}
-
-Task<Result<void>> Api::egress_log(std::string id, bool follow, LineSink sink) {
-  std::string target = "/v1/sandboxes/" + percent_encode(id) + "/egress/log" + (follow ? "?follow=true" : "");
-  auto connection = CO_TRY(
-      co_await io::with_deadline(kFirstByteTime, "read the log", start_stream(std::move(target), "", "GET")));
-  std::array<char, 32768> buffer;
-  std::string left;
-  while (size_t n = CO_TRY(co_await connection.body().read_some(buffer))) {
-    left.append(buffer.data(), n);
-    size_t from = 0;
-    for (size_t end; (end = left.find('\n', from)) != left.npos; from = end + 1)
-      CO_TRY(sink(std::string_view(left).substr(from, end - from)));
-    left.erase(0, from);
-    if (left.size() > kBodyLimit) co_return std::unexpected(foreign(to_.server, "a line that does not end"));
-  }
-  co_return Result<void>{};
 }
 
 Task<Result<http::ClientConnection>> Api::change_to_bytes(std::string id, uint16_t port) {
@@ -387,14 +349,22 @@ Task<Result<void>> Api::interrupt_command(std::string id, std::string command) {
 
 Task<Result<std::string>> Api::find(std::string name) {
   if (is_uuid(name)) co_return name;
-  std::vector<std::string> found;
+  std::vector<std::string> named, found;
   for (const bj::value& one : CO_TRY(co_await list())) {
     if (!one.is_object()) continue;
     std::string id = CO_TRY(text_of(one.as_object(), "id"));
+    const auto* metadata = one.as_object().if_contains("metadata");
+    if (metadata && metadata->is_object() && text_of(metadata->as_object(), kNameKey).value_or("") == name)
+      named.push_back(id);
     if (id.starts_with(name)) found.push_back(std::move(id));
   }
+  if (named.size() > 1)
+    co_return fail(Code::invalid_argument,
+                   fmt::format("{} sandboxes have this name; use an id", named.size()));
+  if (named.size() == 1 && !name.empty()) co_return named.front();
   if (found.size() == 1 && !name.empty()) co_return found.front();
-  if (found.empty()) co_return fail(Code::not_found, "no sandbox has an id that begins so; see: osb ls");
+  if (found.empty())
+    co_return fail(Code::not_found, "no sandbox has an id that begins so, or this name; see: osb ls");
   co_return fail(Code::invalid_argument,
                  fmt::format("{} sandboxes have ids that begin so; write more of it", found.size()));
 }
@@ -408,21 +378,6 @@ Task<Result<void>> Api::unlock(std::string id) {
   for (const auto& [name, value] : headers->as_object())
     if (value.is_string()) unlocking_.add(std::string(name), std::string(value.as_string()));
   co_return Result<void>();
-}
-
-Task<Result<std::string>> Api::new_terminal(std::string id, std::string command, std::string workdir) {
-  bj::object body;
-  if (!command.empty()) body["command"] = command;
-  if (!workdir.empty()) body["cwd"] = workdir;
-  auto made = CO_TRY(co_await call("POST", execd(id, "/pty"), json::print(body), kCallTime));
-  if (!made.is_object()) co_return std::unexpected(foreign(to_.server, "no session"));
-  co_return text_of(made.as_object(), "session_id");
-}
-
-Task<Result<http::WebSocket>> Api::open_terminal(http::ClientConnection& connection, std::string id,
-                                                 std::string session, uint64_t since) {
-  std::string target = fmt::format("/pty/{}/ws?takeover=1&since={}", percent_encode(session), since);
-  return http::connect_websocket(connection, head("GET", execd(id, target)));
 }
 
 Task<Result<StreamEvent>> Api::follow(http::ClientConnection connection, EventParser parser,
@@ -459,7 +414,8 @@ Task<Result<void>> Api::send_files(std::string target, std::vector<UploadedFile>
         boundary, name, name, type);
   };
   for (UploadedFile& file : files) {
-    bj::object metadata{{"path", file.path}, {"mode", file.mode}};
+    bj::object metadata{{"path", file.path}};
+    if (file.mode != 0) metadata["mode"] = file.mode;
     if (!file.owner.empty()) metadata["owner"] = file.owner;
     if (!file.group.empty()) metadata["group"] = file.group;
     body += part("metadata", "application/json") + json::print(metadata) + "\r\n" +

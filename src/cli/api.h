@@ -21,6 +21,9 @@ namespace osb::cli {
 
 using io::Task;
 
+// The metadata by which people call a sandbox.
+inline constexpr std::string_view kNameKey = "name";
+
 struct NewSandbox {
   std::string image;
   std::vector<Variable> env;
@@ -30,6 +33,9 @@ struct NewSandbox {
   std::optional<std::chrono::seconds> timeout;  // absent: lives until it is removed
   std::string shm = {};                         // size of /dev/shm; "" means the server's default
   std::vector<VolumeArgument> volumes = {};
+  std::string name = {};                     // "" means none
+  std::string pids = {};                     // how many processes at once; "" means the server's default
+  std::vector<std::string> entrypoint = {};  // none: it only waits
 };
 
 struct CommandRequest {
@@ -39,13 +45,23 @@ struct CommandRequest {
   std::vector<Variable> env = {};                           // over the sandbox's own
   std::optional<std::pair<uint32_t, uint32_t>> ids = {};    // user and group; absent: as the image says
   std::function<void(const std::string& id)> started = {};  // what to interrupt it by
-  std::string shell = {};                                   // a line for a shell, instead of argv
-  bool background = false;                                  // the stream ends at once, the command goes on
+  std::string line = {};                                    // for the sandbox's shell, instead of argv
+  std::string session = {};                                 // to run the line in; "" for none
+  bool background = false;                                  // the stream ends when it has started
+};
+
+// A program whose input and output are passed on byte for byte, or that has a terminal.
+struct ProgramRequest {
+  std::vector<std::string> argv = {};  // none: the sandbox's shell
+  std::string line = {};               // for the shell, instead of argv
+  std::string workdir = {};
+  std::vector<Variable> env = {};
+  std::optional<std::pair<uint32_t, uint32_t>> ids = {};
 };
 
 struct UploadedFile {
   std::string path;
-  int mode = 644;            // octal digits as a decimal number
+  int mode = 644;            // octal digits as a decimal number; 0 leaves it as it is
   std::string owner, group;  // names or numbers; "" leaves it as it is
   std::string bytes;
 };
@@ -83,9 +99,15 @@ class Api {
   // A cell in the default context of its language; otherwise as run(). The sink also gets the start, whose
   // text is what to interrupt, and results.
   Task<Result<StreamEvent>> run_code(std::string id, std::string language, std::string code, OutputSink sink);
-  // What the sandbox tried to reach, a line of JSON each, as they come; `follow`: until the sandbox ends.
+  // The lines of an answer that may go on for long, as they come.
   using LineSink = std::function<Result<void>(std::string_view line)>;
+  Task<Result<void>> lines(std::string target, LineSink sink);
+  // What the sandbox tried to reach, a line of JSON each; `follow`: until the sandbox ends.
   Task<Result<void>> egress_log(std::string id, bool follow, LineSink sink);
+  // An answer with its head; refusals are errors.
+  Task<Result<http::Response>> fetch(std::string target, size_t limit);
+  // The target of a route of the sandbox's own daemon, for ask() and its neighbours.
+  std::string execd(const std::string& id, std::string_view route) const;
   // The bytes of a port, without HTTP around them: read and write the connection's socket, after what it has
   // buffered.
   Task<Result<http::ClientConnection>> open_port(std::string id, uint16_t port);
@@ -100,20 +122,22 @@ class Api {
   Task<Result<void>> interrupt(std::string id, std::string context);
   Task<Result<void>> interrupt_command(std::string id, std::string command);
 
-  // The id of the one sandbox that is called so: its id, or the beginning of it.
+  // The id of the one sandbox that is called so: its name, its id, or the beginning of that.
   Task<Result<std::string>> find(std::string name);
   // Before the first use of the ports of a sandbox that this object did not make: what its endpoint's answer
   // names goes with every request from here on.
   Task<Result<void>> unlock(std::string id);
 
   // A program with a terminal. The session outlives whoever looks at it.
-  Task<Result<std::string>> new_terminal(std::string id, std::string command, std::string workdir);
+  Task<Result<std::string>> new_terminal(std::string id, ProgramRequest what);
   // The connection has to outlive the WebSocket.
   Task<Result<http::WebSocket>> open_terminal(http::ClientConnection& connection, std::string id,
-                                              std::string session, uint64_t since);
+                                              std::string session, std::string query);
   Task<Result<http::ClientConnection>> connect();
   // `mode` in octal digits as a decimal number: 755.
   Task<Result<void>> upload(std::string id, std::string path, int mode, std::string_view bytes);
+  // As whoever the sandbox's commands run as.
+  Task<Result<void>> upload_as_user(std::string id, UploadedFile file);
 
  private:
   Task<Result<json::bj::object>> until_started(json::bj::object sandbox);
@@ -127,7 +151,6 @@ class Api {
   Task<Result<StreamEvent>> follow(http::ClientConnection connection, EventParser parser, OutputSink sink);
   Task<Result<void>> send_files(std::string target, std::vector<UploadedFile> files);
   http::RequestHead head(std::string method, std::string target) const;
-  std::string execd(const std::string& id, std::string_view route) const;
 
   Connection to_;
   http::Headers unlocking_;

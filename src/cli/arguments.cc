@@ -4,6 +4,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/client_settings.h"
+#include "cli/command_tree.h"
 #include "cli/raw_build.h"
 #include "cli/raw_connection.h"
 #include "cli/raw_forward.h"
@@ -43,6 +45,11 @@ std::string unexpected_word(const CLI::App& app, std::string_view word) {
       word, known);
 }
 
+struct Line {
+  CLI::App app{"OpenSandbox: run commands in isolated sandboxes", "osb"};
+  CommandTree tree{app};
+};
+
 struct RunHelp : CLI::Formatter {
   std::string make_usage(const CLI::App*, std::string) const override {
     return "Usage: osb run [OPTIONS] IMAGE -- COMMAND [ARGUMENT...]\n";
@@ -52,8 +59,9 @@ struct RunHelp : CLI::Formatter {
 struct RawRun {
   RawConnection connection;
   std::string image, snapshot, timeout, cpu, memory, shm, workdir, network;
+  std::string name, ttl, user, disk, pids;
   std::vector<std::string> env, volumes;
-  bool keep = false;
+  bool keep = false, input = false, terminal = false, detach = false;
 
   void options(CLI::App& app) {
     connection.options(app);
@@ -66,6 +74,15 @@ struct RawRun {
         ->allow_extra_args(false);
     app.add_option("-t,--timeout", timeout,
                    "kill the command after this time (90s, 10m, 1h30m) and exit with 124");
+    app.add_flag("-i,--interactive", input, "pass standard input on to the command");
+    app.add_flag("--tty", terminal, "give the command a terminal; -it is short for -i --tty");
+    app.add_flag("-d,--detach", detach,
+                 "do not wait: print the sandbox's id; it lives as long as the command, see osb logs");
+    app.add_option("--name", name, "a name for the sandbox, wherever an id is wanted");
+    app.add_option("--ttl", ttl, "with -d: end it after this time at the latest (default: never)");
+    app.add_option("-u,--user", user, "who the command runs as: UID or UID:GID");
+    app.add_option("--disk", disk, "how much it may write: 512Mi, 2Gi");
+    app.add_option("--pids", pids, "how many processes at once");
     app.add_option("--cpu", cpu, "CPU limit: cores (1.5) or thousandths of one (500m)");
     app.add_option("--memory", memory, "memory limit: 256Mi, 1Gi");
     app.add_option("--shm-size", shm, "how large /dev/shm may become: 512Mi, 2Gi");
@@ -84,8 +101,8 @@ struct RawRun {
     app.footer(
         "The command comes after -- and runs without a shell, with its words as they are:\n"
         "  osb run host -- python3 -c 'print(6*7)'\n"
-        "Its standard input is empty; its output arrives as text, line by line. osb exits with its exit "
-        "code\n"
+        "Its output arrives byte for byte, and signals are passed on to it. Its standard input is empty "
+        "without -i. osb exits with its exit code\n"
         "(128+N after signal N, 124 after --timeout, 125 when osb itself failed) and removes the sandbox,\n"
         "also after Ctrl-C. If osb is killed, the server removes the sandbox within a minute.");
   }
@@ -107,6 +124,23 @@ struct RawRun {
     run.workdir = workdir;
     run.network = network;
     run.keep = keep;
+    run.name = name;
+    run.disk = disk;
+    run.pids = pids;
+    run.input = input;
+    run.terminal = terminal;
+    run.detach = detach;
+    if (!user.empty()) run.user = TRY(in_context("--user", parse_user(user)));
+    if (!ttl.empty() && !detach)
+      return fail(Code::invalid_argument, "--ttl is for -d; the other sandboxes go with osb");
+    if (!ttl.empty())
+      run.ttl = std::chrono::ceil<std::chrono::seconds>(TRY(in_context("--ttl", parse_duration(ttl))));
+    if (detach && (input || terminal || keep || run.timeout || !workdir.empty() || run.user))
+      return fail(
+          Code::invalid_argument,
+          "-d starts the command as the sandbox's own; --ttl limits it, and -i, --tty, --keep, --timeout, "
+          "--workdir and --user do not go with it");
+    if (terminal && run.timeout) return fail(Code::invalid_argument, "--timeout does not go with --tty");
     return run;
   }
 };
@@ -294,11 +328,20 @@ struct RawImages {
 
 Command parse_osb_arguments(int argc, const char* const* argv) {
   auto [ours, theirs] = split_at_dashes(argc, argv);
+  // What fingers know from elsewhere; -t alone is a time here.
+  for (auto word = ours.begin(); word != ours.end(); ++word) {
+    if (*word != "-it" && *word != "-ti") continue;
+    *word = "-i";
+    word = ours.insert(word + 1, "--tty");
+  }
 
-  CLI::App app{"OpenSandbox: run commands in isolated sandboxes", "osb"};
+  // Commands of the tree read their options when they run, which is after this.
+  auto line = std::make_shared<Line>();
+  CLI::App& app = line->app;
   app.set_version_flag("--version", "osb, version " OSB_VERSION);
   app.require_subcommand(0, 1);
   app.failure_message(CLI::FailureMessage::simple);
+  add_client_options(app);
 
   CLI::App* run = app.add_subcommand("run", "create a sandbox, run a command in it, remove it");
   RawRun raw_run;
@@ -310,12 +353,7 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
   raw_repl.options(*repl);
 
   // One per subcommand: the parser applies environment variables to every subcommand, named or not.
-  RawConnection to_ls, to_rm, to_doctor;
-  CLI::App* ls = app.add_subcommand("ls", "list the sandboxes");
-  bool json = false;
-  to_ls.options(*ls);
-  ls->add_flag("--json", json, "print the server's records as JSON");
-
+  RawConnection to_rm, to_doctor;
   CLI::App* rm = app.add_subcommand("rm", "remove sandboxes");
   std::vector<std::string> ids;
   bool all = false;
@@ -331,24 +369,11 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
   doctor->add_option("--state-dir", state_dir, "where the server keeps its files")->capture_default_str();
   doctor->add_flag("--attack", attack, "try to break out of a throw-away sandbox of the running server");
 
-  CLI::App* egress = app.add_subcommand("egress", "what sandboxes reach");
-  egress->require_subcommand(1);
-  CLI::App* egress_log = egress->add_subcommand("log", "what a sandbox tried to reach, and what came of it");
-  RawConnection to_egress;
-  EgressLogOptions log_options;
-  to_egress.options(*egress_log);
-  egress_log->add_option("ID", log_options.id, "the sandbox")->required();
-  egress_log->add_flag("-f,--follow", log_options.follow, "go on until the sandbox ends");
-  egress_log->add_flag("--json", log_options.json, "print the server's records as JSON");
-
-  CLI::App* egress_serve = egress->add_subcommand(
-      "serve", "police the network of the container or pod that this is started in, as its sidecar");
-  egress_serve->footer("Settings are the variables OPENSANDBOX_EGRESS_*: see docs/network.md.");
-
   CLI::App* images = app.add_subcommand("images", "pull, push, build, import, list and remove images");
   RawImages raw_images;
   raw_images.options(*images);
 
+  add_all_commands(line->tree);
   RawSnapshots raw_snapshots;
   raw_snapshots.options(app);
   RawVolumes raw_volumes;
@@ -364,14 +389,18 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
   RawMcp raw_mcp;
   raw_mcp.options(app);
 
-  CLI::App* role = app.add_subcommand("server", "internal: the server process, started by the launcher");
-  role->group("");  // not for people
+  // Without one of its commands it is the server process, started by the launcher; that is not for people.
+  CLI::App* role = app.get_subcommand("server");
   ServerRoleOptions role_options;
-  role->add_option("--host-image", role_options.host_image, "version of the image `host`")->required();
-  role->add_option("--state-dir", role_options.state_dir, "where the service keeps its files")->required();
-  role->add_option("--identity", role_options.identity, "which service this is");
-  role->add_option("--cgroups", role_options.cgroups, "without root: what control groups can do");
-  role->add_flag("--rootless", role_options.rootless, "the service was started by an ordinary user");
+  for (CLI::Option* option :
+       {role->add_option("--host-image", role_options.host_image, "version of the image `host`"),
+        role->add_option("--state-dir", role_options.state_dir, "where the service keeps its files"),
+        role->add_option("--identity", role_options.identity, "which service this is"),
+        role->add_option("--cgroups", role_options.cgroups, "without root: what control groups can do"),
+        role->add_flag("--rootless", role_options.rootless, "the service was started by an ordinary user")})
+    option->group("");
+  role->get_option("--host-image")->needs(role->get_option("--state-dir"));
+  role->get_option("--state-dir")->needs(role->get_option("--host-image"));
 
   CLI::App* keeper =
       app.add_subcommand("image-keeper", "internal: brings images here, started by the launcher");
@@ -388,9 +417,9 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
     app.parse(std::move(reversed));
   } catch (const CLI::ParseError& e) {
     std::string see = "osb";
-    for (const CLI::App* sub : app.get_subcommands()) {
-      see += " " + sub->get_name();
-      for (const CLI::App* below : sub->get_subcommands()) see += " " + below->get_name();
+    for (const CLI::App* at = &app; !at->get_subcommands().empty();) {
+      at = at->get_subcommands().front();
+      see += " " + at->get_name();
     }
     // Rather than what is missing because a misspelt option swallowed nothing.
     auto left = e.get_exit_code() == 0 ? std::vector<std::string>{} : words_left(app);
@@ -400,8 +429,17 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
     return usage(unexpected_word(app, left.front()), see);
   }
 
-  if (theirs && !run->parsed() && !raw_manage.takes_words())
-    return usage("only `osb run`, `exec` and `shell` take words after --", "osb");
+  const CommandTree::Leaf* leaf = line->tree.chosen();
+  bool takes_words =
+      run->parsed() || raw_manage.takes_words() || (leaf && leaf->after == CommandTree::After::words);
+  if (theirs && !takes_words) return usage("only commands that run a program take words after --", "osb");
+  if (role->parsed() && role->get_subcommands().empty() && !role_options.host_image.empty())
+    return role_options;
+  if (leaf) {
+    auto action = leaf->read(std::move(theirs));
+    if (!action) return usage(action.error().message, path_of(*leaf->app));
+    return Action{[line, run = std::move(action->run)](const Embedded& embedded) { return run(embedded); }};
+  }
   auto finish = [](auto options, std::string_view see) -> Command {
     if (!options) return usage(options.error().message, see);
     return std::move(*options);
@@ -429,21 +467,12 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
     auto command = raw_forward.read();
     return command ? std::move(*command) : Command(usage(command.error().message, "osb forward"));
   }
-  if (role->parsed()) return role_options;
   if (keeper->parsed()) return keeper_options;
   if (fetcher->parsed()) return ImageFetcherOptions{};
-  if (egress_serve->parsed()) return EgressServeOptions{};
-  if (egress_log->parsed()) {
-    auto to = to_egress.read();
-    if (!to) return usage(to.error().message, "osb egress log");
-    log_options.connection = std::move(*to);
-    return log_options;
-  }
   if (app.get_subcommands().empty()) return PrintAndExit{.out = app.help(), .err = "", .status = 0};
 
-  auto where = (ls->parsed() ? to_ls : rm->parsed() ? to_rm : to_doctor).read();
+  auto where = (rm->parsed() ? to_rm : to_doctor).read();
   if (!where) return usage(where.error().message, "osb");
-  if (ls->parsed()) return LsOptions{*where, json};
   if (doctor->parsed()) return DoctorOptions{*where, state_dir, attack};
   if (ids.empty() == !all) return usage("name the sandboxes to remove, or give --all", "osb rm");
   return RmOptions{*where, ids, all};

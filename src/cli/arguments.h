@@ -3,6 +3,7 @@
 // The command line of `osb`, as values. The only file that knows the parser library is arguments.cc.
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 #include <variant>
@@ -12,9 +13,12 @@
 
 namespace osb::cli {
 
+struct Embedded;
+
 struct Connection {
   ServerAddress server;
-  std::string api_key;  // "" sends none
+  std::string api_key;                                       // "" sends none
+  std::chrono::seconds patience = std::chrono::seconds(30);  // for an answer that needs no work
 };
 
 struct RunOptions {
@@ -27,7 +31,13 @@ struct RunOptions {
   std::string network;                               // none, open, or what may be reached; likewise
   std::string shm;                                   // likewise
   std::vector<VolumeArgument> volumes;
-  bool keep = false;  // leave the sandbox there afterwards
+  bool keep = false;                             // leave the sandbox there afterwards
+  bool input = false;                            // pass standard input on
+  bool terminal = false;                         // the command has a terminal
+  bool detach = false;                           // the command is the sandbox's own life; do not wait for it
+  std::string name = {}, disk = {}, pids = {};   // "" means none, or the server's default
+  std::optional<std::chrono::seconds> ttl = {};  // of one that is detached; absent: until it is removed
+  std::optional<std::pair<uint32_t, uint32_t>> user = {};
 };
 
 struct ReplOptions {
@@ -37,18 +47,11 @@ struct ReplOptions {
   std::string cpu, memory;  // "" means the server's default
 };
 
-struct LsOptions {
-  Connection connection;
-  bool json = false;
-};
-
 struct EgressLogOptions {
   Connection connection;
   std::string id;
   bool follow = false, json = false;
 };
-
-struct EgressServeOptions {};
 
 struct RmOptions {
   Connection connection;
@@ -170,6 +173,8 @@ struct ExecOptions {
   std::vector<std::string> command = {};
   std::string workdir = {};
   std::optional<std::chrono::milliseconds> timeout = {};
+  bool input = false, terminal = false;
+  std::optional<std::pair<uint32_t, uint32_t>> user = {};
 };
 
 // `osb shell`
@@ -251,13 +256,18 @@ struct PrintAndExit {
   int status = 0;
 };
 
+// Of a command that is in the tree (command_tree.h): what to do, its options with it.
+struct Action {
+  std::function<int(const Embedded&)> run;
+};
+
 using Command =
-    std::variant<PrintAndExit, RunOptions, ReplOptions, LsOptions, RmOptions, DoctorOptions,
-                 ImportImageOptions, LsImagesOptions, RmImagesOptions, PullImageOptions, PushImageOptions,
-                 InspectImageOptions, PruneImagesOptions, BuildImageOptions, CommitImageOptions,
-                 SnapshotOptions, VolumeOptions, PoolOptions, ExecOptions, ShellOptions, ManageOptions,
-                 ForwardOptions, PreviewOptions, McpOptions, ServerRoleOptions, ImageKeeperOptions,
-                 ImageFetcherOptions, EgressLogOptions, EgressServeOptions, ServeOptions, InitConfigOptions>;
+    std::variant<PrintAndExit, Action, RunOptions, ReplOptions, RmOptions, DoctorOptions, ImportImageOptions,
+                 LsImagesOptions, RmImagesOptions, PullImageOptions, PushImageOptions, InspectImageOptions,
+                 PruneImagesOptions, BuildImageOptions, CommitImageOptions, SnapshotOptions, VolumeOptions,
+                 PoolOptions, ExecOptions, ShellOptions, ManageOptions, ForwardOptions, PreviewOptions,
+                 McpOptions, ServerRoleOptions, ImageKeeperOptions, ImageFetcherOptions, ServeOptions,
+                 InitConfigOptions>;
 
 Command parse_osb_arguments(int argc, const char* const* argv);
 Command parse_server_arguments(int argc, const char* const* argv);

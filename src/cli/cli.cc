@@ -8,8 +8,6 @@
 #include "cli/build.h"
 #include "cli/commit.h"
 #include "cli/doctor.h"
-#include "cli/egress_log.h"
-#include "cli/egress_serve.h"
 #include "cli/exec.h"
 #include "cli/forward.h"
 #include "cli/image_roles.h"
@@ -39,9 +37,9 @@ struct Execute {
     fmt::print(stderr, "{}", what.err);
     return what.status;
   }
+  int operator()(Action& action) const { return action.run(embedded); }
   int operator()(RunOptions& options) const { return block_on(run_in_sandbox(std::move(options))); }
   int operator()(ReplOptions& options) const { return block_on(run_repl(std::move(options))); }
-  int operator()(LsOptions& options) const { return block_on(list_sandboxes(std::move(options))); }
   int operator()(RmOptions& options) const { return block_on(remove_sandboxes(std::move(options))); }
   int operator()(DoctorOptions& options) const {
     if (!options.attack) return examine_machine(options);
@@ -72,8 +70,6 @@ struct Execute {
   int operator()(ServerRoleOptions& options) const { return run_server_role(options, embedded); }
   int operator()(ImageKeeperOptions& options) const { return run_image_keeper(options); }
   int operator()(ImageFetcherOptions&) const { return run_image_fetcher(); }
-  int operator()(EgressLogOptions& options) const { return block_on(print_egress_log(std::move(options))); }
-  int operator()(EgressServeOptions&) const { return become_sidecar(embedded.egress); }
   int operator()(ServeOptions& options) const { return become_service(options, embedded); }
   int operator()(InitConfigOptions& options) const { return write_initial_config(options); }
 };

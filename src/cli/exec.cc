@@ -6,55 +6,30 @@
 
 #include "cli/api.h"
 #include "cli/api_error.h"
+#include "cli/program.h"
 #include "cli/scratch_sandbox.h"
+#include "cli/shell.h"
 #include "cli/terminal.h"
 
 namespace osb::cli {
 namespace {
 
-using Steady = std::chrono::steady_clock;
-
 constexpr int kOwnFailure = 125;
 
-struct Exec {
-  ExecOptions options;
-  Api api;
-  Signals& signals;
-  io::Event started;
-  std::string id = {}, command = {};  // the latter when it has started
-};
-
-// Passes the first interrupt on, as soon as there is a command to interrupt; returns with the second.
-Task<> pass_interrupts(Exec& exec) {
-  co_await exec.signals.more_than(0);
-  co_await io::race(exec.started.wait(), exec.signals.more_than(1));
-  if (!exec.command.empty()) (void)co_await exec.api.interrupt_command(exec.id, exec.command);
-  co_await exec.signals.more_than(1);
-}
-
-Task<Result<int>> execute(Exec& exec) {
-  exec.id = CO_TRY(co_await exec.api.find(exec.options.id));
-  CO_TRY(co_await exec.api.unlock(exec.id));
-  CommandRequest what{
-      .argv = exec.options.command, .workdir = exec.options.workdir, .timeout = exec.options.timeout};
-  what.started = [&exec](const std::string& id) {
-    exec.command = id;
-    exec.started.set();
-  };
-  // What is still said after an interrupt is wanted, too.
-  OutputSink sink = [&exec](const StreamEvent& event) {
-    return write_event(event, exec.signals, exec.signals.count());
-  };
-  std::optional<Result<StreamEvent>> last;
-  auto started = Steady::now();
-  auto stream = exec.api.run(exec.id, std::move(what), sink);
-  if (co_await io::race(store(&last, std::move(stream)), pass_interrupts(exec)) == 1)
-    co_return 128 + exec.signals.first().value_or(0);
-  if (!*last) co_return std::unexpected(last->error());
-  auto elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(Steady::now() - started);
-  CommandEnd end = end_from(**last, exec.options.timeout, elapsed);
-  if (!end.problem.empty()) fmt::print(stderr, "osb: {}\n", end.problem);
-  co_return end.status;
+Task<Result<int>> execute(const ExecOptions& options, Api& api, Signals* signals) {
+  std::string id = CO_TRY(co_await api.find(options.id));
+  CO_TRY(co_await api.unlock(id));
+  ProgramRequest what{
+      .argv = options.command, .line = "", .workdir = options.workdir, .env = {}, .ids = options.user};
+  if (options.terminal) {
+    std::optional<Result<int>> status;
+    auto running = open_terminal_of(api, id, std::move(what), Leaving::yes);
+    if (co_await io::race(store(&status, std::move(running)), signals->more_than(0)) == 1)
+      co_return fail(Code::cancelled, "interrupted");
+    co_return std::move(*status);
+  }
+  Program program{.what = std::move(what), .input = options.input, .timeout = options.timeout, .last = false};
+  co_return co_await run_program(api, id, std::move(program), *signals);
 }
 
 }  // namespace
@@ -65,13 +40,11 @@ io::Task<int> run_in_existing(ExecOptions options) {
     print_error("osb", signals.error());
     co_return kOwnFailure;
   }
-  Exec exec{.options = options,
-            .api = Api(options.connection),
-            .signals = *signals,
-            .started = io::Event(co_await io::asio::this_coro::executor)};
-  auto status = co_await execute(exec);
+  Api api(options.connection);
+  auto status = co_await execute(options, api, &*signals);
   if (status) co_return *status;
   if (status.error().sys_errno == EPIPE) co_return 128 + 13;
+  if (signals->first()) co_return 128 + *signals->first();
   print_error("osb", status.error());
   co_return kOwnFailure;
 }

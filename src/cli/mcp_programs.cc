@@ -70,7 +70,7 @@ struct Execution {
 Task<Result<bj::value>> run_command(Api& api, std::string id, McpArguments arguments) {
   CommandRequest what{
       .argv = {}, .workdir = arguments["working_directory"].string().value_or(""), .timeout = {}};
-  what.shell = arguments["command"].required_string();
+  what.line = arguments["command"].required_string();
   what.background = arguments["background"].boolean().value_or(false);
   CO_TRY(arguments.ok());
   Execution execution;

@@ -6,20 +6,28 @@
 #include <string>
 
 #include "cli/arguments.h"
+#include "cli/client_settings.h"
 
 namespace osb::cli {
 
 struct RawConnection {
-  std::string server = "localhost:8080", key;
+  std::string server, key;  // "" means what holds for every command
+  CLI::App* app = nullptr;
+  enum class Short { yes, no };  // whether -s is free
 
-  void options(CLI::App& app) {
-    app.add_option("-s,--server", server, "HOST:PORT of the server")
-        ->envname("OPEN_SANDBOX_DOMAIN")
-        ->capture_default_str();
-    app.add_option("--api-key", key, "the server's key; better in the environment than here")
-        ->envname("OPEN_SANDBOX_API_KEY");
+  void options(CLI::App& command, Short letter = Short::yes) {
+    app = &command;
+    command.add_option(letter == Short::yes ? "-s,--server" : "--server", server,
+                       "HOST:PORT of the server (default: as before the command)");
+    command.add_option("--api-key", key, "the server's key; better in OPEN_SANDBOX_API_KEY than here");
   }
-  Result<Connection> read() const { return Connection{TRY(parse_server_address(server)), key}; }
+  Result<Connection> read() const {
+    ClientSettings settings = TRY(client_settings(*app));
+    std::string where = server.empty() ? settings.domain : server;
+    if (settings.protocol == "https" && where.find("://") == where.npos) where = "https://" + where;
+    return Connection{TRY(parse_server_address(where)), key.empty() ? settings.api_key : key,
+                      std::chrono::seconds(settings.request_timeout)};
+  }
 };
 
 }  // namespace osb::cli

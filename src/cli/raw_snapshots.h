@@ -12,22 +12,13 @@ namespace osb::cli {
 
 // Snapshots, and what is made of them at once.
 struct RawSnapshots {
-  RawConnection to_create, to_ls, to_rm, to_fork, to_rollback, to_diff;
+  RawConnection to_ls, to_rm, to_fork, to_rollback, to_diff;
   SnapshotOptions read_;
-  std::string source, forked, rolled_back, target, compared;
-  CLI::App *create = nullptr, *ls = nullptr, *rm = nullptr, *fork = nullptr, *rollback = nullptr,
-           *diff = nullptr;
+  std::string forked, rolled_back, target, compared;
+  CLI::App *ls = nullptr, *rm = nullptr, *fork = nullptr, *rollback = nullptr, *diff = nullptr;
 
   void options(CLI::App& app) {
-    CLI::App* snapshot =
-        app.add_subcommand("snapshot", "keep the files of sandboxes, and make others from them");
-    snapshot->require_subcommand(1, 1);
-    create = snapshot->add_subcommand("create", "keep what a sandbox's files are now");
-    to_create.options(*create);
-    create->add_option("ID", source, "the sandbox")->required();
-    create->add_option("-n,--name", read_.name, "a name for people");
-    create->footer(
-        "Prints the snapshot's id when it is complete. The sandbox stands still while its files are copied.");
+    CLI::App* snapshot = app.get_subcommand("snapshot");  // its other commands are in snapshot_commands.cc
     ls = snapshot->add_subcommand("ls", "list the snapshots");
     to_ls.options(*ls);
     ls->add_flag("--json", read_.json, "print the server's records as JSON");
@@ -50,8 +41,7 @@ struct RawSnapshots {
   }
 
   bool parsed() const {
-    return create->parsed() || ls->parsed() || rm->parsed() || fork->parsed() || rollback->parsed() ||
-           diff->parsed();
+    return ls->parsed() || rm->parsed() || fork->parsed() || rollback->parsed() || diff->parsed();
   }
 
   Result<SnapshotOptions> read() {
@@ -62,8 +52,7 @@ struct RawSnapshots {
       RawConnection& to;
       std::string sandbox;
     };
-    const Choice choices[] = {{create, What::create, to_create, source},
-                              {ls, What::list, to_ls, ""},
+    const Choice choices[] = {{ls, What::list, to_ls, ""},
                               {rm, What::remove, to_rm, ""},
                               {fork, What::fork, to_fork, forked},
                               {rollback, What::rollback, to_rollback, rolled_back},

@@ -6,13 +6,13 @@
 #include <boost/asio/this_coro.hpp>
 
 #include "cli/api_error.h"
+#include "cli/program.h"
 #include "cli/scratch_sandbox.h"
+#include "cli/shell.h"
 #include "cli/terminal.h"
 
 namespace osb::cli {
 namespace {
-
-using Steady = std::chrono::steady_clock;
 
 constexpr int kOwnFailure = 125;         // osb failed, not the command
 constexpr int kOutputClosed = 128 + 13;  // as if SIGPIPE had ended us
@@ -24,50 +24,74 @@ struct Run {
   bool output_closed = false;  // whoever read our output has gone
 };
 
+NewSandbox sandbox_of(const RunOptions& options) {
+  return {.image = options.image,
+          .env = options.env,
+          .cpu = options.cpu,
+          .memory = options.memory,
+          .disk = options.disk,
+          .network = options.network,
+          .timeout = std::nullopt,
+          .shm = options.shm,
+          .volumes = options.volumes,
+          .name = options.name,
+          .pids = options.pids};
+}
+
 ScratchSandbox sandbox_for(const RunOptions& options) {
-  NewSandbox what{.image = options.image,
-                  .env = options.env,
-                  .cpu = options.cpu,
-                  .memory = options.memory,
-                  .network = options.network,
-                  .timeout = std::nullopt,
-                  .shm = options.shm,
-                  .volumes = options.volumes};
   using Afterwards = ScratchSandbox::Afterwards;
-  return {options.connection, std::move(what), options.keep ? Afterwards::keep : Afterwards::remove};
+  return {options.connection, sandbox_of(options), options.keep ? Afterwards::keep : Afterwards::remove};
 }
 
-OutputSink to_terminal(Run& run, Signals& signals) {
-  return [&](const StreamEvent& event) {
-    auto written = write_event(event, signals);
-    run.output_closed = !written && written.error().sys_errno == EPIPE;
-    return written;
-  };
+// The command's exit status, or an Error that says why there is none.
+Task<Result<int>> command_of(Run& run, Signals& signals) {
+  const RunOptions& options = run.options;
+  ProgramRequest what{
+      .argv = options.command, .line = "", .workdir = options.workdir, .env = {}, .ids = options.user};
+  if (options.terminal)
+    return open_terminal_of(run.sandbox.api(), run.sandbox.id(), std::move(what), Leaving::no);
+  Program program{
+      .what = std::move(what), .input = options.input, .timeout = options.timeout, .last = !options.keep};
+  return run_program(run.sandbox.api(), run.sandbox.id(), std::move(program), signals);
 }
 
-// The command's exit status, or an Error that says why there is none. The caller looks at the signals first.
+// A program with a terminal gets Ctrl-C as a key; the signals that come here end it. The others have them
+// passed on.
+Task<> until_lost(Run& run, Signals& signals) {
+  if (run.options.terminal)
+    co_await io::race(run.sandbox.keep_lease(), signals.more_than(0));
+  else
+    co_await run.sandbox.keep_lease();
+}
+
 Task<Result<int>> execute(Run& run, Signals& signals) {
-  CommandRequest what{
-      .argv = run.options.command, .workdir = run.options.workdir, .timeout = run.options.timeout};
-  std::optional<Result<StreamEvent>> last;
-  auto started = Steady::now();
-  auto stream = run.sandbox.api().run(run.sandbox.id(), std::move(what), to_terminal(run, signals));
-  int winner = co_await io::race(store(&last, std::move(stream)), run.sandbox.keep_lease());
-  if (winner == 1) co_return fail(Code::unavailable, "lost the connection to the server for a minute");
-  if (!*last) co_return std::unexpected(last->error());
-  auto elapsed = std::chrono::duration_cast<std::chrono::milliseconds>(Steady::now() - started);
-  CommandEnd end = end_from(**last, run.options.timeout, elapsed);
-  if (!end.problem.empty()) fmt::print(stderr, "osb: {}\n", end.problem);
-  co_return end.status;
+  std::optional<Result<int>> status;
+  if (co_await io::race(store(&status, command_of(run, signals)), until_lost(run, signals)) == 1)
+    co_return fail(Code::unavailable, "lost the connection to the server for a minute");
+  run.output_closed = !*status && status->error().sys_errno == EPIPE;
+  co_return std::move(*status);
 }
 
-Task<> execute_into(Run& run, Signals& signals, std::optional<Result<int>>* into) {
-  into->emplace(co_await execute(run, signals));
+// Nobody waits for it: the command is the sandbox's own life.
+Task<int> start_detached(RunOptions options) {
+  Api api(options.connection);
+  NewSandbox what = sandbox_of(options);
+  what.entrypoint = options.command;
+  what.timeout = options.ttl;
+  auto made = co_await api.create(std::move(what));
+  auto id = made ? text_of(*made, "id") : std::unexpected(made.error());
+  if (id) {
+    fmt::print("{}\n", *id);
+    co_return 0;
+  }
+  print_error("osb", id.error());
+  co_return kOwnFailure;
 }
 
 }  // namespace
 
 Task<int> run_in_sandbox(RunOptions options) {
+  if (options.detach) co_return co_await start_detached(std::move(options));
   auto signals = Signals::create(co_await io::asio::this_coro::executor);
   if (!signals) {
     print_error("osb", signals.error());
@@ -86,10 +110,11 @@ Task<int> run_in_sandbox(RunOptions options) {
   if (!*created) {
     status = std::unexpected(created->error());
   } else if (signals->count() == 0) {
-    co_await io::race(execute_into(run, *signals, &status), signals->more_than(0));
+    status = co_await execute(run, *signals);
   }
 
-  if (signals->first()) {
+  // Interrupted before the command began, or again after it was told.
+  if (signals->first() && (!status || !*status)) {
     co_await run.sandbox.clean_up(*signals);
     co_return 128 + *signals->first();
   }

@@ -43,27 +43,19 @@ Row row_of(const bj::value& sandbox, WallTime now) {
                    : "?"};
 }
 
+// Its whole id.
+Task<Result<std::string>> remove_by_name(Api& api, std::string name) {
+  std::string id = CO_TRY(co_await api.find(std::move(name)));
+  CO_TRY(co_await api.remove(id));
+  co_return id;
+}
+
 }  // namespace
 
 std::string sandbox_table(const std::vector<bj::value>& sandboxes, WallTime now) {
   std::vector<Row> rows{{"ID", "STATE", "IMAGE", "AGE", "EXPIRES IN"}};
   for (const auto& sandbox : sandboxes) rows.push_back(row_of(sandbox, now));
   return print_table(rows);
-}
-
-io::Task<int> list_sandboxes(LsOptions options) {
-  Api api(options.connection);
-  auto found = co_await api.list();
-  if (!found) {
-    print_error("osb", found.error());
-    co_return 1;
-  }
-  if (options.json) {
-    fmt::print("{}\n", json::print(bj::array(found->begin(), found->end())));
-  } else {
-    fmt::print("{}", sandbox_table(*found, wall_now()));
-  }
-  co_return 0;
 }
 
 io::Task<int> remove_sandboxes(RmOptions options) {
@@ -80,9 +72,9 @@ io::Task<int> remove_sandboxes(RmOptions options) {
   }
   int status = 0;
   for (const std::string& id : options.ids) {
-    auto removed = co_await api.remove(id);
+    auto removed = co_await remove_by_name(api, id);
     if (removed) {
-      fmt::print("{}\n", clean(id));
+      fmt::print("{}\n", clean(*removed));
     } else if (options.all && removed.error().code == Code::not_found) {
       continue;  // it ended between the list and now
     } else {

@@ -1,6 +1,6 @@
 #pragma once
 
-// `osb ls` and `osb rm`.
+// `osb rm`, and the table of `osb ls`.
 
 #include <string>
 #include <vector>
@@ -12,7 +12,6 @@
 
 namespace osb::cli {
 
-io::Task<int> list_sandboxes(LsOptions options);
 io::Task<int> remove_sandboxes(RmOptions options);
 
 // One row per sandbox below a heading, columns aligned; times relative to `now`.

@@ -13,6 +13,7 @@
 #include "base/shell_words.h"
 #include "cli/api.h"
 #include "cli/api_error.h"
+#include "cli/kept_flags.h"
 #include "cli/scratch_sandbox.h"
 #include "json/decode.h"
 
@@ -47,6 +48,7 @@ class RawMode {
 
 struct Shell {
   http::WebSocket& socket;
+  Leaving leaving = Leaving::yes;
   DetachKeys keys = {};
   std::optional<int> status = {};  // the program's, when it has ended
   std::string problem = {};        // why there is none
@@ -93,7 +95,8 @@ Task<> pump_input(Shell& shell) {
     ssize_t n = ::read(keyboard.native_handle(), buffer.data(), buffer.size());
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (n <= 0) co_return;
-    std::string typed = shell.keys.take({buffer.data(), static_cast<size_t>(n)});
+    std::string typed(buffer.data(), static_cast<size_t>(n));
+    if (shell.leaving == Leaving::yes) typed = shell.keys.take(typed);
     if (!typed.empty() && !co_await shell.socket.send_binary({&kInput, 1}, typed)) co_return;
   }
 }
@@ -120,11 +123,12 @@ Task<> hung_up() {
 
 Task<> either(Task<> a, Task<> b) { co_await io::race(std::move(a), std::move(b)); }
 
-Task<Result<int>> attach(Api& api, const std::string& id, const std::string& session) {
+Task<Result<int>> attach(Api& api, const std::string& id, const std::string& session, Leaving leaving) {
   auto connection = CO_TRY(co_await api.connect());
-  auto socket = CO_TRY(co_await api.open_terminal(connection, id, session, 0));
-  Shell shell{socket};
+  auto socket = CO_TRY(co_await api.open_terminal(connection, id, session, "&since=0"));
+  Shell shell{.socket = socket, .leaving = leaving};
   {
+    KeptFlags flags(STDIN_FILENO);
     RawMode raw(STDIN_FILENO);
     co_await either(either(pump_output(shell), pump_input(shell)), either(pump_size(shell), hung_up()));
   }
@@ -134,19 +138,29 @@ Task<Result<int>> attach(Api& api, const std::string& id, const std::string& ses
   co_return 0;
 }
 
+Result<void> want_terminal() {
+  if (::isatty(STDIN_FILENO) && ::isatty(STDOUT_FILENO)) return {};
+  return fail(Code::invalid_argument, "a shell needs a terminal; without one: osb exec ID -- COMMAND");
+}
+
 Task<Result<int>> open(ShellOptions options) {
-  if (!::isatty(STDIN_FILENO) || !::isatty(STDOUT_FILENO))
-    co_return fail(Code::invalid_argument, "a shell needs a terminal; without one: osb exec ID -- COMMAND");
+  CO_TRY(want_terminal());
   Api api(options.connection);
   std::string id = CO_TRY(co_await api.find(options.id));
   CO_TRY(co_await api.unlock(id));
   std::string session = options.session;
   if (session.empty())
-    session = CO_TRY(co_await api.new_terminal(id, quote_words(options.command), options.workdir));
-  co_return co_await attach(api, id, session);
+    session = CO_TRY(co_await api.new_terminal(id, {.argv = options.command, .workdir = options.workdir}));
+  co_return co_await attach(api, id, session, Leaving::yes);
 }
 
 }  // namespace
+
+Task<Result<int>> open_terminal_of(Api& api, std::string id, ProgramRequest what, Leaving leaving) {
+  CO_TRY(want_terminal());
+  std::string session = CO_TRY(co_await api.new_terminal(id, std::move(what)));
+  co_return co_await attach(api, id, session, leaving);
+}
 
 std::string DetachKeys::take(std::string_view typed) {
   std::string out;

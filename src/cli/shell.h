@@ -3,10 +3,15 @@
 // `osb shell`: a program in a sandbox with this terminal as its own. Ctrl-P Ctrl-Q leaves it running; it can
 // be come back to.
 
+#include "cli/api.h"
 #include "cli/arguments.h"
-#include "io/task.h"
 
 namespace osb::cli {
+
+// A program with a terminal that is ours: keys, size and output are passed on until it ends; its exit status.
+// With Leaving::yes, Ctrl-P Ctrl-Q leaves it running.
+enum class Leaving { yes, no };
+Task<Result<int>> open_terminal_of(Api& api, std::string id, ProgramRequest what, Leaving leaving);
 
 // The program's exit status, 0 after leaving it.
 io::Task<int> open_shell(ShellOptions options);

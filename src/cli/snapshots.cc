@@ -147,6 +147,14 @@ std::string snapshot_table(const std::vector<bj::value>& snapshots, WallTime now
 io::Task<int> run_snapshots(SnapshotOptions options) {
   Api api(options.connection);
   if (options.what == What::remove) co_return co_await remove(api, std::move(options.ids));
+  if (!options.sandbox.empty()) {
+    auto found = co_await api.find(options.sandbox);
+    if (!found) {
+      print_error("osb", found.error());
+      co_return 1;
+    }
+    options.sandbox = *found;
+  }
   auto done = co_await carry_out(api, std::move(options));
   if (done) co_return 0;
   print_error("osb", done.error());

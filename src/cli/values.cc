@@ -21,8 +21,9 @@ std::optional<int64_t> unit_ms(std::string_view unit) {
 }
 
 std::unexpected<Error> bad_duration(std::string_view text) {
-  return fail(Code::invalid_argument,
-              fmt::format("\"{}\" is not a duration; write for example 90s, 10m or 1h30m", text));
+  return std::unexpected(
+      Error{Code::invalid_argument, EINVAL,
+            fmt::format("\"{}\" is not a duration; write for example 90s, 10m or 1h30m", text)});
 }
 
 constexpr int64_t kMaxMs = 366LL * 86'400'000;
@@ -96,6 +97,15 @@ Result<uint64_t> parse_bytes(std::string_view text) {
                 fmt::format("\"{}\" is not a number of bytes; write for example 512Mi or 8G", text));
   }
   return *number * factor;
+}
+
+Result<std::pair<uint32_t, uint32_t>> parse_user(std::string_view text) {
+  size_t colon = text.find(':');
+  auto user = parse_number<uint32_t>(text.substr(0, colon));
+  auto group = colon == text.npos ? user : parse_number<uint32_t>(text.substr(colon + 1));
+  if (!user || !group || *user == UINT32_MAX || *group == UINT32_MAX)
+    return fail(Code::invalid_argument, "write numbers: UID or UID:GID");
+  return std::pair{*user, *group};
 }
 
 std::string print_bytes(uint64_t bytes) {

@@ -30,6 +30,9 @@ struct VolumeArgument {
 };
 Result<VolumeArgument> parse_volume(std::string_view text);
 
+// "1000", "1000:100": a user and a group; the group of the same number when none is named.
+Result<std::pair<uint32_t, uint32_t>> parse_user(std::string_view text);
+
 // "512Mi", "8G", "1000000": a number of bytes, with k, M, G, T for thousands and Ki, Mi, Gi, Ti for 1024s.
 Result<uint64_t> parse_bytes(std::string_view text);
 std::string print_bytes(uint64_t bytes);  // "512 B", "1.5 MB"

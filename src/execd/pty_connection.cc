@@ -41,6 +41,7 @@ class Connection {
   io::Task<> receive();
   io::Task<> keep_alive();
   io::Task<> say_goodbye();
+  io::Task<bool> acknowledge_input();
   io::Task<> close_as_taken_over() { co_await socket_.close(4001, "TAKEN_OVER"); }
   io::Task<bool> on_binary(std::string_view data);
   io::Task<bool> on_text(std::string_view text);
@@ -50,6 +51,7 @@ class Connection {
   std::shared_ptr<PtySession> session_;
   http::WebSocket socket_;
   std::shared_ptr<PtySession::Client> client_;
+  bool acknowledges_ = false;
 };
 
 io::Task<> Connection::fail_with(std::string_view code, std::string_view text) {
@@ -77,6 +79,7 @@ io::Task<> Connection::serve(PtyConnect wanted) {
     if (auto started = session_->start(wanted.mode); !started)
       co_return co_await fail_with("START_FAILED", started.error().message);
   }
+  acknowledges_ = wanted.acknowledge;
   auto missed = session_->attach(client_, wanted.since);
   if (!missed.bytes.empty()) {
     std::string prefix = replay_prefix(missed.offset);
@@ -102,10 +105,21 @@ io::Task<> Connection::send_output() {
       if (!sent) co_return;
     }
     if (client_->evicted || (client_->exit_code && client_->output.empty())) break;
+    if (acknowledges_ && client_->input_taken > 0) {
+      if (!co_await acknowledge_input()) co_return;
+      continue;  // much may have changed meanwhile
+    }
     client_->changed.reset();
     co_await client_->changed.wait();
   }
   co_await say_goodbye();
+}
+
+// So that a client can send as fast as the program reads, and signals still get past what it has not read.
+io::Task<bool> Connection::acknowledge_input() {
+  size_t taken = std::exchange(client_->input_taken, 0);
+  std::string frame = "{\"type\":\"taken\",\"bytes\":" + std::to_string(taken) + "}\n";
+  co_return (co_await socket_.send_text(frame)).has_value();
 }
 
 io::Task<> Connection::say_goodbye() {
@@ -115,7 +129,10 @@ io::Task<> Connection::say_goodbye() {
     co_return;
   }
   int code = *std::exchange(client_->exit_code, std::nullopt);
-  std::string exit = "{\"type\":\"exit\",\"exit_code\":" + std::to_string(code) + "}\n";
+  std::string exit = "{\"type\":\"exit\",\"exit_code\":" + std::to_string(code);
+  if (int signal = session_->signal(); code < 0 && signal != 0)
+    exit += ",\"signal\":" + std::to_string(signal);
+  exit += "}\n";
   session_->detach(client_);
   if (!co_await socket_.send_text(exit)) co_return session_->keep_untold(code);
   if (!co_await socket_.close(1000, "process exited")) co_return;
@@ -155,8 +172,9 @@ io::Task<bool> Connection::on_binary(std::string_view data) {
 io::Task<bool> Connection::on_text(std::string_view text) {
   pty::Frame frame = pty::parse_text_frame(text);
   if (auto* input = std::get_if<pty::Input>(&frame)) co_return co_await feed(input->bytes);
+  if (std::holds_alternative<pty::EndOfInput>(frame)) session_->end_input();
   if (auto* resize = std::get_if<pty::Resize>(&frame)) session_->resize(resize->size);
-  if (auto* signal = std::get_if<pty::Signal>(&frame)) session_->signal(signal->number);
+  if (auto* signal = std::get_if<pty::Signal>(&frame)) session_->send_signal(signal->number);
   std::string answer;
   if (std::holds_alternative<pty::Ping>(frame)) answer = "{\"type\":\"pong\"}\n";
   if (auto* unknown = std::get_if<pty::Unknown>(&frame))
@@ -172,6 +190,7 @@ PtyConnect parse_pty_connect(const http::Query& query) {
   if (query.get("pty") == "0") out.mode = PtyMode::pipes;
   out.since = parse_number<uint64_t>(query.get("since").value_or("")).value_or(0);
   out.takeover = query.get("takeover") == "1";
+  out.acknowledge = query.get("acks") == "1";
   return out;
 }
 

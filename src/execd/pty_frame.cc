@@ -13,6 +13,7 @@ Frame parse_text_frame(std::string_view text) {
   std::string type = root["type"].string().value_or("");
   if (type == "stdin") return Input{root["data"].string().value_or("")};
   if (type == "ping") return Ping{};
+  if (type == "eof") return EndOfInput{};
   if (type == "resize") {
     int64_t columns = root["cols"].integer().value_or(0), rows = root["rows"].integer().value_or(0);
     if (columns <= 0 || rows <= 0 || columns > UINT16_MAX || rows > UINT16_MAX) return Ignored{};

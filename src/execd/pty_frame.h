@@ -20,12 +20,13 @@ struct Signal {
   int number = 0;  // one that clients may send
 };
 struct Ping {};
-struct Unknown {  // of a type that nobody knows; worth an answer
+struct EndOfInput {};  // pipes: nothing follows what was sent
+struct Unknown {       // of a type that nobody knows; worth an answer
   std::string type;
 };
 struct Ignored {};  // no JSON, or with values that mean nothing: by contract not worth an answer
 
-using Frame = std::variant<Ignored, Input, Resize, Signal, Ping, Unknown>;
+using Frame = std::variant<Ignored, Input, Resize, Signal, Ping, EndOfInput, Unknown>;
 
 Frame parse_text_frame(std::string_view text);
 

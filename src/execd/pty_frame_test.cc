@@ -13,6 +13,7 @@ TEST(PtyFrame, whatClientsSend) {
   EXPECT_EQ(size.rows, 40);
   EXPECT_EQ(std::get<Signal>(parse_text_frame(R"({"type":"signal","signal":"SIGINT"})")).number, SIGINT);
   EXPECT_TRUE(std::holds_alternative<Ping>(parse_text_frame(R"({"type":"ping","more":1})")));
+  EXPECT_TRUE(std::holds_alternative<EndOfInput>(parse_text_frame(R"({"type":"eof"})")));
 }
 
 TEST(PtyFrame, whatMeansNothingIsIgnored) {

@@ -1,5 +1,6 @@
 #include "execd/pty_routes.h"
 
+#include "execd/command_request.h"
 #include "execd/pty_connection.h"
 #include "execd/session_routes.h"
 
@@ -23,21 +24,31 @@ io::Task<PtyRoutes::SessionPtr> PtyRoutes::find(http::Request& request, http::Re
 }
 
 io::Task<> PtyRoutes::create(http::Request& request, http::ResponseWriter& response) {
-  auto body = co_await read_json(request, EmptyBody::is_object, {"cwd", "command"});
+  auto body =
+      co_await read_json(request, EmptyBody::is_object, {"cwd", "command", "argv", "envs", "uid", "gid"});
   if (!body) co_return co_await reply_error(response, body.error());
   json::Issues issues;
   json::Field root = json::Field::root(*body, issues, "body", json::Reading::exact);
   auto wanted = root["cwd"].string().value_or(""), command = root["command"].string().value_or("");
   if (command.find('\0') != command.npos)
     root["command"].complain("value_error", "must not contain NUL bytes");
+  auto argv = root["argv"].string_list();
   if (!issues.empty()) co_return co_await reply_error(response, first_issue(issues));
+  // Words go before a line for the shell: clients that know both send both, for daemons that know only one.
+  std::optional<CommandSpec> program;
+  if (argv && !argv->empty()) {
+    body->as_object().erase("command");
+    auto spec = decode_command(*body, core_);
+    if (!spec) co_return co_await reply_error(response, spec.error());
+    program = std::move(*spec);
+  }
   auto cwd = co_await ensure_cwd(core_, workers_, wanted);
   if (!cwd) co_return co_await reply_error(response, cwd.error());
   if (sessions_.size() >= kMaxSessions) {
     co_return co_await reply_error(response,
                                    {500, codes::kRuntimeError, "there are too many terminals; delete some"});
   }
-  auto session = std::make_shared<PtySession>(core_, std::move(*cwd), std::move(command));
+  auto session = std::make_shared<PtySession>(core_, std::move(*cwd), std::move(command), std::move(program));
   sessions_.emplace(session->id(), session);
   co_await reply_json(response, "{\"session_id\":\"" + session->id() + "\"}", 201);
 }

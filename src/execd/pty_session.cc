@@ -33,6 +33,7 @@ struct PtySession::Process {
   Pipe out[2];
   bool terminal = false;
   std::string input;
+  bool input_ends = false;
   io::Event input_changed;
   int readers = 0;
   int held_up = 0;  // readers that wait until their client has taken more
@@ -48,11 +49,12 @@ struct PtySession::Process {
   }
 };
 
-PtySession::PtySession(Core& core, std::string cwd, std::string command)
+PtySession::PtySession(Core& core, std::string cwd, std::string command, std::optional<CommandSpec> program)
     : core_(core),
       id_(new_uuid4()),
       cwd_(std::move(cwd)),
       command_(std::move(command)),
+      program_(std::move(program)),
       room_(core.executor) {}
 
 std::expected<std::shared_ptr<PtySession::Process>, SpawnError> PtySession::launch(PtyMode mode) {
@@ -72,6 +74,14 @@ std::expected<std::shared_ptr<PtySession::Process>, SpawnError> PtySession::laun
   request.env = env.block();
   request.cwd = cwd_;
   request.credentials = core_.identity;
+  if (program_) {
+    request.program.clear();
+    request.argv = program_->argv;
+    env = program_->env;
+    if (mode == PtyMode::terminal) env.set_default("TERM", "xterm-256color");
+    request.env = env.block();
+    request.credentials = program_->credentials;
+  }
 
   Fd theirs[3];
   if (mode == PtyMode::terminal) {
@@ -157,6 +167,11 @@ void PtySession::deliver(char channel, std::string_view bytes) {
 
 io::Task<> PtySession::feed_input(std::shared_ptr<PtySession> self, std::shared_ptr<Process> process) {
   while (!process->closing) {
+    if (process->input.empty() && process->input_ends && !process->terminal) {
+      boost::system::error_code ignored;
+      process->in.close(ignored);
+      break;
+    }
     if (process->input.empty()) {
       process->input_changed.reset();
       co_await process->input_changed.wait();
@@ -165,6 +180,10 @@ io::Task<> PtySession::feed_input(std::shared_ptr<PtySession> self, std::shared_
     ssize_t n = ::write(process->input_end().native_handle(), process->input.data(), process->input.size());
     if (n > 0) {
       process->input.erase(0, static_cast<size_t>(n));
+      if (self->client_) {
+        self->client_->input_taken += static_cast<size_t>(n);
+        self->client_->changed.set();
+      }
       continue;
     }
     if (n < 0 && errno == EINTR) continue;
@@ -193,6 +212,7 @@ io::Task<> PtySession::finish(std::shared_ptr<PtySession> self, std::shared_ptr<
   }
   process->close();
   self->room_.set();
+  self->signal_ = status.signal();
   if (self->process_ == process) self->process_ = nullptr;
   if (!self->client_) co_return self->keep_untold(status.api_code());
   self->client_->exit_code = status.api_code();
@@ -217,17 +237,23 @@ void PtySession::detach(const std::shared_ptr<Client>& client) {
 }
 
 bool PtySession::write_input(std::string_view bytes) {
-  if (!process_ || process_->input.size() + bytes.size() > kMaxInput) return false;
+  if (!process_ || process_->input_ends || process_->input.size() + bytes.size() > kMaxInput) return false;
   process_->input += bytes;
   process_->input_changed.set();
   return true;
+}
+
+void PtySession::end_input() {
+  if (!process_) return;
+  process_->input_ends = true;
+  process_->input_changed.set();
 }
 
 void PtySession::resize(TerminalSize size) {
   if (process_ && process_->terminal) resize_terminal(process_->out[0].native_handle(), size);
 }
 
-void PtySession::signal(int number) {
+void PtySession::send_signal(int number) {
   if (!process_ || process_->pid <= 0) return;
   if (process_->terminal && signal_foreground(process_->out[0].native_handle(), process_->pid, number))
     return;

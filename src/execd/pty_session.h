@@ -8,6 +8,7 @@
 #include <deque>
 #include <memory>
 
+#include "execd/command.h"
 #include "execd/core.h"
 #include "execd/replay_buffer.h"
 #include "execd/terminal.h"
@@ -18,7 +19,8 @@ enum class PtyMode { terminal, pipes };
 
 class PtySession : public std::enable_shared_from_this<PtySession> {
  public:
-  PtySession(Core& core, std::string cwd, std::string command);
+  // `program` is executed as it is, without a shell; else `command` is for one, "" for an interactive one.
+  PtySession(Core& core, std::string cwd, std::string command, std::optional<CommandSpec> program = {});
 
   const std::string& id() const { return id_; }
   bool running() const { return process_ != nullptr; }
@@ -35,6 +37,7 @@ class PtySession : public std::enable_shared_from_this<PtySession> {
     std::deque<Output> output;
     size_t bytes = 0;
     std::optional<int> exit_code;  // the program has ended, after all output
+    size_t input_taken = 0;        // by the program, since the client was told
     bool evicted = false;          // somebody took over
     io::Event changed;
   };
@@ -54,8 +57,10 @@ class PtySession : public std::enable_shared_from_this<PtySession> {
 
   // Queues bytes for the program. False when it does not read and too much waits, or when nothing runs.
   bool write_input(std::string_view bytes);
+  void end_input();                       // pipes: after what waits
+  int signal() const { return signal_; }  // that ended the program last; 0 when it ended by itself
   void resize(TerminalSize size);
-  void signal(int number);
+  void send_signal(int number);
   void destroy();
 
  private:
@@ -70,6 +75,8 @@ class PtySession : public std::enable_shared_from_this<PtySession> {
 
   Core& core_;
   std::string id_, cwd_, command_;
+  std::optional<CommandSpec> program_;
+  int signal_ = 0;
   PtyMode mode_ = PtyMode::terminal;
   std::shared_ptr<Process> process_;
   ReplayBuffer replay_;

@@ -20,7 +20,7 @@ for name in ("OPEN_SANDBOX_API_KEY", "OPEN_SANDBOX_DOMAIN"):
     os.environ.pop(name, None)
 
 # Suites of their own, in folders of their own.
-collect_ignore = ["contract", "execd", "javascript", "java"]
+collect_ignore = ["contract", "execd", "javascript", "java", "cli"]
 
 SLEEPER = ["tail", "-f", "/dev/null"]
 

@@ -1,0 +1,211 @@
+// `osb server start`, `stop` and `status`: a service in the background of this user, for a machine without a
+// service manager. What is known about it is a file with its pid and start time; the process is what counts.
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "base/fd.h"
+#include "base/strings.h"
+#include "cli/api.h"
+#include "cli/api_error.h"
+#include "cli/block_on.h"
+#include "cli/command_tree.h"
+#include "server/config.h"
+
+namespace osb::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto kStartTime = 20s, kStopTime = 30s;
+
+struct Running {
+  pid_t pid = 0;
+  std::string started;  // in clock ticks since boot: tells it from a stranger that got the same number
+};
+
+Result<std::string> service_directory() {
+  const char* home = std::getenv("HOME");
+  if (!home || !*home)
+    return fail(Code::invalid_argument,
+                "HOME is not set, and its .opensandbox/server keeps the pid and the log");
+  std::string dir = std::string(home) + "/.opensandbox/server";
+  std::error_code error;
+  std::filesystem::create_directories(dir, error);
+  if (error) return fail_errno("make " + dir, error.value());
+  return dir;
+}
+
+// "" when there is no such process, or only its remains.
+std::string start_of(pid_t pid) {
+  auto stat = read_file(fmt::format("/proc/{}/stat", pid));
+  if (!stat || stat->rfind(") ") == stat->npos) return "";
+  auto fields = split(std::string_view(*stat).substr(stat->rfind(") ") + 2), ' ');
+  return fields.size() > 19 && fields[0] != "Z" ? std::string(fields[19]) : "";
+}
+
+std::optional<Running> running(const std::string& dir) {
+  auto text = read_file(dir + "/pid");
+  if (!text) return std::nullopt;
+  auto words = split(trim(*text), ' ');
+  auto pid = words.size() == 2 ? parse_number<pid_t>(words[0]) : std::nullopt;
+  if (!pid || *pid <= 0 || start_of(*pid) != words[1]) return std::nullopt;
+  return Running{*pid, std::string(words[1])};
+}
+
+// Where the service of this configuration answers.
+Result<Connection> address_of(const std::string& config_file) {
+  server::Environment environment = [](const char* name) { return std::getenv(name); };
+  std::optional<std::string> flag = config_file.empty() ? std::nullopt : std::optional(config_file);
+  auto config = TRY(server::load_config(server::config_path(flag, environment), environment));
+  std::string host =
+      config.server.host == "0.0.0.0" || config.server.host == "::" ? "127.0.0.1" : config.server.host;
+  Connection to;
+  to.server.host = host;
+  to.server.port = config.server.port;
+  return to;
+}
+
+Task<int> ask_health(Connection to, bool* healthy) {
+  Api api(std::move(to));
+  *healthy = (co_await api.health()).has_value();
+  co_return 0;
+}
+
+bool is_healthy(const Connection& to) {
+  bool healthy = false;
+  block_on(ask_health(to, &healthy));
+  return healthy;
+}
+
+std::vector<const char*> service_words(const std::string& config_file) {
+  std::vector<const char*> words{"opensandbox-server"};
+  if (!config_file.empty()) words.insert(words.end(), {"--config", config_file.c_str()});
+  words.push_back(nullptr);
+  return words;
+}
+
+[[noreturn]] void become_service(const std::string& config_file) {
+  auto words = service_words(config_file);
+  ::execv("/proc/self/exe", const_cast<char* const*>(words.data()));
+  ::_exit(126);
+}
+
+Result<pid_t> start_in_background(const std::string& dir, const std::string& config_file) {
+  Fd log(::open((dir + "/log").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  Fd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (!log.valid() || !null.valid()) return fail_errno("open " + dir + "/log");
+  pid_t pid = ::fork();
+  if (pid < 0) return fail_errno("fork");
+  if (pid == 0) {
+    ::setsid();
+    ::dup2(null.get(), 0);
+    ::dup2(log.get(), 1);
+    ::dup2(log.get(), 2);
+    become_service(config_file);
+  }
+  return pid;
+}
+
+struct ServiceCommand {
+  std::string config;
+  virtual ~ServiceCommand() = default;
+  virtual void options(CLI::App& app) {
+    app.add_option("--config", config,
+                   "the service's configuration (default: $SANDBOX_CONFIG_PATH, else ~/.sandbox.toml)");
+  }
+  virtual Result<int> run() = 0;
+  Result<Action> read(const CommandTree::Words&) {
+    return Action{[this](const Embedded&) {
+      auto status = run();
+      if (status) return *status;
+      print_error("osb", status.error());
+      return 1;
+    }};
+  }
+};
+
+struct Start : ServiceCommand {
+  bool detach = false;
+  void options(CLI::App& app) override {
+    ServiceCommand::options(app);
+    app.add_flag("-d,--detach", detach, "in the background; returns when it answers");
+    app.footer(
+        "Without --detach it is opensandbox-server itself. Its pid and log are in ~/.opensandbox/server.");
+  }
+  Result<int> run() override {
+    if (!detach) become_service(config);
+    std::string dir = TRY(service_directory());
+    if (auto there = running(dir)) {
+      fmt::print("the server runs already, pid {}\n", there->pid);
+      return 0;
+    }
+    Connection to = TRY(address_of(config));
+    if (is_healthy(to))
+      return fail(Code::already_exists, fmt::format("another server answers at {}", to.server.authority()));
+    pid_t pid = TRY(start_in_background(dir, config));
+    auto until = std::chrono::steady_clock::now() + kStartTime;
+    while (!is_healthy(to)) {
+      int status = 0;
+      if (::waitpid(pid, &status, WNOHANG) == pid)
+        return fail(Code::unavailable,
+                    fmt::format("the server ended instead of answering; its last words are in {}/log", dir));
+      if (std::chrono::steady_clock::now() > until)
+        return fail(Code::timeout,
+                    fmt::format("the server does not answer at {}; see {}/log", to.server.authority(), dir));
+      ::usleep(50'000);
+    }
+    TRY(write_file(dir + "/pid", fmt::format("{} {}\n", pid, start_of(pid)), O_CREAT | O_TRUNC, 0600));
+    fmt::print("the server answers at {}, pid {}; log: {}/log\n", to.server.authority(), pid, dir);
+    return 0;
+  }
+};
+
+struct Stop : ServiceCommand {
+  Result<int> run() override {
+    std::string dir = TRY(service_directory());
+    auto there = running(dir);
+    if (!there) return fail(Code::not_found, "no server that `osb server start --detach` started runs");
+    ::kill(there->pid, SIGTERM);
+    auto until = std::chrono::steady_clock::now() + kStopTime;
+    while (start_of(there->pid) == there->started) {
+      if (std::chrono::steady_clock::now() > until)
+        return fail(Code::timeout,
+                    fmt::format("the server does not end; see {}/log, and kill {} by hand", dir, there->pid));
+      ::usleep(50'000);
+    }
+    ::unlink((dir + "/pid").c_str());
+    fmt::print("the server has ended; its sandboxes live on\n");
+    return 0;
+  }
+};
+
+struct Status : ServiceCommand {
+  Result<int> run() override {
+    std::string dir = TRY(service_directory());
+    Connection to = TRY(address_of(config));
+    auto there = running(dir);
+    bool healthy = is_healthy(to);
+    std::string process =
+        there ? fmt::format("runs, pid {}", there->pid) : "was not started by osb server start --detach";
+    fmt::print("process   {}\nanswers   {} at {}\n", process, healthy ? "yes," : "no,",
+               to.server.authority());
+    return healthy ? 0 : 1;
+  }
+};
+
+}  // namespace
+
+void add_service(CommandTree& tree) {
+  CLI::App& server = tree.group("server", "start and stop a server on this machine");
+  tree.add<Start>(server, "start", "start a server, in the background with --detach");
+  tree.add<Stop>(server, "stop", "end the server in the background; its sandboxes live on");
+  tree.add<Status>(server, "status", "whether a server runs and answers; exit status 1 when none does");
+}
+
+}  // namespace osb::cli
