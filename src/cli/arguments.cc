@@ -9,6 +9,7 @@
 #include "cli/raw_forward.h"
 #include "cli/raw_manage.h"
 #include "cli/raw_mcp.h"
+#include "cli/raw_skills.h"
 #include "cli/raw_snapshots.h"
 #include "cli/raw_volumes.h"
 #include "cli/usage.h"
@@ -356,6 +357,8 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
   raw_forward.options(app);
   RawMcp raw_mcp;
   raw_mcp.options(app);
+  RawSkills raw_skills;
+  raw_skills.options(app);
 
   CLI::App* role = app.add_subcommand("server", "internal: the server process, started by the launcher");
   role->group("");  // not for people
@@ -412,6 +415,7 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
   if (raw_snapshots.parsed()) return finish(raw_snapshots.read(), "osb snapshot");
   if (raw_commit.commit->parsed()) return finish(raw_commit.read(), "osb commit");
   if (raw_mcp.mcp->parsed()) return finish(raw_mcp.read(), "osb mcp");
+  if (raw_skills.skills->parsed()) return finish(raw_skills.read(), "osb skills");
   if (raw_volumes.volumes->parsed()) return finish(raw_volumes.read(), "osb volumes");
   if (raw_manage.parsed()) {
     auto command = raw_manage.read(std::move(theirs));

@@ -203,6 +203,13 @@ struct McpOptions {
   uint16_t port = 8000;
 };
 
+// `osb skills`
+struct SkillsOptions {
+  enum class What { list, show, install, uninstall } what = What::list;
+  std::string name = {}, target = {}, scope = {}, output = "table";
+  bool all = false;
+};
+
 // `osb server`, started by the launcher; everything else is inherited
 struct ServerRoleOptions {
   std::string host_image;  // version of the image `host` that was prepared for it
@@ -243,8 +250,8 @@ using Command =
                  ImportImageOptions, LsImagesOptions, RmImagesOptions, PullImageOptions, PushImageOptions,
                  InspectImageOptions, PruneImagesOptions, BuildImageOptions, CommitImageOptions,
                  SnapshotOptions, VolumeOptions, ExecOptions, ShellOptions, ManageOptions, ForwardOptions,
-                 PreviewOptions, McpOptions, ServerRoleOptions, ImageKeeperOptions, ImageFetcherOptions,
-                 EgressLogOptions, ServeOptions, InitConfigOptions>;
+                 PreviewOptions, McpOptions, SkillsOptions, ServerRoleOptions, ImageKeeperOptions,
+                 ImageFetcherOptions, EgressLogOptions, ServeOptions, InitConfigOptions>;
 
 Command parse_osb_arguments(int argc, const char* const* argv);
 Command parse_server_arguments(int argc, const char* const* argv);

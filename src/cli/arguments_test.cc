@@ -108,7 +108,7 @@ TEST_F(Arguments, AnUnknownCommandIsNamedAndTheKnownOnesAreListed) {
   EXPECT_THAT(got.err, HasSubstr("there is no command \"xec\"; the commands are run, repl, ls, rm, doctor, "
                                  "egress, images, snapshot, "
                                  "fork, rollback, diff, volumes, commit, exec, shell, inspect, logs, pause, "
-                                 "resume, renew, forward, preview\n"));
+                                 "resume, renew, forward, preview, mcp, skills\n"));
   EXPECT_THAT(got.err, HasSubstr("osb run IMAGE -- PROGRAM"));
   EXPECT_THAT(stop(osb({"osb", "ls", "foo"})).err, HasSubstr("unexpected word \"foo\""));
 }
