@@ -12,6 +12,7 @@
 #include "cli/raw_manage.h"
 #include "cli/raw_mcp.h"
 #include "cli/raw_pools.h"
+#include "cli/raw_skills.h"
 #include "cli/raw_snapshots.h"
 #include "cli/raw_volumes.h"
 #include "cli/usage.h"
@@ -388,6 +389,8 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
   raw_forward.options(app);
   RawMcp raw_mcp;
   raw_mcp.options(app);
+  RawSkills raw_skills;
+  raw_skills.options(app);
 
   // Without one of its commands it is the server process, started by the launcher; that is not for people.
   CLI::App* role = app.get_subcommand("server");
@@ -457,6 +460,7 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
   if (raw_snapshots.parsed()) return finish(raw_snapshots.read(), "osb snapshot");
   if (raw_commit.commit->parsed()) return finish(raw_commit.read(), "osb commit");
   if (raw_mcp.mcp->parsed()) return finish(raw_mcp.read(), "osb mcp");
+  if (raw_skills.skills->parsed()) return finish(raw_skills.read(), "osb skills");
   if (raw_volumes.volumes->parsed()) return finish(raw_volumes.read(), "osb volumes");
   if (raw_pools.pools->parsed()) return finish(raw_pools.read(), "osb pools");
   if (raw_manage.parsed()) {

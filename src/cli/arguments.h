@@ -221,6 +221,13 @@ struct McpOptions {
   uint16_t port = 8000;
 };
 
+// `osb skills`
+struct SkillsOptions {
+  enum class What { list, show, install, uninstall } what = What::list;
+  std::string name = {}, target = {}, scope = {}, output = "table";
+  bool all = false;
+};
+
 // `osb server`, started by the launcher; everything else is inherited
 struct ServerRoleOptions {
   std::string host_image;  // version of the image `host` that was prepared for it
@@ -266,8 +273,8 @@ using Command =
                  LsImagesOptions, RmImagesOptions, PullImageOptions, PushImageOptions, InspectImageOptions,
                  PruneImagesOptions, BuildImageOptions, CommitImageOptions, SnapshotOptions, VolumeOptions,
                  PoolOptions, ExecOptions, ShellOptions, ManageOptions, ForwardOptions, PreviewOptions,
-                 McpOptions, ServerRoleOptions, ImageKeeperOptions, ImageFetcherOptions, ServeOptions,
-                 InitConfigOptions>;
+                 McpOptions, SkillsOptions, ServerRoleOptions, ImageKeeperOptions, ImageFetcherOptions,
+                 ServeOptions, InitConfigOptions>;
 
 Command parse_osb_arguments(int argc, const char* const* argv);
 Command parse_server_arguments(int argc, const char* const* argv);

@@ -111,7 +111,7 @@ TEST_F(Arguments, AnUnknownCommandIsNamedAndTheKnownOnesAreListed) {
   EXPECT_EQ(got.status, 2);
   EXPECT_THAT(got.err,
               HasSubstr("there is no command \"xec\"; the commands are run, repl, rm, doctor, images, ls, "));
-  for (const char* name : {" sandbox,", " config,", " fork,", " exec,", " preview\n"})
+  for (const char* name : {" sandbox,", " config,", " fork,", " exec,", " preview,", " mcp,", " pools,"})
     EXPECT_THAT(got.err, HasSubstr(name));
   EXPECT_THAT(got.err, ::testing::Not(HasSubstr("__complete")));
   EXPECT_THAT(got.err, HasSubstr("osb run IMAGE -- PROGRAM"));

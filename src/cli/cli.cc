@@ -23,6 +23,7 @@
 #include "cli/server_images.h"
 #include "cli/server_role.h"
 #include "cli/shell.h"
+#include "cli/skills.h"
 #include "cli/snapshots.h"
 #include "cli/volumes.h"
 
@@ -67,6 +68,7 @@ struct Execute {
   int operator()(ForwardOptions& options) const { return block_on(forward_ports(std::move(options))); }
   int operator()(PreviewOptions& options) const { return block_on(print_preview(std::move(options))); }
   int operator()(McpOptions& options) const { return block_on(serve_mcp(std::move(options))); }
+  int operator()(SkillsOptions& options) const { return run_skills(options); }
   int operator()(ServerRoleOptions& options) const { return run_server_role(options, embedded); }
   int operator()(ImageKeeperOptions& options) const { return run_image_keeper(options); }
   int operator()(ImageFetcherOptions&) const { return run_image_fetcher(); }
