@@ -1,7 +1,7 @@
 #pragma once
 
-// Waiting for a descriptor in the event loop makes it non-blocking, and with it that of everybody who shares it: the
-// shell that we were started from, the next program of a script. This puts it back.
+// Waiting for a descriptor in the event loop makes it non-blocking, and with it that of everybody who shares
+// it: the shell that we were started from, the next program of a script. This puts it back.
 
 #include <fcntl.h>
 

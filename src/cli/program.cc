@@ -3,11 +3,13 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/epoll.h>
 #include <unistd.h>
 
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/this_coro.hpp>
 
+#include "base/fd.h"
 #include "base/strings.h"
 #include "cli/event_stream.h"
 #include "cli/kept_flags.h"
@@ -87,18 +89,27 @@ Task<> pump_output(Stream& stream) {
 
 Task<> end_input(Stream& stream) { (void)co_await stream.socket.send_text(R"({"type":"eof"})"); }
 
-// As fast as the program reads. A file is always readable, and waiting for it is refused: it is read at once.
+// Files and devices that are always ready cannot be waited for.
+bool can_be_waited_for(int fd) {
+  Fd epoll(::epoll_create1(EPOLL_CLOEXEC));
+  epoll_event event{.events = EPOLLIN, .data = {}};
+  return ::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, fd, &event) == 0 || errno != EPERM;
+}
+
+// As fast as the program reads.
 Task<> pump_input(Stream& stream, bool wanted) {
   std::string buffer(kPiece, '\0');
   io::asio::posix::stream_descriptor input(co_await io::asio::this_coro::executor);
-  boost::system::error_code no_waiting;
-  if (wanted) input.assign(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3), no_waiting);
+  bool waits = wanted && can_be_waited_for(STDIN_FILENO);
+  boost::system::error_code closed;
+  if (waits) input.assign(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3), closed);
+  if (closed) wanted = false;
   while (wanted) {
     while (stream.under_way >= kWindow) {
       stream.room.reset();
       co_await stream.room.wait();
     }
-    if (!no_waiting && !co_await io::wait_readable(input)) break;
+    if (waits && !co_await io::wait_readable(input)) break;
     ssize_t n = ::read(STDIN_FILENO, buffer.data(), buffer.size());
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (n <= 0) break;

@@ -130,7 +130,7 @@ io::Task<> Connection::say_goodbye() {
   }
   int code = *std::exchange(client_->exit_code, std::nullopt);
   std::string exit = "{\"type\":\"exit\",\"exit_code\":" + std::to_string(code);
-  if (int signal = session_->signal(); code < 0 && signal != 0)
+  if (int signal = session_->signal(); acknowledges_ && code < 0 && signal != 0)
     exit += ",\"signal\":" + std::to_string(signal);
   exit += "}\n";
   session_->detach(client_);

@@ -63,6 +63,12 @@ class TestBytes:
         done = osb("run", "-i", "host", "--", "cat", input=EVERY_BYTE)
         assert (done.returncode, done.stdout) == (0, EVERY_BYTE), done.stderr
 
+    def test_input_from_a_file_and_from_nothing(self, osb, made, tmp_path):
+        (tmp_path / "given").write_bytes(EVERY_BYTE * 4000)
+        with open(tmp_path / "given", "rb") as given:
+            assert osb("exec", "-i", made, "--", "cat", stdin=given).stdout == EVERY_BYTE * 4000
+        assert osb("exec", "-i", made, "--", "cat", stdin=subprocess.DEVNULL).stdout == b""
+
     def test_without_i_there_is_none(self, osb, made):
         assert osb("exec", made, "--", "cat", input=b"not for it").stdout == b""
 
