@@ -4,6 +4,8 @@ With a key the endpoint answer carries a token, and that is all that some client
 use the service with a key, without `use_server_proxy`.
 """
 
+from datetime import timedelta
+
 import pytest
 from conftest import SLEEPER, Sdk
 from interpreters import Interpreter
@@ -66,13 +68,12 @@ def test_a_wrong_key(keyed_service, flavour):
 @pytest.mark.parametrize("flavour", ["sync", "async"])
 def test_a_pool_of_the_clients_own(keyed_service, flavour):
     sdk = Sdk(flavour, keyed_service)
-    if sdk.version < (1, 0):
-        pytest.skip("before 1.0 a pool looks for work every 30 s only")
     from opensandbox import pool as pools
 
     kind, store = (pools.SandboxPoolAsync, pools.InMemoryAsyncPoolStateStore) if flavour == "async" else (pools.SandboxPoolSync, pools.InMemoryPoolStateStore)
     spec = pools.PoolCreationSpec(image="host", entrypoint=SLEEPER)
-    pool = kind(pool_name="keys", max_idle=2, state_store=store(), connection_config=sdk.config(), creation_spec=spec)
+    pace = {"reconcile_interval": timedelta(milliseconds=200)} if sdk.version < (1, 0) else {}  # it looks for work every 30 s otherwise
+    pool = kind(pool_name="keys", max_idle=2, state_store=store(), connection_config=sdk.config(), creation_spec=spec, **pace)
     before = {item["id"] for item in Api(keyed_service).list_all()}
     sdk.go(pool.start())
     try:

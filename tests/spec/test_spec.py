@@ -119,7 +119,7 @@ def test_some_hundred_cases(tried, tmp_path):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("phases", "examples", "least"), [("fuzzing", 80, 4000), ("stateful", 150, 1000), ("examples,coverage", 1, 500)])
+@pytest.mark.parametrize(("phases", "examples", "least"), [("fuzzing", 100, 4000), ("stateful", 150, 1000), ("examples,coverage", 1, 500)])
 def test_five_thousand_cases(tried, tmp_path, phases, examples, least):
     """In three parts, each with a server of its own, so that none takes half an hour."""
     judge(run_schemathesis(tried, tmp_path, examples, phases), least)
