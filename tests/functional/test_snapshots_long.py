@@ -7,6 +7,7 @@ import pytest
 from lib import leaks
 from lib import snapshots as of
 from lib.api import Api
+from lib.rawhttp import Closed
 from lib.waiting import wait_for
 from test_kill9 import VICTIMS
 
@@ -42,7 +43,7 @@ def test_random_kills(new_service):
                     api.call("POST", f"/sandboxes/{source}/{what}", json=body, timeout=60)
                 finally:
                     killer.join()
-        except (OSError, AssertionError, ValueError):
+        except (OSError, Closed, AssertionError, ValueError):
             pass
         service.wait_healthy()
         assert api.run(source, "cd /root && sha256sum -c sum").exit_code == 0, f"turn {turn}, {what}, seed {seed}"
