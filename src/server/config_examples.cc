@@ -243,6 +243,20 @@ constexpr std::string_view kSkeleton =
 # "native" lets a file written for another runtime run on the native one.
 # fallback = ""
 
+[docker]
+# The engine's socket. The server gets the socket's group, unless that is root's.
+# socket = "/var/run/docker.sock"
+# The network of containers: bridge, none, or the name of one that the engine has.
+# network_mode = "bridge"
+# Seconds that the engine may take to make or change something.
+# api_timeout = 180
+# drop_capabilities = ["AUDIT_WRITE", "MKNOD", "NET_ADMIN", "NET_RAW", "SYS_ADMIN", "SYS_MODULE", "SYS_PTRACE", "SYS_TIME", "SYS_TTY_CONFIG"]
+# Empty: the engine's own.
+# apparmor_profile = ""
+# no_new_privileges = true
+# Processes per container.
+# pids_limit = 4096
+
 [native]
 # Where images, sandboxes and the state database live. A service that an ordinary user starts without this key
 # uses ~/.local/state/opensandbox. One that does not exist yet, an empty one, or one of this service.
