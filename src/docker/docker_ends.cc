@@ -20,6 +20,10 @@ bool is_last(const ControlState& state) {
   return state.kind == ControlState::Kind::ended || state.kind == ControlState::Kind::failed;
 }
 
+bool is_away(const Result<int>& status) {
+  return !status && (status.error().code == Code::unavailable || status.error().code == Code::timeout);
+}
+
 End from_state(const ControlState& state) {
   End end = runtime::describe_end(state);
   if (state.out_of_memory.value_or(false)) {
@@ -47,9 +51,9 @@ End end_of(const Container& container) {
 }
 
 // Returns when execd has told the end.
-Task<> DockerRuntime::hear(SandboxPtr sandbox) {
+Task<> DockerRuntime::hear(SandboxPtr sandbox, Result<End>& end) {
   if (sandbox->heard) {
-    sandbox->end = from_state(*sandbox->heard);
+    end = from_state(*sandbox->heard);
     co_return;
   }
   io::Duration again = kAgainFirst;
@@ -69,7 +73,7 @@ Task<> DockerRuntime::hear(SandboxPtr sandbox) {
     }
     auto state = co_await sandbox->control->next();
     if (state && is_last(*state)) {
-      sandbox->end = from_state(*state);
+      end = from_state(*state);
       co_return;
     }
     if (!state) {
@@ -81,22 +85,31 @@ Task<> DockerRuntime::hear(SandboxPtr sandbox) {
 }
 
 // Returns when the container does not run any more, or when nobody knows.
-Task<> DockerRuntime::ask_for_end(SandboxPtr sandbox) {
+Task<> DockerRuntime::ask_for_end(SandboxPtr sandbox, Result<End>& end) {
   auto status = co_await engine_.wait(sandbox->container);
+  // While execd is there the sandbox runs, whoever else is away.
+  for (io::Duration again = kAgainFirst; is_away(status) && sandbox->control;
+       again = std::min(again * 2, kAgainMost)) {
+    co_await io::sleep_for(again);
+    status = co_await engine_.wait(sandbox->container);
+  }
   Result<Container> container = fail(Code::not_found, "");
   if (status) container = co_await engine_.inspect(sandbox->container);
   const Error* error = !status ? &status.error() : !container ? &container.error() : nullptr;
   if (!error) {
-    sandbox->end = end_of(*container);
+    end = end_of(*container);
   } else if (error->code == Code::not_found) {
-    sandbox->end = End{End::Kind::lost, 0, "somebody else has removed the container"};
+    end = End{End::Kind::lost, 0, "somebody else has removed the container"};
   } else {
-    sandbox->end = std::unexpected(*error);
+    end = std::unexpected(*error);
   }
 }
 
 Task<> DockerRuntime::watch(SandboxPtr sandbox) {
-  co_await io::race(hear(sandbox), ask_for_end(sandbox));
+  // One of its own each: whoever comes second is cancelled, and writes that down, too.
+  Result<End> told = fail(Code::cancelled, "the server ends"), asked = told;
+  int first = co_await io::race(hear(sandbox, told), ask_for_end(sandbox, asked));
+  sandbox->end = std::move(first == 0 ? told : asked);
   if (sandbox->removed) sandbox->end = End{End::Kind::signalled, SIGKILL, "the sandbox was removed"};
   if (!sandbox->end)
     log::warn("nobody knows what a container does",

@@ -76,8 +76,8 @@ class DockerRuntime : public runtime::Runtime {
   Task<Result<Fd>> take_socket(SandboxPtr sandbox);
   // See docker_ends.cc.
   Task<> watch(SandboxPtr sandbox);
-  Task<> hear(SandboxPtr sandbox);
-  Task<> ask_for_end(SandboxPtr sandbox);
+  Task<> hear(SandboxPtr sandbox, Result<End>& end);
+  Task<> ask_for_end(SandboxPtr sandbox, Result<End>& end);
 
   io::Executor executor_;
   std::string owner_;

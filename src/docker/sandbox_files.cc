@@ -101,6 +101,7 @@ Result<std::vector<std::string>> SandboxFiles::list() const {
 }
 
 Result<void> SandboxFiles::write_record(const std::string& handle, std::string_view record) const {
+  if (!is_uuid(handle)) return fail(Code::not_found, "no handle");
   if (record.size() > runtime::kMaxRecord) return fail(Code::too_large, "the record is too large");
   return write_whole(fd_.get(), handle + "/record", record, 0600);
 }

@@ -13,8 +13,8 @@
 #include "base/strings.h"
 #include "sandbox/egress_target.h"
 #include "sandbox/webhook.h"
-#include "server/config_keys.h"
 #include "server/config_docker.h"
+#include "server/config_keys.h"
 #include "server/config_reader.h"
 #include "server/config_sandbox.h"
 

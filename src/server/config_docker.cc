@@ -69,7 +69,7 @@ void read_docker(ConfigFile& file, Config& config) {
     if (!in.has(key)) continue;
     std::string name = fmt::format("docker.{}", key);
     config.warnings.push_back(
-        fmt::format("{}: {}: has no effect without the Docker runtime", file.place(name), name));
+        fmt::format("{}: {}: it has no effect here: the runtime is another one", file.place(name), name));
   }
 }
 
