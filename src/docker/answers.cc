@@ -88,8 +88,6 @@ Result<Image> parse_image(std::string_view text) {
   Image out;
   out.id = root["Id"].required_string();
   out.platform = root["Os"].string().value_or("linux") + "/" + root["Architecture"].string().value_or("");
-  auto volumes = root["Config"]["Volumes"].object();
-  out.has_volumes = volumes && !volumes->empty();
   if (!in.issues.empty() || out.id.empty()) return odd("image");
   return out;
 }

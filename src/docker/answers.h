@@ -43,7 +43,6 @@ Result<std::vector<std::map<std::string, std::string>>> parse_labels_of_list(std
 
 struct Image {
   std::string id, platform;
-  bool has_volumes = false;
 };
 Result<Image> parse_image(std::string_view json);
 
