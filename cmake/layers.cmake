@@ -1,6 +1,6 @@
 # Folders of src/ from the lowest to the highest. A folder may use only folders before it, and only those it names;
 # the includes of every file are checked at configure time, so that an upward dependency does not build.
-set(OSB_LAYERS base sandbox json sys io tls http store image api registry launcher calls runtime egress testkit execd interpreter server cli main)
+set(OSB_LAYERS base sandbox json sys io tls http store image api registry launcher calls runtime docker egress testkit execd interpreter server cli main)
 
 function(_osb_check_includes module uses test_uses files)
   foreach(file IN LISTS files)

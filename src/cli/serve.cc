@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <grp.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <chrono>
 #include <optional>
@@ -73,6 +75,13 @@ Result<Fd> listen_for_clients(const server::ServerSection& section) {
 
 Result<void> check_runtime(const server::Config& config) {
   if (config.effective_runtime() == server::RuntimeType::native) return {};
+  if (config.effective_runtime() == server::RuntimeType::docker) {
+    if (::geteuid() == 0) return {};
+    return fail(
+        Code::unsupported,
+        "the Docker runtime is for a service that root starts\n  remedy: start it as root, or set type "
+        "= \"native\" in [runtime]");
+  }
   return fail(Code::unsupported, fmt::format("this build has no {} runtime\n  remedy: set type = \"native\" "
                                              "in [runtime], or add fallback = \"native\"",
                                              server::to_string(config.runtime.type)));
@@ -85,6 +94,16 @@ runtime::ImageSettings image_settings(const server::NativeSection& native) {
           .host_paths = native.host_paths,
           .aliases = native.image_aliases,
           .default_registry = image::kDockerHub};
+}
+
+// Whose members may use the engine's socket. One that is not there yet has the usual group. Root's is not
+// given away: with it the server could write what root's group may, and the engine is all it needs.
+gid_t engine_group(const server::Config& config) {
+  if (config.effective_runtime() != server::RuntimeType::docker) return 0;
+  struct stat socket{};
+  if (::stat(config.docker.socket.c_str(), &socket) == 0) return socket.st_gid;
+  const struct group* usual = ::getgrnam("docker");
+  return usual ? usual->gr_gid : 0;
 }
 
 // Only what it needs: the process reads what strangers send, and the file has the key.
@@ -151,6 +170,7 @@ Result<void> hand_over(Checked checked, const std::string& given, std::optional<
                                .listener = std::move(listener),
                                .server = {"osb", "server", "--state-dir=" + config.native.state_dir},
                                .egress = egress_command(config),
+                               .engine_gid = engine_group(config),
                                .shared_paths = config.storage.allowed_host_paths,
                                .launcher_bytes = embedded.launcher,
                                .execd_bytes = embedded.execd,

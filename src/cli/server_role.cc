@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "cli/block_on.h"
+#include "docker/docker_runtime.h"
 #include "launcher/egress_process.h"
 #include "launcher/server_process.h"
 #include "runtime/native/native_runtime.h"
@@ -125,15 +126,40 @@ Result<runtime::RuntimeFactory> native_factory(const server::Config& config, con
   };
 }
 
+docker::DockerSettings docker_settings(const server::Config& config, std::string_view execd) {
+  const server::DockerSection& in = config.docker;
+  docker::DockerSettings out;
+  out.engine = {.socket = in.socket, .timeout = std::chrono::seconds(in.api_timeout)};
+  out.rules = {.network_mode = config.sandbox.has_network() ? in.network_mode : "none",
+               .drop_capabilities = in.drop_capabilities,
+               .apparmor_profile = in.apparmor_profile,
+               .no_new_privileges = in.no_new_privileges};
+  out.pull_policy = *runtime::pull_from(config.registry.pull_policy);
+  out.default_registry = config.registry.standard;
+  out.default_limits = default_limits(config.sandbox);
+  out.default_limits.pids = in.pids_limit;
+  out.shm_bytes = config.sandbox.shm_bytes;
+  out.execd = execd;
+  return out;
+}
+
+runtime::RuntimeFactory docker_factory(const server::Config& config, std::string_view execd) {
+  return [settings = docker_settings(config, execd)](
+             const runtime::RuntimeContext& context) -> Result<std::unique_ptr<runtime::Runtime>> {
+    return TRY(docker::DockerRuntime::create(context.executor, context.owner, context.directory, settings));
+  };
+}
+
 // What the log and /health say of the standard runtime.
 std::string describe_tier(runtime::Runtime& runtime, bool rootless) {
+  if (runtime.name() == "docker") return runtime.isolation().tier;
   if (!rootless) return "namespaces, user namespace, capabilities, seccomp";
   auto isolation = runtime.isolation();
   for (const std::string& what : isolation.missing) log::warn("without root", {{"lacking", what}});
   return isolation.tier;
 }
 
-io::Task<Result<void>> serve(server::Config config, ServerRoleOptions role,
+io::Task<Result<void>> serve(server::Config config, ServerRoleOptions role, std::string_view execd,
                              std::vector<runtime::RuntimeFactory> further) {
   auto listener = CO_TRY(inherited(launcher::kServerListenerFd, "the listener"));
   auto executor = co_await io::asio::this_coro::executor;
@@ -141,6 +167,8 @@ io::Task<Result<void>> serve(server::Config config, ServerRoleOptions role,
       server::EndpointTokens::open(fmt::format("{}/{}", config.native.state_dir, launcher::state::kSecret)));
   Stop stop(executor);
   std::vector<runtime::RuntimeFactory> factories = {CO_TRY(native_factory(config, role, stop))};
+  if (config.effective_runtime() == server::RuntimeType::docker)
+    factories.insert(factories.begin(), docker_factory(config, execd));
   for (auto& factory : further) factories.push_back(std::move(factory));
   runtime::RuntimeContext context{
       .executor = executor,
@@ -168,9 +196,9 @@ io::Task<Result<void>> serve(server::Config config, ServerRoleOptions role,
   co_return served;
 }
 
-io::Task<int> serve_or_log(server::Config config, ServerRoleOptions role,
+io::Task<int> serve_or_log(server::Config config, ServerRoleOptions role, std::string_view execd,
                            std::vector<runtime::RuntimeFactory> further) {
-  auto served = co_await serve(std::move(config), std::move(role), std::move(further));
+  auto served = co_await serve(std::move(config), std::move(role), execd, std::move(further));
   if (served) co_return 0;
   log::error(served.error().message);
   co_return server::is_permanent(served.error()) ? launcher::kServerCannotStart : 1;
@@ -189,7 +217,7 @@ int run_server_role(const ServerRoleOptions& options, const Embedded& embedded) 
     return launcher::kServerCannotStart;
   }
   log::set_level(log::level_from(config->log_level));
-  return block_on(serve_or_log(std::move(*config), options, embedded.runtimes));
+  return block_on(serve_or_log(std::move(*config), options, embedded.execd, embedded.runtimes));
 }
 
 }  // namespace osb::cli

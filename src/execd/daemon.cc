@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "execd/command_routes.h"
+#include "execd/container.h"
 #include "execd/control.h"
 #include "execd/file_routes.h"
 #include "execd/isolated_routes.h"
@@ -28,7 +29,7 @@
 namespace osb::execd {
 namespace {
 
-constexpr int kApiFd = 3, kControlFd = 4, kBacklog = 512;
+constexpr int kApiFd = 3, kControlFd = 4, kSocketsFd = 5, kBacklog = 512;
 constexpr auto kShutdownGrace = milliseconds(300);
 
 // Gives memory back when nothing has happened for a while. No timer runs in an idle process.
@@ -158,6 +159,7 @@ io::Task<int> Daemon::run() {
   }
   core_.tasks.spawn(core_.reaper.run());
   core_.tasks.spawn(server_.serve(std::move(*listener)));
+  if (!options_.container.empty()) core_.tasks.spawn(give_sockets(core_, Fd(kSocketsFd)));
   if (!options_.native) log::info("listening", {{"port", options_.port}, {"version", OSB_VERSION}});
   int code = 0;
   if (options_.native) {
@@ -219,6 +221,12 @@ int daemon_main(int argc, char** argv, const Extend& extend) {
   if (auto done = set_up_clone3(full); !done) {
     log::error("cannot start", {{"reason", done.error().message}});
     return 1;
+  }
+  if (!options->container.empty()) {
+    if (auto taken = take_listeners(options->container); !taken) {
+      log::error("cannot start", {{"reason", taken.error().message}});
+      return 1;
+    }
   }
   return run_daemon(*options, Environment::of_process(), extend);
 }

@@ -41,6 +41,15 @@ bool only_waits(const std::vector<std::string>& argv) {
   return argv == std::vector<std::string>{"tail", "-f", "/dev/null"};
 }
 
+// An engine has made execd's environment and directory from the image.
+void inherit(EntryRequest& request) {
+  Environment env = Environment::of_process();
+  for (const auto& [name, value] : request.env) env.set(name, value);
+  request.env = std::move(env);
+  char cwd[4096];
+  if (::getcwd(cwd, sizeof cwd)) request.cwd = cwd;
+}
+
 // All best effort: whoever needs what could not be made will say so.
 void prepare_directories(const Core& core) {
   // A work directory that an image names but does not contain is made, as other runtimes do.
@@ -72,6 +81,7 @@ Result<EntryRequest> parse_entry(std::string_view frame) {
   }
   request.cwd = init["cwd"].string().value_or("/");
   if (request.cwd.empty()) request.cwd = "/";
+  request.inherits = init["inherit"].boolean().value_or(false);
   for (auto [field, target] : {std::pair{"uid", &request.uid}, std::pair{"gid", &request.gid}}) {
     int64_t id = init[field].integer().value_or(0);
     if (id < 0 || id >= 0xFFFFFFFF) init[field].complain("value_error", "is no id");
@@ -117,6 +127,7 @@ Result<void> Entry::start(EntryRequest request) {
   if (state_ != State::waiting) return fail(Code::wrong_state, "the entry process was started already");
   Hooks hooks = TRY(parse_hooks(request.env.get(kHooksVariable)));
   request.env.remove(kHooksVariable);
+  if (request.inherits) inherit(request);
   add_defaults(request.env);
   core_.env = request.env;
   core_.env_file = request.env.get("EXECD_ENVS");

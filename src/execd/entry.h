@@ -26,6 +26,7 @@ struct EntryRequest {
   std::string cwd = "/";
   uint32_t uid = 0, gid = 0;
   SandboxLimits limits;
+  bool inherits = false;  // env comes on top of execd's own, and cwd is execd's
 };
 // The frame {"init":{...}}.
 Result<EntryRequest> parse_entry(std::string_view frame);

@@ -15,6 +15,7 @@ const char kUsage[] =
     "  --jupyter-token T     its token ($JUPYTER_TOKEN)\n"
     "  --log-level N         0 to 2 fatal, 3 error, 4 warning, 5 and 6 information, 7 debug (6)\n"
     "  --native              PID 1 of a native sandbox; listeners are descriptors 3 (API) and 4 (control)\n"
+    "  --container PATH      PID 1 of a container; the listeners come through the socket PATH\n"
     "  --sysinfo-requests N  descriptor on which sysinfo(2) of this sandbox is asked for\n"
     "  --work-group N        descriptor of the control group for what execd starts\n"
     "  --work-nice N         nice value of what execd starts\n"
@@ -55,6 +56,10 @@ Result<Options> parse_options(const std::vector<std::string>& words, const Envir
       auto level = parse_number<int>(value);
       if (!level) return fail(Code::invalid_argument, "'" + value + "' is no log level");
       options.log_level = *level;
+    } else if (name == "container") {
+      if (!value.starts_with('/')) return fail(Code::invalid_argument, "--container needs an absolute path");
+      options.container = value;
+      options.native = true;
     } else if (name == "sysinfo-requests") {
       auto fd = parse_number<int>(value);
       if (!fd || *fd < 3) return fail(Code::invalid_argument, "'" + value + "' is no descriptor");

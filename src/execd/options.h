@@ -12,10 +12,12 @@
 namespace osb::execd {
 
 struct Options {
-  bool native = false;           // PID 1 of a native sandbox: descriptors 3 and 4 are the listeners
-  int sysinfo_requests = -1;     // where the kernel asks what sysinfo(2) is to answer
-  int work_group = -1;           // what execd starts joins it by writing "0"
-  std::optional<int> work_nice;  // what execd starts has this one
+  bool native = false;  // PID 1 of a native sandbox: descriptors 3 and 4 are the listeners
+  // PID 1 of an engine's container, and as in a native sandbox otherwise: where the listeners come from
+  std::string container;
+  int sysinfo_requests = -1;                // where the kernel asks what sysinfo(2) is to answer
+  int work_group = -1;                      // what execd starts joins it by writing "0"
+  std::optional<int> work_nice;             // what execd starts has this one
   std::optional<uint64_t> work_open_files;  // and may have so many open files
   bool version = false;
   bool help = false;

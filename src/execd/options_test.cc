@@ -15,6 +15,11 @@ TEST(Options, forms_of_a_flag) {
   }
   EXPECT_EQ(parse_options({}, {})->port, 44772);
   EXPECT_TRUE(parse_options({"--native"}, {})->native);
+  auto container = parse_options({"--container=/opt/boot/hub"}, {});
+  ASSERT_TRUE(container);
+  EXPECT_TRUE(container->native);
+  EXPECT_EQ(container->container, "/opt/boot/hub");
+  EXPECT_FALSE(parse_options({"--container=hub"}, {}));
 }
 
 TEST(Options, words_behind_the_flags_are_ignored) {

@@ -9,6 +9,7 @@ ServiceSpec server_service(const Settings& settings) {
   spec.arguments = settings.server;
   spec.uid = settings.service_uid;
   spec.gid = settings.service_gid;
+  if (settings.engine_gid != 0) spec.groups = {settings.engine_gid};
   spec.descriptors = {{settings.listener_fd, kServerListenerFd}};
   spec.channel_as = kServerLauncherFd;
   // What sandboxes send out is none of its business.

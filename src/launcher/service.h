@@ -32,6 +32,7 @@ struct ServiceSpec {
   // Who it becomes; 0: it stays who the launcher is, and keeps nothing else (without root).
   uid_t uid = 0;
   gid_t gid = 0;
+  std::vector<gid_t> groups = {};  // besides; none of root's
   // root: it keeps all that the launcher may, whatever uid says.
   enum class Rights { none, root } rights = Rights::none;
   // What it gets, and as which number (3 and up). All other descriptors are closed.

@@ -34,8 +34,8 @@ void end_with(pid_t launcher) {
 void become_user(const ServiceSpec& spec, pid_t launcher) {
   if (spec.rights == ServiceSpec::Rights::root) return;
   if (spec.uid != 0) {
-    if (::setgroups(0, nullptr) < 0 || ::setresgid(spec.gid, spec.gid, spec.gid) < 0 ||
-        ::setresuid(spec.uid, spec.uid, spec.uid) < 0)
+    if (::setgroups(spec.groups.size(), spec.groups.data()) < 0 ||
+        ::setresgid(spec.gid, spec.gid, spec.gid) < 0 || ::setresuid(spec.uid, spec.uid, spec.uid) < 0)
       ::_exit(126);
     end_with(launcher);  // the change of identity cleared the death signal
   } else if (sys::drop_all_capabilities() < 0) {

@@ -207,6 +207,9 @@ TEST(ServerService, IsTheServerOfTheSettings) {
   EXPECT_EQ(spec.name, "server");
   EXPECT_EQ(spec.uid, 60'700u);
   EXPECT_EQ(spec.gid, 60'701u);
+  EXPECT_TRUE(spec.groups.empty());
+  settings.engine_gid = 999;
+  EXPECT_EQ(server_service(settings).groups, std::vector<gid_t>{999});
   ASSERT_EQ(spec.descriptors.size(), 1u);
   EXPECT_EQ(spec.descriptors[0].descriptor, 21);
   EXPECT_EQ(spec.descriptors[0].as, kServerListenerFd);

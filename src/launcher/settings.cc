@@ -12,6 +12,7 @@ std::vector<std::string> to_arguments(const Settings& s) {
                                   "--listener-fd=" + std::to_string(s.listener_fd),
                                   "--server-fd=" + std::to_string(s.server_fd),
                                   "--execd-fd=" + std::to_string(s.execd_fd)};
+  if (s.engine_gid != 0) out.push_back("--engine-gid=" + std::to_string(s.engine_gid));
   if (s.rootless) out.push_back("--rootless=1");
   if (!s.runtime_dir.empty()) out.push_back("--runtime-dir=" + s.runtime_dir);
   for (const std::string& source : s.sources) out.push_back("--source=" + source);
@@ -44,6 +45,8 @@ Result<Settings> from_arguments(const std::vector<std::string>& arguments) {
       TRY(number(s.service_uid));
     else if (name == "--service-gid")
       TRY(number(s.service_gid));
+    else if (name == "--engine-gid")
+      TRY(number(s.engine_gid));
     else if (name == "--listener-fd")
       TRY(number(s.listener_fd));
     else if (name == "--server-fd")

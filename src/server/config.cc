@@ -13,6 +13,7 @@
 #include "base/strings.h"
 #include "sandbox/egress_target.h"
 #include "sandbox/webhook.h"
+#include "server/config_docker.h"
 #include "server/config_keys.h"
 #include "server/config_reader.h"
 #include "server/config_sandbox.h"
@@ -77,7 +78,7 @@ void read_runtime(Section in, RuntimeSection& out) {
     in.wrong("fallback", "must be native", "write fallback = \"native\" or remove it");
   }
   out.fallback_native = fallback == "native" && out.type != RuntimeType::native;
-  if (out.type != RuntimeType::native && !out.fallback_native) {
+  if (out.type == RuntimeType::kubernetes && !out.fallback_native) {
     in.wrong("type", fmt::format("this build has no {} runtime", to_string(out.type)),
              "write type = \"native\", or add fallback = \"native\" to run this file on the native runtime");
   }
@@ -394,6 +395,7 @@ Result<Config> parse_config(std::string_view text, const std::string& source,
   read_log_file({file, "log"}, config.log_file, environment);
   read_runtime({file, "runtime"}, config.runtime);
   read_native({file, "native"}, config.native);
+  read_docker(file, config);
   read_registry({file, "registry"}, config.registry);
   read_proxy({file, "proxy"}, config.proxy);
   read_renewal({file, "renew_intent"}, config.renew);

@@ -53,6 +53,19 @@ struct NativeSection {
   std::map<std::string, std::string> image_aliases;  // a name, or a pattern with '*' -> a local name
 };
 
+// The Docker runtime; see server/config_docker.h.
+struct DockerSection {
+  std::string socket = "/var/run/docker.sock";
+  std::string network_mode = "bridge";  // or "none", or the name of a network
+  int64_t api_timeout = 180;            // seconds
+  std::vector<std::string> drop_capabilities = {"AUDIT_WRITE", "MKNOD",     "NET_ADMIN",
+                                                "NET_RAW",     "SYS_ADMIN", "SYS_MODULE",
+                                                "SYS_PTRACE",  "SYS_TIME",  "SYS_TTY_CONFIG"};
+  std::string apparmor_profile;  // "": the engine's
+  bool no_new_privileges = true;
+  int64_t pids_limit = 4096;
+};
+
 // Instead of standard error; the file is opened and turned over by whoever starts the service.
 struct LogFileSection {
   bool enabled = false;
@@ -131,6 +144,7 @@ struct Config {
   ServerSection server;
   RuntimeSection runtime;
   NativeSection native;
+  DockerSection docker;
   RegistrySection registry;
   ProxySection proxy;
   RenewSection renew;

@@ -42,7 +42,7 @@ host_paths = []
 )toml";
 
 constexpr std::string_view kDocker =
-    R"toml(# OpenSandbox, written for the Docker runtime. This build runs it on the native runtime: see runtime.fallback.
+    R"toml(# OpenSandbox, written for the Docker runtime. As it is, the native runtime serves: see runtime.fallback.
 
 [server]
 host = "127.0.0.1"
@@ -56,7 +56,7 @@ level = "INFO"
 
 [runtime]
 type = "docker"
-# Without this line the server refuses to start where the Docker runtime is not built.
+# Without this line sandboxes are containers of the Docker engine of this host.
 fallback = "native"
 execd_image = "registry.example/opensandbox/execd:v1.1.0"
 
@@ -94,7 +94,7 @@ level = "INFO"
 
 [runtime]
 type = "docker"
-# 没有这一行时，若未内置 Docker 运行时，服务将拒绝启动。
+# 没有这一行时，沙箱将由本机的 Docker 引擎以容器方式运行。
 fallback = "native"
 execd_image = "registry.example/opensandbox/execd:v1.1.0"
 
@@ -242,6 +242,20 @@ constexpr std::string_view kSkeleton =
 # type = "native"
 # "native" lets a file written for another runtime run on the native one.
 # fallback = ""
+
+[docker]
+# The engine's socket. The server gets the socket's group, unless that is root's.
+# socket = "/var/run/docker.sock"
+# The network of containers: bridge, none, or the name of one that the engine has.
+# network_mode = "bridge"
+# Seconds that the engine may take to make or change something.
+# api_timeout = 180
+# drop_capabilities = ["AUDIT_WRITE", "MKNOD", "NET_ADMIN", "NET_RAW", "SYS_ADMIN", "SYS_MODULE", "SYS_PTRACE", "SYS_TIME", "SYS_TTY_CONFIG"]
+# Empty: the engine's own.
+# apparmor_profile = ""
+# no_new_privileges = true
+# Processes per container.
+# pids_limit = 4096
 
 [native]
 # Where images, sandboxes and the state database live. A service that an ordinary user starts without this key

@@ -269,12 +269,12 @@ TEST(ConfigKeys, AGuessIsCloseOrNotMade) {
   EXPECT_THAT(suggest_key("server", "x"), HasSubstr("the keys there are host, port"));
   EXPECT_THAT(suggest_key("server", std::string(5000, 'a')), HasSubstr("the keys there are"));
   EXPECT_EQ(suggest_section("Native"), "did you mean [native]?");
-  EXPECT_EQ(
-      suggest_section("images"),
-      "the sections are server, log, runtime, native, native.images, "
-      "native.image_aliases, registry, registry.mirrors, proxy, sandbox, sandbox.pool_limits, store, egress, "
-      "storage, "
-      "renew_intent, renew_intent.redis");
+  EXPECT_EQ(suggest_section("images"),
+            "the sections are server, log, runtime, native, native.images, "
+            "native.image_aliases, registry, registry.mirrors, proxy, sandbox, sandbox.pool_limits, store, "
+            "docker, egress, "
+            "storage, "
+            "renew_intent, renew_intent.redis");
   EXPECT_THAT(shown_name(std::string(5000, 'a')), SizeIs(63));
 }
 

@@ -167,7 +167,13 @@ TEST(Config, MistakesNameKeyCauseAndRemedy) {
       {"[secure_runtime]\ntype = \"gvisor\"", "secure_runtime.type"},
       {"[runtime]\ntype = \"podman\"", "runtime.type"},
       {"[runtime]\ntype = 1", "runtime.type"},
-      {"[runtime]\ntype = \"docker\"", "runtime.type"},
+      {"[runtime]\ntype = \"docker\"\n[docker]\nnetwork_mode = \"host\"", "docker.network_mode", 4},
+      {"[runtime]\ntype = \"docker\"\n[docker]\nnetwork_mode = \"container:x\"", "docker.network_mode", 4},
+      {"[runtime]\ntype = \"docker\"\n[docker]\nseccomp_profile = \"unconfined\"", "docker.seccomp_profile",
+       4},
+      {"[docker]\nsocket = \"tcp://10.0.0.1:2375\"", "docker.socket"},
+      {"[docker]\ndrop_capabilities = [\"NET RAW\"]", "docker.drop_capabilities"},
+      {"[docker]\npids_limit = 1", "docker.pids_limit"},
       {"[runtime]\ntype = \"kubernetes\"", "runtime.type"},
       {"[runtime]\nfallback = \"docker\"", "runtime.fallback"},
       {"[native]\nstate_dir = \"relative\"", "native.state_dir"},
@@ -314,6 +320,21 @@ TEST(Config, TheWebhookForDenialsIsAnAddress) {
     ASSERT_FALSE(refused) << wrong;
     EXPECT_THAT(refused.error().message, StartsWith("test.toml:2: egress.deny_webhook: must be an http://"));
   }
+}
+
+TEST(Config, Docker) {
+  auto config = parse(
+      "[runtime]\ntype = \"docker\"\n[docker]\nsocket = \"unix:///run/x.sock\"\nnetwork_mode = \"Mine\"");
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->effective_runtime(), RuntimeType::docker);
+  EXPECT_EQ(config->docker.socket, "/run/x.sock");
+  EXPECT_EQ(config->docker.network_mode, "Mine");
+  EXPECT_TRUE(config->docker.no_new_privileges);
+  EXPECT_THAT(config->warnings, testing::IsEmpty());
+  config = parse("[docker]\nnetwork_mode = \"host\"");
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_THAT(config->warnings,
+              testing::ElementsAre(HasSubstr("docker.network_mode: it has no effect here")));
 }
 
 TEST(Config, AFileThatAsksForLessNetworkIsNotGivenMore) {

@@ -213,7 +213,7 @@ io::Task<Result<void>> run(Serve options) {
   http::Router router = make_router(service);
   Gate gate(config, keys, options.tokens, router);
   if (config.runtime.fallback_native) {
-    log::warn("the configured runtime is not built, falling back to native",
+    log::warn("the native runtime serves instead of the configured one: runtime.fallback",
               {{"configured", to_string(config.runtime.type)}});
   }
   if (config.has_key() && config.proxy.open) {

@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
+from lib import rawhttp
 from lib.api import Api, assert_envelope
 from lib.service import CANNOT_START
 from lib.waiting import process_gone, wait_for
@@ -70,6 +71,11 @@ def is_open(address):
         return probe.connect_ex(address) == 0
 
 
+def unhealthy(service):
+    reply = rawhttp.request(service.address, "GET", "/health", timeout=5)
+    return reply if reply.status == 503 else None
+
+
 def add(service, text):
     """From line 2 on: a section of its own, or below [server]."""
     before = service.config_path.read_text()
@@ -119,12 +125,30 @@ class TestMistakes:
 
 
 class TestFilesOfOtherServers:
-    def test_with_docker_it_says_what_to_change(self, new_service):
+    def test_with_docker_it_says_that_the_engine_is_away(self, new_service):
         service = new_service(start=False)
         others(service, "docker")
+        text = service.config_path.read_text()
+        service.config_path.write_text(text.replace("[docker]\n", '[docker]\nsocket = "/nonexistent/docker.sock"\n'))
+        service.spawn()
+        wait_for(lambda: is_open(service.address), 10, "the port is open")
+        health = wait_for(lambda: unhealthy(service), 15, "the service answers, and is not healthy")
+        assert b"the Docker engine does not answer" in health.body, health
+
+    def test_with_kubernetes_it_says_what_to_change(self, new_service):
+        service = new_service(start=False)
+        others(service, "kubernetes")
         assert service.ends() == CANNOT_START
         said = service.log_tail()
-        assert "runtime.type: this build has no docker runtime" in said and 'write type = "native"' in said
+        assert "runtime.type: this build has no kubernetes runtime" in said and 'write type = "native"' in said
+
+    @pytest.mark.parametrize(("key", "cause"), [('network_mode = "host"', "the host's own network"), ('seccomp_profile = "x"', "does not give profiles")])
+    def test_what_the_docker_runtime_does_not_do_is_refused(self, new_service, key, cause):
+        service = new_service(start=False)
+        text = service.config_path.read_text().replace('"type" = "native"', '"type" = "docker"')
+        service.config_path.write_text(f"{text}\n[docker]\n{key}\n")
+        assert service.ends() == CANNOT_START
+        assert cause in service.log_tail()
 
     def test_with_native_it_starts_with_a_warning_for_each_key(self, new_service):
         service = new_service(start=False)
@@ -367,7 +391,7 @@ class TestCommandLine:
             text += f'\n[native]\nstate_dir = "{service.state_dir}"\n'
         service.config_path.write_text(text, encoding="utf-8")
         service.start()
-        fell_back = "the configured runtime is not built, falling back to native" in service.log_tail(200)
+        fell_back = "the native runtime serves instead of the configured one" in service.log_tail(200)
         assert fell_back == (kind not in ("", "native")), service.log_tail(200)
         assert any("\u4e00" <= letter <= "\u9fff" for letter in text) == kind.endswith("-zh")
 

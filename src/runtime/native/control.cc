@@ -52,6 +52,7 @@ std::string encode_entry(const EntryProcess& entry) {
                            {"cwd", entry.directory},
                            {"uid", entry.uid},
                            {"gid", entry.gid}};
+  if (entry.inherits) init = {{"argv", init["argv"]}, {"env", init["env"]}, {"inherit", true}};
   if (entry.cpu_millis) init["cpu_millis"] = *entry.cpu_millis;
   if (entry.memory_bytes) init["memory_bytes"] = *entry.memory_bytes;
   return json::print(boost::json::object{{"init", std::move(init)}});

@@ -34,6 +34,8 @@ struct EntryProcess {
   std::vector<std::pair<std::string, std::string>> environment;
   std::string directory = "/";
   uint32_t uid = 0, gid = 0;
+  // In an engine's container: directory, user and the variables of the image are execd's own.
+  bool inherits = false;
   // What the sandbox may use, for the numbers it shows inside; its control groups cannot be seen from there.
   std::optional<int64_t> cpu_millis, memory_bytes;
 };

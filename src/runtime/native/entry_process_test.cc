@@ -34,6 +34,18 @@ TEST(EntryProcess, WithoutAConfiguration) {
   EXPECT_THAT(entry.environment, Not(Contains(Pair("OPENSANDBOX_ID", "forged"))));
 }
 
+TEST(EntryProcess, OneThatInheritsNamesNoUserAndNoDirectory) {
+  EntryProcess entry = entry_process(claim(), kLimits, {});
+  entry.inherits = true;
+  entry.memory_bytes = 5;
+  std::string text = encode_entry(entry);
+  EXPECT_NE(text.find("\"inherit\":true"), text.npos) << text;
+  EXPECT_NE(text.find("\"argv\":[\"a\",\"b\"]"), text.npos) << text;
+  EXPECT_NE(text.find("\"memory_bytes\":5"), text.npos) << text;
+  EXPECT_EQ(text.find("\"uid\""), text.npos) << text;
+  EXPECT_EQ(text.find("\"cwd\""), text.npos) << text;
+}
+
 TEST(EntryProcess, TheImageThenTheRequest) {
   image::ImageConfig image;
   image.env = {{"A", "image"}, {"B", "image"}, {"PATH", "/bin"}};

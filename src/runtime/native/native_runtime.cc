@@ -4,24 +4,22 @@
 #include <signal.h>
 
 #include "base/cleanup.h"
-#include "base/last_words.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "launcher/egress_process.h"
 #include "runtime/native/egress_client.h"
 #include "runtime/native/entry_process.h"
-#include "runtime/native/exit_status.h"
 #include "runtime/native/isolation.h"
 #include "runtime/native/native_capabilities.h"
 #include "runtime/native/native_sandbox.h"
 #include "runtime/native/plan.h"
 #include "runtime/native/rootless.h"
+#include "runtime/native/start_entry.h"
 #include "sys/process.h"
 
 namespace osb::runtime {
 namespace {
 
-constexpr auto kStartDeadline = std::chrono::seconds(20);
 constexpr auto kConnectDeadline = std::chrono::seconds(10);
 constexpr uint32_t kSocketBatch = 8;
 
@@ -29,14 +27,6 @@ constexpr uint32_t kSocketBatch = 8;
 std::unexpected<CreateFailure> no_image(Error error) {
   using Kind = CreateFailure::Kind;
   return failed(error.code == Code::not_found ? Kind::image_not_found : Kind::step_failed, std::move(error));
-}
-
-// For messages: a program name may be as long as a request.
-std::string shorten(std::string text) {
-  constexpr size_t kMost = 4200;  // a path of the longest kind, and some words
-  if (text.size() <= kMost) return text;
-  text.resize(kMost);
-  return text + "...";
 }
 
 // pid, start time and boot: together they name one process for ever.
@@ -200,40 +190,20 @@ Created<void> NativeRuntime::judge(const Attaching& attaching) {
                 std::move(told).in("open the sandbox's network"));
 }
 
+Created<void> NativeRuntime::take_heard(Sandbox& sandbox, Created<std::optional<ControlState>> heard) {
+  if (!heard) return std::unexpected(std::move(heard).error());
+  sandbox.heard = std::move(*heard);
+  return {};
+}
+
 Task<Created<void>> NativeRuntime::start_entry(SandboxPtr sandbox, EntryProcess entry) {
-  // execd says "waiting" first; the entry process may be sent before that arrives.
-  auto sent = co_await sandbox->control->start(std::move(entry));
-  if (!sent) co_return failed(CreateFailure::Kind::step_failed, std::move(sent).error().in("start execd"));
-  co_return co_await hear_started(std::move(sandbox));
+  auto heard = co_await start_through(*sandbox->control, std::move(entry));
+  co_return take_heard(*sandbox, std::move(heard));
 }
 
 Task<Created<void>> NativeRuntime::hear_started(SandboxPtr sandbox) {
-  using Kind = CreateFailure::Kind;
-  ControlConnection& control = *sandbox->control;
-  while (true) {
-    auto state = co_await io::with_deadline(kStartDeadline, "execd", control.next());
-    if (!state) co_return failed(Kind::step_failed, std::move(state).error().in("start execd"));
-    if (state->kind == ControlState::Kind::waiting) continue;
-    if (state->kind == ControlState::Kind::running) {
-      // Nobody waits for what comes next, but an end that is known is not kept from the client.
-      if (control.has_more()) continue;
-      co_return Created<void>{};
-    }
-    if (state->kind == ControlState::Kind::ended) {
-      End end = describe_end(*state);
-      if (end.kind != End::Kind::exited || end.number != 0) {
-        std::string said = last_words(end.output, "\n");
-        std::string how = end.detail + (said.empty() ? "" : "; its last output:\n" + said);
-        co_return failed(Kind::entry_ended, Error{Code::invalid_argument, 0, std::move(how)});
-      }
-      sandbox->heard = std::move(*state);  // it has done what it was for
-      co_return Created<void>{};
-    }
-    bool plain = state->message.empty() || state->message.size() > state->path.size() + 200;
-    std::string cause = plain ? errno_text(state->sys_errno) : state->message;
-    co_return failed(Kind::bad_entrypoint,
-                     Error{Code::invalid_argument, state->sys_errno, shorten(state->path) + ": " + cause});
-  }
+  auto heard = co_await runtime::hear_started(*sandbox->control);
+  co_return take_heard(*sandbox, std::move(heard));
 }
 
 Task<Created<std::string>> NativeRuntime::start(PreparedPtr given, Claim claim) {

@@ -89,6 +89,7 @@ class NativeRuntime : public Runtime {
   Task<Result<std::pair<SandboxPtr, std::string>>> start_processes(const launcher::Plan& plan);
   Task<Created<void>> start_entry(SandboxPtr sandbox, EntryProcess entry);
   Task<Created<void>> hear_started(SandboxPtr sandbox);
+  static Created<void> take_heard(Sandbox& sandbox, Created<std::optional<ControlState>> heard);
   // See native_volumes.cc.
   Task<Created<std::vector<MadeVolume>>> ensure_volumes(std::string owner, std::vector<Mount> mounts);
   Task<> drop_volumes(std::vector<MadeVolume> made);

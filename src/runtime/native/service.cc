@@ -64,6 +64,7 @@ Result<void> exec_launcher(ServiceOptions options) {
   TRY(drop_lost_images(settings));
   settings.sources = Images(options.images).sources();
   settings.server = std::move(options.server);
+  settings.engine_gid = options.engine_gid;
   settings.egress = std::move(options.egress);
   settings.shared_paths = std::move(options.shared_paths);
   settings.server.push_back("--host-image=" + options.images.host_version);

@@ -1,0 +1,22 @@
+// What a Docker engine, or whoever stands behind its socket, answers.
+#include "check.h"
+#include "docker/answers.h"
+
+using namespace osb;
+
+extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, size_t size) {
+  std::string_view text = fuzz::text_of(data, size);
+  constexpr size_t kMost = 2048;  // of a text that goes into a message
+  if (auto version = docker::parse_version(text)) CHECK(version->engine.size() <= kMost);
+  if (auto container = docker::parse_container(text))
+    CHECK(!container->id.empty() && container->error.size() <= kMost);
+  if (auto list = docker::parse_labels_of_list(text)) CHECK(list->size() <= size);
+  if (auto image = docker::parse_image(text)) CHECK(!image->id.empty());
+  if (auto id = docker::parse_created(text)) CHECK(!id->empty());
+  (void)docker::parse_wait(text);
+  CHECK(docker::parse_error(text, 500).size() <= kMost);
+  if (auto line = docker::parse_pull_line(text)) CHECK(line->error.size() + line->text.size() <= 2 * kMost);
+  if (auto version = docker::parse_api_version(text))
+    CHECK(docker::parse_api_version(docker::to_string(*version)) == version);
+  return 0;
+}

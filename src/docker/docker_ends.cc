@@ -1,0 +1,142 @@
+// How containers end. execd tells the end of its entry process to whoever connects, until somebody
+// acknowledges it. Its connection ends with it: then the engine knows, or nobody does.
+
+#include <signal.h>
+
+#include "base/log.h"
+#include "docker/docker_sandbox.h"
+#include "runtime/native/exit_status.h"
+
+namespace osb::docker {
+namespace {
+
+using runtime::ControlConnection;
+using runtime::ControlState;
+
+constexpr auto kConnectDeadline = std::chrono::seconds(10);
+constexpr io::Duration kAgainFirst = std::chrono::milliseconds(50), kAgainMost = std::chrono::seconds(5);
+
+bool is_last(const ControlState& state) {
+  return state.kind == ControlState::Kind::ended || state.kind == ControlState::Kind::failed;
+}
+
+bool is_away(const Result<int>& status) {
+  return !status && (status.error().code == Code::unavailable || status.error().code == Code::timeout);
+}
+
+End from_state(const ControlState& state) {
+  End end = runtime::describe_end(state);
+  if (state.out_of_memory.value_or(false)) {
+    end.kind = End::Kind::out_of_memory;
+    end.detail = "the entry process was killed: the memory limit was reached";
+  }
+  return end;
+}
+
+}  // namespace
+
+End end_of(const Container& container) {
+  if (container.out_of_memory)
+    return {End::Kind::out_of_memory, SIGKILL, "the container was killed: the memory limit was reached"};
+  if (container.status == "created") return {End::Kind::lost, 0, "the container was never started"};
+  constexpr int kSignalled = 128;
+  if (container.exit_code > kSignalled && container.exit_code < kSignalled + 65) {
+    return {End::Kind::signalled, container.exit_code - kSignalled,
+            "the container was ended by signal " + std::to_string(container.exit_code - kSignalled)};
+  }
+  return {End::Kind::lost, 0,
+          "the container ended with code " + std::to_string(container.exit_code) +
+              " without saying what became of the entry process" +
+              (container.error.empty() ? "" : ": " + container.error)};
+}
+
+// Returns when execd has told the end.
+Task<> DockerRuntime::hear(SandboxPtr sandbox, Result<End>& end) {
+  if (sandbox->heard) {
+    end = from_state(*sandbox->heard);
+    co_return;
+  }
+  io::Duration again = kAgainFirst;
+  while (true) {
+    // A connection to one that is paused would wait in its queue.
+    co_await sandbox->reachable.wait();
+    if (!sandbox->control) {
+      auto opened = co_await io::with_deadline(
+          kConnectDeadline, "execd", ControlConnection::open(files_.socket(sandbox->handle, "control")));
+      if (!opened) {
+        co_await io::sleep_for(again);
+        again = std::min(again * 2, kAgainMost);
+        continue;
+      }
+      sandbox->control = std::move(*opened);
+      again = kAgainFirst;
+    }
+    auto state = co_await sandbox->control->next();
+    if (state && is_last(*state)) {
+      end = from_state(*state);
+      co_return;
+    }
+    if (!state) {
+      sandbox->control.reset();
+      co_await io::sleep_for(again);
+      again = std::min(again * 2, kAgainMost);
+    }
+  }
+}
+
+// Returns when the container does not run any more, or when nobody knows.
+Task<> DockerRuntime::ask_for_end(SandboxPtr sandbox, Result<End>& end) {
+  auto status = co_await engine_.wait(sandbox->container);
+  // While execd is there the sandbox runs, whoever else is away.
+  for (io::Duration again = kAgainFirst; is_away(status) && sandbox->control;
+       again = std::min(again * 2, kAgainMost)) {
+    co_await io::sleep_for(again);
+    status = co_await engine_.wait(sandbox->container);
+  }
+  Result<Container> container = fail(Code::not_found, "");
+  if (status) container = co_await engine_.inspect(sandbox->container);
+  const Error* error = !status ? &status.error() : !container ? &container.error() : nullptr;
+  if (!error) {
+    end = end_of(*container);
+  } else if (error->code == Code::not_found) {
+    end = End{End::Kind::lost, 0, "somebody else has removed the container"};
+  } else {
+    end = std::unexpected(*error);
+  }
+}
+
+Task<> DockerRuntime::watch(SandboxPtr sandbox) {
+  // One of its own each: whoever comes second is cancelled, and writes that down, too.
+  Result<End> told = fail(Code::cancelled, "the server ends"), asked = told;
+  int first = co_await io::race(hear(sandbox, told), ask_for_end(sandbox, asked));
+  sandbox->end = std::move(first == 0 ? told : asked);
+  if (sandbox->removed) sandbox->end = End{End::Kind::signalled, SIGKILL, "the sandbox was removed"};
+  if (!sandbox->end)
+    log::warn("nobody knows what a container does",
+              {{"handle", sandbox->handle}, {"error", sandbox->end.error().message}});
+  sandbox->over.set();
+}
+
+Task<Result<End>> DockerRuntime::wait(std::string handle) {
+  auto found = sandboxes_.find(handle);
+  if (found == sandboxes_.end()) co_return fail(Code::not_found, "sandbox " + handle + " is not known");
+  SandboxPtr sandbox = found->second;
+  co_await sandbox->over.wait();
+  co_return sandbox->end;
+}
+
+Task<Result<void>> DockerRuntime::settle(std::string handle) {
+  auto found = sandboxes_.find(handle);
+  if (found == sandboxes_.end()) co_return Result<void>();
+  SandboxPtr sandbox = found->second;
+  if (!sandbox->over.is_set()) co_return fail(Code::wrong_state, "the sandbox has not ended");
+  if (sandbox->control) (void)co_await sandbox->control->acknowledge();
+  // The files stay until the sandbox is deleted; no process does.
+  auto killed = co_await engine_.kill(sandbox->container);
+  bool gone = !killed && (killed.error().code == Code::not_found || killed.error().code == Code::wrong_state);
+  if (!killed && !gone) co_return killed;
+  sandboxes_.erase(handle);
+  co_return Result<void>();
+}
+
+}  // namespace osb::docker

@@ -1,0 +1,336 @@
+#include "docker/docker_runtime.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/ids.h"
+#include "base/log.h"
+#include "docker/docker_sandbox.h"
+#include "io/descriptor.h"
+#include "runtime/native/start_entry.h"
+#include "sys/descriptors.h"
+
+namespace osb::docker {
+namespace {
+
+using Kind = CreateFailure::Kind;
+using runtime::Ability;
+
+constexpr auto kBootDeadline = std::chrono::seconds(20);
+constexpr auto kConnectDeadline = std::chrono::seconds(10);
+
+struct DockerPrepared : runtime::Prepared {
+  runtime::SandboxSpec spec;
+  Image image;
+};
+
+std::unexpected<CreateFailure> failed(Kind kind, Error error) {
+  return std::unexpected(CreateFailure{kind, std::move(error)});
+}
+
+// Whether something was started is not known when the engine is away.
+std::unexpected<CreateFailure> failed_step(Error error, std::string_view step) {
+  bool away = error.code == Code::unavailable || error.code == Code::timeout;
+  return failed(away ? Kind::unavailable : Kind::step_failed, std::move(error).in(step));
+}
+
+std::string platform_of_host() {
+#if defined(__aarch64__)
+  return "linux/arm64";
+#else
+  return "linux/amd64";
+#endif
+}
+
+// The same socket that any program of the container could have made, and nothing else: whoever took execd
+// over must not make the server use another one.
+bool is_tcp(int fd) {
+  int domain = 0, type = 0;
+  socklen_t size = sizeof domain;
+  if (::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) < 0) return false;
+  size = sizeof type;
+  if (::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) < 0) return false;
+  return domain == AF_INET && type == SOCK_STREAM;
+}
+
+runtime::EntryProcess entry_of(const Claim& claim, const Limits& limits) {
+  runtime::EntryProcess entry;
+  entry.inherits = true;
+  entry.arguments = claim.entrypoint;
+  entry.environment = claim.env;
+  std::erase_if(entry.environment, [](const auto& pair) { return pair.first == "OPENSANDBOX_ID"; });
+  entry.environment.emplace_back("OPENSANDBOX_ID", claim.id);
+  if (std::ranges::none_of(claim.env, [](const auto& pair) { return pair.first == "EXECD_ENVS"; }))
+    entry.environment.emplace_back("EXECD_ENVS", "/opt/opensandbox/.env");
+  entry.cpu_millis = limits.cpu_millis;
+  entry.memory_bytes = limits.memory_bytes;
+  return entry;
+}
+
+}  // namespace
+
+runtime::Capabilities docker_capabilities() {
+  constexpr char kNotYet[] = "the Docker runtime of this server does not have this part";
+  runtime::Capabilities out;
+  for (Ability* ability : {&out.cpu, &out.memory, &out.pids, &out.pause, &out.pull})
+    *ability = Ability::can();
+  for (Ability* ability :
+       {&out.io_read, &out.io_write, &out.open_files, &out.gpu, &out.snapshots, &out.pools, &out.volumes})
+    *ability = Ability::cannot(kNotYet);
+  out.disk = Ability::cannot("an engine limits the disk only on some of its storage drivers");
+  out.network_policy = Ability::cannot(
+      "the Docker runtime has no egress process; containers reach what the engine's network reaches");
+  out.platforms = {platform_of_host()};
+  return out;
+}
+
+Result<std::unique_ptr<DockerRuntime>> DockerRuntime::create(io::Executor executor, std::string owner,
+                                                             const std::string& directory,
+                                                             DockerSettings settings) {
+  auto files = TRY(SandboxFiles::open(directory + "/docker", settings.execd));
+  return std::unique_ptr<DockerRuntime>(
+      new DockerRuntime(executor, std::move(owner), std::move(files), std::move(settings)));
+}
+
+DockerRuntime::DockerRuntime(io::Executor executor, std::string owner, SandboxFiles files,
+                             DockerSettings settings)
+    : executor_(executor),
+      owner_(std::move(owner)),
+      files_(std::move(files)),
+      settings_(std::move(settings)),
+      capabilities_(docker_capabilities()),
+      engine_(settings_.engine),
+      pulls_(executor, engine_, settings_.pull_policy, settings_.default_registry),
+      tasks_(executor) {
+  if (settings_.default_limits.disk_bytes) {
+    log::warn("a default limit is not enforced",
+              {{"limit", "sandbox.disk_limit"}, {"reason", capabilities_.disk.why}});
+  }
+}
+
+DockerRuntime::~DockerRuntime() = default;
+
+Task<> DockerRuntime::close() {
+  co_await pulls_.close();
+  co_await tasks_.close();
+}
+
+runtime::Isolation DockerRuntime::isolation() const {
+  return {
+      .tier = "container: what the Docker engine's runtime separates",
+      .missing = {"containers have the engine's user namespace, often none: root inside is root's id outside",
+                  "containers of one network reach each other and what the engine's network reaches"}};
+}
+
+Task<Result<void>> DockerRuntime::health() { co_return co_await engine_.ping(); }
+
+Task<Created<PreparedPtr>> DockerRuntime::prepare(runtime::SandboxSpec spec) {
+  if (!spec.image.id.empty() || !spec.image.layers.empty())
+    co_return failed(Kind::unsupported, {Code::unsupported, 0, capabilities_.snapshots.why});
+  auto image = co_await pulls_.find(spec.handle, spec.image);
+  if (!image) co_return std::unexpected(std::move(image.error()));
+  const Limits& standard = settings_.default_limits;
+  if (!spec.limits.cpu_millis) spec.limits.cpu_millis = standard.cpu_millis;
+  if (!spec.limits.memory_bytes) spec.limits.memory_bytes = standard.memory_bytes;
+  if (!spec.limits.pids) spec.limits.pids = standard.pids;
+  if (!spec.shm_bytes) spec.shm_bytes = settings_.shm_bytes;
+  auto prepared = std::make_unique<DockerPrepared>();
+  prepared->spec = std::move(spec);
+  prepared->image = std::move(*image);
+  co_return prepared;
+}
+
+Task<Result<void>> DockerRuntime::hand_over(Listeners listeners) {
+  io::Acceptor hub(executor_, std::move(listeners.hub));
+  auto execd = CO_TRY(co_await io::with_deadline(kBootDeadline, "execd", hub.accept()));
+  const int given[] = {listeners.api.get(), listeners.control.get(), listeners.sockets.get()};
+  int sent = sys::send_with_descriptors(execd.native_handle(), "l", given);
+  if (sent < 0) co_return fail_errno("give execd its listeners", -sent);
+  co_return Result<void>();
+}
+
+Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::start_container(const runtime::SandboxSpec& spec,
+                                                                        const Image& image,
+                                                                        std::string record) {
+  const std::string& handle = spec.handle;
+  auto listeners = files_.make(handle, record);
+  if (!listeners) co_return failed_step(std::move(listeners.error()), "make the sandbox's sockets");
+  std::string body = container_body(spec, image.id, owner_, files_.boot_on_host(handle), settings_.rules);
+  auto made = co_await engine_.create(container_name(handle), spec.image.platform, std::move(body));
+  if (!made && made.error().code == Code::not_found)
+    co_return failed(Kind::image_not_found, std::move(made.error()));
+  if (!made) co_return failed_step(std::move(made.error()), "create the container");
+  auto sandbox = std::make_shared<Sandbox>(handle, *made, executor_);
+  if (auto started = co_await engine_.start(*made); !started)
+    co_return failed_step(std::move(started.error()), "start the container");
+  auto given = co_await hand_over(std::move(*listeners));
+  files_.close_hub(handle);
+  if (!given) {
+    auto state = co_await engine_.inspect(*made);
+    std::string more = state && !state->running ? "; " + end_of(*state).detail : "";
+    given.error().message += more;
+    co_return failed(Kind::step_failed, std::move(given.error()).in("start execd in the container"));
+  }
+  auto control = co_await io::with_deadline(
+      kConnectDeadline, "execd", runtime::ControlConnection::open(files_.socket(handle, "control")));
+  if (!control) co_return failed(Kind::step_failed, std::move(control.error()).in("reach execd"));
+  sandbox->control = std::move(*control);
+  co_return sandbox;
+}
+
+Task<Created<std::string>> DockerRuntime::start(PreparedPtr given, Claim claim) {
+  auto& prepared = static_cast<DockerPrepared&>(*given);
+  std::string handle = prepared.spec.handle;
+  auto sandbox = co_await start_container(prepared.spec, prepared.image, std::move(claim.record));
+  if (!sandbox) {
+    (void)co_await destroy(handle);
+    co_return std::unexpected(std::move(sandbox.error()));
+  }
+  auto heard = co_await runtime::start_through(*(*sandbox)->control, entry_of(claim, prepared.spec.limits));
+  if (!heard) {
+    (void)co_await destroy(handle);
+    co_return std::unexpected(std::move(heard.error()));
+  }
+  (*sandbox)->heard = std::move(*heard);
+  track(*sandbox);
+  co_return (*sandbox)->container;
+}
+
+void DockerRuntime::track(SandboxPtr sandbox) {
+  sandboxes_[sandbox->handle] = sandbox;
+  tasks_.spawn(watch(sandbox));
+}
+
+Task<Result<Container>> DockerRuntime::find(std::string handle) {
+  auto container = CO_TRY(co_await engine_.inspect(container_name(handle)));
+  auto owner = container.labels.find(kOwnerLabel);
+  auto ours = container.labels.find(kHandleLabel);
+  if (owner == container.labels.end() || owner->second != owner_ || ours == container.labels.end() ||
+      ours->second != handle)
+    co_return fail(Code::not_found, "the container of this name is somebody else's");
+  co_return container;
+}
+
+Task<Result<void>> DockerRuntime::destroy(std::string handle) {
+  std::string container;
+  if (auto found = sandboxes_.find(handle); found != sandboxes_.end()) {
+    found->second->removed = true;
+    container = found->second->container;
+    sandboxes_.erase(found);
+  } else {
+    auto there = co_await find(handle);
+    if (!there && there.error().code != Code::not_found) co_return std::unexpected(std::move(there.error()));
+    if (there) container = there->id;
+  }
+  if (!container.empty()) CO_TRY(co_await engine_.remove(container));
+  co_return files_.remove(handle);
+}
+
+// Directories without a container are of creates that did not come to their end, or of containers that
+// somebody else has removed.
+Task<Result<std::vector<std::string>>> DockerRuntime::list() {
+  auto all = CO_TRY(co_await engine_.labels_of_all(std::string(kOwnerLabel) + "=" + owner_));
+  auto names = CO_TRY(files_.list());
+  std::set<std::string> handles(names.begin(), names.end());
+  for (const auto& labels : all) {
+    auto handle = labels.find(kHandleLabel);
+    if (handle != labels.end() && is_uuid(handle->second)) handles.insert(handle->second);
+  }
+  co_return std::vector<std::string>(handles.begin(), handles.end());
+}
+
+Task<Adoption> DockerRuntime::adopt(std::string handle, std::string identity) {
+  using Found = Adoption::Kind;
+  auto container = co_await find(handle);
+  if (!container && container.error().code != Code::not_found)
+    co_return Adoption{.kind = Found::unknown, .error = std::move(container.error())};
+  if (!container || container->id != identity) {
+    co_return Adoption{.kind = Found::ended,
+                       .end = {End::Kind::lost, 0, "its container is not there any more"}};
+  }
+  if (!container->running) co_return Adoption{.kind = Found::ended, .end = end_of(*container)};
+  auto sandbox = std::make_shared<Sandbox>(handle, container->id, executor_);
+  if (container->paused) sandbox->reachable.reset();
+  track(sandbox);
+  co_return Adoption{.kind = Found::adopted, .paused = container->paused};
+}
+
+Task<Result<runtime::Recalled>> DockerRuntime::recall(std::string handle) {
+  auto container = co_await find(handle);
+  if (!container && container.error().code != Code::not_found)
+    co_return std::unexpected(std::move(container.error()));
+  auto record = files_.read_record(handle);
+  if (!record && record.error().code != Code::not_found) co_return std::unexpected(std::move(record.error()));
+  runtime::Recalled out{.record = record.value_or(""), .identity = {}};
+  if (container && container->running) out.identity = container->id;
+  co_return out;
+}
+
+Task<Result<void>> DockerRuntime::keep_record(std::string handle, std::string record) {
+  co_return files_.write_record(handle, record);
+}
+
+Task<Result<void>> DockerRuntime::pause(std::string handle) {
+  auto container = CO_TRY(co_await find(handle));
+  if (!container.running) co_return fail(Code::not_found, "the container does not run");
+  if (container.paused) co_return Result<void>();
+  auto paused = co_await engine_.pause(container.id);
+  if (paused || paused.error().code != Code::wrong_state) co_return paused;
+  auto now = CO_TRY(co_await find(handle));
+  if (now.paused) co_return Result<void>();
+  co_return fail(Code::not_found, "the container does not run");
+}
+
+Task<Result<bool>> DockerRuntime::resume(std::string handle) {
+  auto container = CO_TRY(co_await find(handle));
+  if (!container.running) co_return fail(Code::not_found, "the container does not run");
+  if (container.paused) {
+    auto resumed = co_await engine_.unpause(container.id);
+    // Somebody else was faster.
+    if (!resumed && resumed.error().code != Code::wrong_state &&
+        resumed.error().message.find("is not paused") == std::string::npos)
+      co_return std::unexpected(std::move(resumed.error()));
+  }
+  if (auto found = sandboxes_.find(handle); found != sandboxes_.end()) found->second->reachable.set();
+  co_return container.paused;
+}
+
+Task<Result<Fd>> DockerRuntime::take_socket(SandboxPtr sandbox) {
+  if (sandbox->sockets.empty()) {
+    auto giver = CO_TRY(co_await io::connect_unix(files_.socket(sandbox->handle, "sockets")));
+    auto [error] = co_await giver.async_wait(io::Socket::wait_read, io::asio::as_tuple(io::asio::deferred));
+    if (error) co_return std::unexpected(io::to_error("take a socket", error));
+    char byte = 0;
+    std::vector<Fd> taken;
+    CO_TRY(sys::receive_with_descriptors(giver.native_handle(), {&byte, 1}, taken));
+    std::erase_if(taken, [](const Fd& fd) { return !is_tcp(fd.get()); });
+    for (Fd& fd : taken) sandbox->sockets.push_back(std::move(fd));
+    if (sandbox->sockets.empty()) co_return fail(Code::unavailable, "the container gave no socket");
+  }
+  Fd socket = std::move(sandbox->sockets.back());
+  sandbox->sockets.pop_back();
+  co_return socket;
+}
+
+Task<Result<io::Stream>> DockerRuntime::connect(std::string handle, uint16_t port) {
+  auto found = sandboxes_.find(handle);
+  if (found == sandboxes_.end()) co_return fail(Code::not_found, "sandbox " + handle + " does not run");
+  SandboxPtr sandbox = found->second;
+  if (port == runtime::kEgressPort)
+    co_return fail(Code::unavailable, "the Docker runtime has no egress process");
+  if (port == runtime::kExecdPort) {
+    co_return CO_TRY(co_await io::with_deadline(kConnectDeadline, "execd",
+                                                io::connect_unix(files_.socket(handle, "api"))));
+  }
+  Fd socket = CO_TRY(co_await io::with_deadline(kConnectDeadline, "execd", take_socket(sandbox)));
+  co_return CO_TRY(co_await io::with_deadline(kConnectDeadline, "port " + std::to_string(port),
+                                              io::connect_loopback(std::move(socket), port)));
+}
+
+Task<Result<runtime::Output>> DockerRuntime::logs(std::string handle) {
+  co_return co_await runtime::execd_logs(*this, std::move(handle), tasks_);
+}
+
+}  // namespace osb::docker

@@ -1,0 +1,260 @@
+#include "docker/engine.h"
+
+#include <boost/json.hpp>
+
+#include "base/shown.h"
+#include "base/strings.h"
+#include "docker/base64url.h"
+#include "json/decode.h"
+
+namespace osb::docker {
+namespace {
+
+constexpr ApiVersion kOldest{1, 41}, kNewest{1, 47};
+constexpr size_t kMostIdle = 8;
+constexpr size_t kMostList = 64 << 20;  // 10000 containers with 64 labels each
+constexpr size_t kMostLine = 1 << 20;
+constexpr auto kQuestion = std::chrono::seconds(10);  // of calls that change nothing
+constexpr auto kPull = std::chrono::hours(1);
+constexpr auto kPullSilence = std::chrono::minutes(5);
+
+std::string container_path(const std::string& container, std::string_view action) {
+  return "/containers/" + percent_encode(container) + std::string(action);
+}
+
+// As a reference stands in a path: its slashes are part of it.
+std::string reference_path(std::string_view reference) {
+  std::string out;
+  for (std::string_view part : split(reference, '/'))
+    out.append(out.empty() ? "" : "/").append(percent_encode(part));
+  return out;
+}
+
+Code code_of(int status) {
+  switch (status) {
+    case 304:
+    case 409:
+      return Code::wrong_state;
+    case 400:
+      return Code::invalid_argument;
+    case 404:
+      return Code::not_found;
+    case 503:
+      return Code::unavailable;
+    default:
+      return Code::internal;
+  }
+}
+
+Error refused(int status, std::string_view body) { return {code_of(status), 0, parse_error(body, status)}; }
+
+// Whatever went wrong on the way: the engine is away, or does not speak as it should, which comes to the
+// same.
+Error away(Error error, const std::string& socket) {
+  if (error.code == Code::timeout || error.code == Code::cancelled || error.code == Code::too_large)
+    return std::move(error).in("the Docker engine");
+  std::string remedy;
+  if (error.sys_errno == EACCES) {
+    remedy = "; the service's user may not use " + socket +
+             ": let its group be one other than root's (dockerd --group docker) and start the service again";
+  }
+  return {Code::unavailable, error.sys_errno, "the Docker engine does not answer: " + error.message + remedy};
+}
+
+}  // namespace
+
+Result<ApiVersion> choose_version(const EngineVersion& engine) {
+  ApiVersion chosen = std::min(kNewest, engine.newest);
+  if (chosen < kOldest) {
+    return fail(Code::unsupported, "the Docker engine is too old: it speaks version " +
+                                       to_string(engine.newest) + " of its API; use Docker 20.10 or later");
+  }
+  if (chosen < engine.oldest) {
+    return fail(Code::unsupported, "the Docker engine is too new: it speaks version " +
+                                       to_string(engine.oldest) +
+                                       " of its API and later, this server up to " + to_string(kNewest));
+  }
+  return chosen;
+}
+
+Task<Result<http::ClientConnection>> Engine::connect() {
+  while (!idle_.empty()) {
+    http::ClientConnection connection = std::move(idle_.back());
+    idle_.pop_back();
+    if (connection.alive()) co_return connection;
+  }
+  auto socket = co_await io::connect_unix(settings_.socket);
+  if (!socket) co_return std::unexpected(std::move(socket.error()));
+  co_return http::ClientConnection(std::move(*socket));
+}
+
+Task<Result<http::Response>> Engine::exchange(Call call) {
+  http::RequestHead head{call.method, call.path, true, std::move(call.headers)};
+  head.headers.set("Host", "docker");
+  if (!call.body.empty()) head.headers.set("Content-Type", "application/json");
+  auto connection = CO_TRY(co_await connect());
+  auto response = CO_TRY(co_await http::fetch(connection, std::move(head), std::move(call.body), call.most));
+  if (connection.reusable() && idle_.size() < kMostIdle) idle_.push_back(std::move(connection));
+  co_return response;
+}
+
+Task<Result<std::string>> Engine::ask(Call call) {
+  auto response = co_await exchange(std::move(call));
+  if (!response) co_return std::unexpected(away(std::move(response.error()), settings_.socket));
+  if (response->head.status >= 300) co_return std::unexpected(refused(response->head.status, response->body));
+  co_return std::move(response->body);
+}
+
+// Without a version in the path the newest one of the engine would answer.
+Task<Result<std::string>> Engine::prefix() {
+  if (!version_) CO_TRY(co_await version());
+  co_return "/v" + to_string(CO_TRY(choose_version(*version_)));
+}
+
+Task<Result<std::string>> Engine::ask_in_time(Call call) {
+  call.path = CO_TRY(co_await prefix()) + call.path;
+  bool question = call.method == "GET";
+  auto limit = question ? std::min<io::Duration>(kQuestion, settings_.timeout) : settings_.timeout;
+  auto answer = co_await io::with_deadline(limit, "the Docker engine", ask(std::move(call)));
+  // Another one may stand behind the socket by then.
+  if (!answer && answer.error().code == Code::unavailable) version_.reset();
+  co_return answer;
+}
+
+Task<Result<EngineVersion>> Engine::version() {
+  auto text = CO_TRY(
+      co_await io::with_deadline(kQuestion, "the Docker engine", ask({.method = "GET", .path = "/version"})));
+  version_ = CO_TRY(parse_version(text));
+  CO_TRY(choose_version(*version_));
+  co_return *version_;
+}
+
+Task<Result<void>> Engine::ping() {
+  CO_TRY(co_await ask_in_time({.method = "GET", .path = "/_ping"}));
+  co_return Result<void>();
+}
+
+Task<Result<Image>> Engine::image(std::string reference) {
+  auto text = CO_TRY(co_await ask_in_time(
+      {.method = "GET", .path = "/images/" + reference_path(reference) + "/json", .most = 8 << 20}));
+  co_return parse_image(text);
+}
+
+Task<Result<void>> Engine::follow_pull(Call call, std::function<void(std::string)> progress) {
+  http::RequestHead head{call.method, call.path, true, std::move(call.headers)};
+  head.headers.set("Host", "docker");
+  auto connection = CO_TRY(co_await connect());
+  CO_TRY(co_await connection.send_head(std::move(head), 0));
+  auto answer = CO_TRY(co_await connection.read_head());
+  if (answer.status >= 300) {
+    auto body = CO_TRY(co_await http::read_all(connection.body(), kMostLine));
+    co_return std::unexpected(refused(answer.status, body));
+  }
+  std::string line, error;
+  char piece[16384];
+  while (true) {
+    size_t got =
+        CO_TRY(co_await io::with_deadline(kPullSilence, "the pull", connection.body().read_some(piece)));
+    line.append(piece, got);
+    if (got == 0) line.push_back('\n');
+    size_t end = 0;
+    while ((end = line.find('\n')) != line.npos) {
+      std::string_view one = trim(std::string_view(line).substr(0, end));
+      if (!one.empty()) {
+        auto said = CO_TRY(parse_pull_line(one));
+        if (!said.error.empty()) error = said.error;
+        if (!said.text.empty()) progress(std::move(said.text));
+      }
+      line.erase(0, end + 1);
+    }
+    if (line.size() > kMostLine) co_return fail(Code::corrupt, "the engine's progress has no lines");
+    if (got == 0) break;
+  }
+  // The status is 200 also for a pull that has failed.
+  if (!error.empty()) co_return fail(Code::internal, error);
+  co_return Result<void>();
+}
+
+Task<Result<void>> Engine::pull(std::string name, std::string tag, std::string platform,
+                                std::optional<RegistryLogin> login,
+                                std::function<void(std::string)> progress) {
+  std::string path = CO_TRY(co_await prefix()) + "/images/create?fromImage=" + percent_encode(name) +
+                     "&tag=" + percent_encode(tag);
+  if (!platform.empty()) path += "&platform=" + percent_encode(platform);
+  Call call{.method = "POST", .path = std::move(path)};
+  if (login) {
+    boost::json::object auth{
+        {"username", login->username}, {"password", login->password}, {"serveraddress", login->server}};
+    call.headers.set("X-Registry-Auth", to_base64url(json::print(auth)));
+  }
+  auto pulled =
+      co_await io::with_deadline(kPull, "the pull", follow_pull(std::move(call), std::move(progress)));
+  if (!pulled && (pulled.error().code == Code::unavailable || pulled.error().code == Code::corrupt))
+    co_return std::unexpected(away(std::move(pulled.error()), settings_.socket));
+  co_return pulled;
+}
+
+Task<Result<std::string>> Engine::create(std::string name, std::string platform, std::string body) {
+  std::string path = "/containers/create?name=" + percent_encode(name);
+  if (!platform.empty()) path += "&platform=" + percent_encode(platform);
+  auto text =
+      CO_TRY(co_await ask_in_time({.method = "POST", .path = std::move(path), .body = std::move(body)}));
+  co_return parse_created(text);
+}
+
+Task<Result<void>> Engine::start(std::string container) {
+  auto done = co_await ask_in_time({.method = "POST", .path = container_path(container, "/start")});
+  if (!done) co_return std::unexpected(std::move(done.error()));
+  co_return Result<void>();
+}
+
+Task<Result<Container>> Engine::inspect(std::string container) {
+  auto text = CO_TRY(
+      co_await ask_in_time({.method = "GET", .path = container_path(container, "/json"), .most = 8 << 20}));
+  co_return parse_container(text);
+}
+
+Task<Result<int>> Engine::wait(std::string container) {
+  std::string path = CO_TRY(co_await prefix()) + container_path(container, "/wait?condition=not-running");
+  auto text = CO_TRY(co_await ask({.method = "POST", .path = std::move(path)}));
+  co_return parse_wait(text);
+}
+
+Task<Result<void>> Engine::pause(std::string container) {
+  CO_TRY(co_await ask_in_time({.method = "POST", .path = container_path(container, "/pause")}));
+  co_return Result<void>();
+}
+
+Task<Result<void>> Engine::unpause(std::string container) {
+  CO_TRY(co_await ask_in_time({.method = "POST", .path = container_path(container, "/unpause")}));
+  co_return Result<void>();
+}
+
+Task<Result<void>> Engine::kill(std::string container) {
+  CO_TRY(co_await ask_in_time({.method = "POST", .path = container_path(container, "/kill")}));
+  co_return Result<void>();
+}
+
+Task<Result<void>> Engine::remove(std::string container) {
+  auto removed =
+      co_await ask_in_time({.method = "DELETE", .path = container_path(container, "?force=1&v=1")});
+  if (!removed && removed.error().code == Code::wrong_state) {
+    // Somebody removes it already.
+    removed = co_await ask_in_time(
+        {.method = "POST", .path = container_path(container, "/wait?condition=removed")});
+  }
+  if (!removed && removed.error().code != Code::not_found)
+    co_return std::unexpected(std::move(removed.error()));
+  co_return Result<void>();
+}
+
+Task<Result<std::vector<std::map<std::string, std::string>>>> Engine::labels_of_all(std::string label) {
+  boost::json::object filters{{"label", boost::json::array{label}}};
+  auto text = CO_TRY(
+      co_await ask_in_time({.method = "GET",
+                            .path = "/containers/json?all=1&filters=" + percent_encode(json::print(filters)),
+                            .most = kMostList}));
+  co_return parse_labels_of_list(text);
+}
+
+}  // namespace osb::docker

@@ -1,0 +1,83 @@
+#pragma once
+
+// The Engine API over its unix socket, version 1.41 and later. One call is one exchange on a connection of
+// its own or on one that an earlier call left open; whatever is answered has a bound, and every call a
+// deadline, except the one that waits for an end.
+//
+// Code::unavailable and Code::timeout: nobody knows (runtime/runtime.h). Code::not_found and
+// Code::wrong_state are the engine's 404 and 409 or 304; Code::invalid_argument its 400; anything else that
+// it refuses is Code::internal with its words.
+
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "docker/answers.h"
+#include "http/client.h"
+
+namespace osb::docker {
+
+using io::Task;
+
+struct EngineSettings {
+  std::string socket = "/var/run/docker.sock";
+  io::Duration timeout = std::chrono::seconds(180);  // of calls that make or change something
+};
+
+// For a registry, as the engine wants it.
+struct RegistryLogin {
+  std::string username, password, server;
+};
+
+class Engine {
+ public:
+  explicit Engine(EngineSettings settings) : settings_(std::move(settings)) {}
+
+  // Which version is spoken; asked once, and again after the engine was away.
+  Task<Result<EngineVersion>> version();
+  Task<Result<void>> ping();
+
+  Task<Result<Image>> image(std::string reference);
+  // Returns when it is here. `progress` hears what is done.
+  Task<Result<void>> pull(std::string name, std::string tag, std::string platform,
+                          std::optional<RegistryLogin> login, std::function<void(std::string)> progress);
+
+  Task<Result<std::string>> create(std::string name, std::string platform, std::string body);
+  Task<Result<void>> start(std::string container);
+  Task<Result<Container>> inspect(std::string container);
+  // Until it does not run any more; no deadline. Its status.
+  Task<Result<int>> wait(std::string container);
+  Task<Result<void>> pause(std::string container);
+  Task<Result<void>> unpause(std::string container);
+  Task<Result<void>> kill(std::string container);
+  // With its anonymous volumes. Returns when it is gone.
+  Task<Result<void>> remove(std::string container);
+  // Of all containers that have this label, whatever they do.
+  Task<Result<std::vector<std::map<std::string, std::string>>>> labels_of_all(std::string label);
+
+ private:
+  struct Call {
+    std::string method, path;  // the path without its version
+    std::string body = {};
+    size_t most = 1 << 20;
+    http::Headers headers = {};
+  };
+  Task<Result<http::ClientConnection>> connect();
+  Task<Result<http::Response>> exchange(Call call);
+  Task<Result<std::string>> ask(Call call);  // a refusal is an error
+  Task<Result<std::string>> ask_in_time(Call call);
+  Task<Result<void>> follow_pull(Call call, std::function<void(std::string)> progress);
+  Task<Result<std::string>> prefix();
+
+  EngineSettings settings_;
+  std::deque<http::ClientConnection> idle_;
+  std::optional<EngineVersion> version_;
+};
+
+// The newest that both sides speak. Code::unsupported says what to do.
+Result<ApiVersion> choose_version(const EngineVersion& engine);
+
+}  // namespace osb::docker

@@ -1,0 +1,156 @@
+#include "docker/engine.h"
+
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "docker/image_pulls.h"
+#include "http/server.h"
+#include "io/testing.h"
+
+namespace osb::docker {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// An engine that gives canned answers over a real socket.
+class FakeEngine {
+ public:
+  struct Canned {
+    int status = 200;
+    std::string body;
+  };
+
+  explicit FakeEngine(const io::Executor& executor)
+      : server_(executor, [this](http::Request& q, http::ResponseWriter& r) { return serve(q, r); }),
+        tasks_(executor) {
+    char name[] = "/tmp/osb-engine-XXXXXX";
+    directory_ = ::mkdtemp(name);
+    path = directory_ + "/docker.sock";
+    answers["/version"] = {200, R"({"Version":"20.10","ApiVersion":"1.41","MinAPIVersion":"1.12"})"};
+    auto listener = io::listen_unix(path, 8);
+    EXPECT_TRUE(listener) << listener.error().message;
+    tasks_.spawn(server_.serve(std::move(*listener)));
+  }
+  ~FakeEngine() {
+    ::unlink(path.c_str());
+    ::rmdir(directory_.c_str());
+  }
+  Task<> close() {
+    co_await server_.close(std::chrono::seconds(0));
+    co_await tasks_.close();
+  }
+
+  std::map<std::string, Canned> answers;  // by path without version and query
+  std::vector<std::string> asked;         // methods and targets
+  http::Headers last_headers;
+  std::string path;
+
+ private:
+  Task<> serve(http::Request& request, http::ResponseWriter& response) {
+    asked.push_back(request.head.method + " " + request.head.target);
+    last_headers = request.head.headers;
+    (void)co_await http::read_all(*request.body, 1 << 20);
+    std::string name(request.head.path());
+    if (name.starts_with("/v1.")) name.erase(0, name.find('/', 1));
+    auto found = answers.find(name);
+    Canned answer = found == answers.end() ? Canned{404, R"({"message":"no such thing"})"} : found->second;
+    (void)co_await response.json(answer.status, answer.body);
+  }
+
+  std::string directory_;
+  http::Server server_;
+  io::TaskGroup tasks_;
+};
+
+Task<> speaks_its_version() {
+  FakeEngine fake(co_await io::asio::this_coro::executor);
+  fake.answers["/_ping"] = {200, "OK"};
+  {
+    Engine engine({.socket = fake.path});
+    EXPECT_TRUE(co_await engine.ping());
+    EXPECT_TRUE(co_await engine.ping());
+    EXPECT_THAT(fake.asked, ElementsAre("GET /version", "GET /v1.41/_ping", "GET /v1.41/_ping"));
+  }
+  co_await fake.close();
+}
+TEST(Engine, SpeaksItsVersion) { io::testing::run(speaks_its_version()); }
+
+TEST(Engine, ChoosesAVersion) {
+  EXPECT_EQ(*choose_version({{1, 41}, {1, 12}, ""}), (ApiVersion{1, 41}));
+  EXPECT_EQ(*choose_version({{1, 99}, {1, 44}, ""}), (ApiVersion{1, 47}));
+  EXPECT_THAT(choose_version({{1, 40}, {1, 12}, ""}).error().message, HasSubstr("too old"));
+  EXPECT_THAT(choose_version({{1, 99}, {1, 90}, ""}).error().message, HasSubstr("too new"));
+}
+
+Task<> refusals_have_types() {
+  FakeEngine fake(co_await io::asio::this_coro::executor);
+  using Canned = FakeEngine::Canned;
+  fake.answers["/containers/c/pause"] = Canned{409, R"({"message":"already paused"})"};
+  fake.answers["/containers/c/start"] = Canned{500, R"({"message":"OCI runtime: no"})"};
+  fake.answers["/containers/c/json"] = Canned{200, "[]"};
+  {
+    Engine engine({.socket = fake.path});
+    EXPECT_EQ((co_await engine.inspect("nobody")).error().code, Code::not_found);
+    EXPECT_EQ((co_await engine.inspect("c")).error().code, Code::corrupt);
+    auto paused = co_await engine.pause("c");
+    EXPECT_EQ(paused.error().code, Code::wrong_state);
+    EXPECT_EQ(paused.error().message, "already paused");
+    EXPECT_EQ((co_await engine.start("c")).error().code, Code::internal);
+    EXPECT_TRUE(co_await engine.remove("nobody")) << "what is not there is removed";
+    (void)co_await engine.inspect("../images/x");
+    EXPECT_EQ(fake.asked.back(), "GET /v1.41/containers/..%2Fimages%2Fx/json");
+  }
+  co_await fake.close();
+}
+TEST(Engine, RefusalsHaveTypes) { io::testing::run(refusals_have_types()); }
+
+Task<> nobody_there() {
+  Engine engine({.socket = "/nonexistent/docker.sock"});
+  auto answer = co_await engine.ping();
+  EXPECT_EQ(answer.error().code, Code::unavailable);
+  EXPECT_THAT(answer.error().message, HasSubstr("the Docker engine does not answer"));
+}
+TEST(Engine, NobodyThere) { io::testing::run(nobody_there()); }
+
+Task<> pulls() {
+  FakeEngine fake(co_await io::asio::this_coro::executor);
+  fake.answers["/images/create"] = {200,
+                                    "{\"status\":\"Pulling\",\"id\":\"a\"}\r\n{\"status\":\"Done\"}\r\n"};
+  {
+    Engine engine({.socket = fake.path});
+    std::vector<std::string> heard;
+    auto hear = [&heard](std::string text) { heard.push_back(std::move(text)); };
+    EXPECT_TRUE(co_await engine.pull("registry.example/a", "1", "",
+                                     RegistryLogin{"u", "p", "registry.example"}, hear));
+    EXPECT_THAT(heard, ElementsAre("a: Pulling", "Done"));
+    EXPECT_EQ(fake.asked.back(), "POST /v1.41/images/create?fromImage=registry.example%2Fa&tag=1");
+    EXPECT_FALSE(fake.last_headers.get("X-Registry-Auth").empty());
+    // The status says that all is well; the last line does not.
+    fake.answers["/images/create"] = {200, "{\"status\":\"Pulling\"}\n{\"error\":\"manifest unknown\"}\n"};
+    auto failed = co_await engine.pull("a", "1", "", std::nullopt, hear);
+    EXPECT_FALSE(failed);
+    EXPECT_EQ(failed.error().message, "manifest unknown");
+    EXPECT_EQ(pull_failure(failed.error()).kind, CreateFailure::Kind::image_not_found);
+    fake.answers["/images/create"] = {200, "no JSON\n"};
+    EXPECT_EQ((co_await engine.pull("a", "1", "", std::nullopt, hear)).error().code, Code::unavailable);
+  }
+  co_await fake.close();
+}
+TEST(Engine, Pulls) { io::testing::run(pulls()); }
+
+TEST(Engine, WhatARefusedPullMeans) {
+  using Kind = CreateFailure::Kind;
+  auto kind = [](Code code, const char* words) { return pull_failure({code, 0, words}).kind; };
+  EXPECT_EQ(kind(Code::unavailable, "away"), Kind::unavailable);
+  EXPECT_EQ(kind(Code::internal, "unauthorized: authentication required"), Kind::image_refused);
+  EXPECT_EQ(kind(Code::not_found, "pull access denied for x"), Kind::image_refused);
+  EXPECT_EQ(kind(Code::not_found, "manifest for x not found"), Kind::image_not_found);
+  EXPECT_EQ(kind(Code::internal, "dial tcp: connection refused"), Kind::image_unreachable);
+  EXPECT_EQ(kind(Code::internal, "no matching manifest for linux/arm64"), Kind::image_invalid);
+}
+
+}  // namespace
+}  // namespace osb::docker

@@ -1,0 +1,121 @@
+#include "docker/image_pulls.h"
+
+#include "base/cleanup.h"
+#include "base/sha256.h"
+#include "image/pull_reference.h"
+
+namespace osb::docker {
+namespace {
+
+using Kind = CreateFailure::Kind;
+
+std::unexpected<CreateFailure> failed(Kind kind, Error error) {
+  return std::unexpected(CreateFailure{kind, std::move(error)});
+}
+
+bool says(const Error& error, std::string_view words) {
+  return error.message.find(words) != std::string::npos;
+}
+
+bool is_away(const Error& error) {
+  return error.code == Code::unavailable || error.code == Code::timeout || error.code == Code::cancelled;
+}
+
+}  // namespace
+
+struct ImagePulls::Pull {
+  Pull(const io::Executor& executor, std::string name_) : name(std::move(name_)), done(executor) {}
+  std::string name;
+  std::string progress = "asking the registry";
+  io::Event done;
+  Result<void> outcome = fail(Code::cancelled, "the server ends");
+};
+
+// An engine tells all of these in words, with status 404 or 500, or in the last line of a pull that was fine.
+CreateFailure pull_failure(Error error) {
+  if (is_away(error)) return {Kind::unavailable, std::move(error)};
+  if (says(error, "unauthorized") || says(error, "denied") || says(error, "authentication"))
+    return {Kind::image_refused, std::move(error)};
+  if (error.code == Code::not_found || says(error, "manifest unknown") || says(error, "not found"))
+    return {Kind::image_not_found, std::move(error)};
+  if (says(error, "no matching manifest")) return {Kind::image_invalid, std::move(error)};
+  return {Kind::image_unreachable, std::move(error)};
+}
+
+ImagePulls::ImagePulls(io::Executor executor, Engine& engine, ImageRequest::Pull policy,
+                       std::string default_registry)
+    : executor_(executor),
+      engine_(engine),
+      policy_(policy),
+      default_registry_(std::move(default_registry)),
+      tasks_(executor) {}
+
+Task<Created<Image>> ImagePulls::look(ImageRequest request) {
+  auto image = co_await engine_.image(request.reference);
+  if (!image && is_away(image.error())) co_return failed(Kind::unavailable, std::move(image.error()));
+  if (!image) co_return failed(Kind::image_not_found, std::move(image.error()));
+  if (!request.platform.empty() && image->platform != request.platform) {
+    co_return failed(Kind::image_not_found,
+                     {Code::not_found, 0, "the image that is here is for " + image->platform});
+  }
+  co_return std::move(*image);
+}
+
+Task<Created<Image>> ImagePulls::find(std::string handle, ImageRequest request) {
+  using Policy = ImageRequest::Pull;
+  Policy policy = request.pull.value_or(policy_);
+  auto image = co_await look(request);
+  bool missing = !image && image.error().kind == Kind::image_not_found;
+  if (!image && !missing) co_return image;
+  if (policy == Policy::never || (policy == Policy::if_missing && image)) co_return image;
+  auto pulled = co_await pull(std::move(handle), request);
+  if (!pulled) co_return std::unexpected(std::move(pulled.error()));
+  co_return co_await look(std::move(request));
+}
+
+Task<Created<void>> ImagePulls::pull(std::string handle, ImageRequest request) {
+  auto reference = image::parse_pull_reference(request.reference, default_registry_);
+  if (!reference) co_return failed(Kind::image_not_found, std::move(reference.error()));
+  std::optional<RegistryLogin> login;
+  if (request.auth)
+    login = RegistryLogin{request.auth->username, request.auth->password, reference->registry};
+  std::string key = reference->name() + " " + request.platform;
+  // One client's password opens nothing for another's create.
+  if (login) key += " " + to_hex(sha256_digest(login->username + '\0' + login->password));
+  PullPtr& pull = running_[key];
+  if (!pull) {
+    pull = std::make_shared<Pull>(executor_, reference->name());
+    // As the client wrote it: which registry a short name means is the engine's to say.
+    std::string name = request.reference.substr(0, request.reference.find('@'));
+    size_t colon = name.find(':', name.rfind('/') == name.npos ? 0 : name.rfind('/'));
+    if (colon != name.npos) name.resize(colon);
+    tasks_.spawn(run(pull, std::move(name), reference->version(), request.platform, std::move(login)));
+  }
+  PullPtr mine = pull;
+  waiting_[handle] = mine;
+  Cleanup forget;
+  forget.push([this, handle] { waiting_.erase(handle); });
+  co_await mine->done.wait();
+  if (!mine->outcome) co_return std::unexpected(pull_failure(mine->outcome.error()));
+  co_return Created<void>();
+}
+
+Task<> ImagePulls::run(PullPtr pull, std::string name, std::string tag, std::string platform,
+                       std::optional<RegistryLogin> login) {
+  // Also when this is cancelled: whoever waits is told.
+  Cleanup over;
+  over.push([this, pull] {
+    std::erase_if(running_, [&](const auto& entry) { return entry.second == pull; });
+    pull->done.set();
+  });
+  pull->outcome =
+      co_await engine_.pull(std::move(name), std::move(tag), std::move(platform), std::move(login),
+                            [pull](std::string text) { pull->progress = std::move(text); });
+}
+
+std::string ImagePulls::progress(const std::string& handle) const {
+  auto found = waiting_.find(handle);
+  return found == waiting_.end() ? "" : "pulling " + found->second->name + ": " + found->second->progress;
+}
+
+}  // namespace osb::docker

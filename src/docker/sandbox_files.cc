@@ -1,0 +1,115 @@
+#include "docker/sandbox_files.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/ids.h"
+#include "base/sha256.h"
+#include "io/socket.h"
+#include "runtime/spec.h"
+#include "sys/directory.h"
+#include "sys/remove_tree.h"
+
+namespace osb::docker {
+namespace {
+
+constexpr int kBacklog = 512;
+constexpr char kExecdPrefix[] = "execd-";
+constexpr size_t kDigestDigits = 16;
+
+Result<void> make_directory(int dir, const std::string& name, mode_t mode) {
+  if (::mkdirat(dir, name.c_str(), mode) < 0) return fail_errno("mkdir " + name);
+  // Whatever the umask is.
+  if (::fchmodat(dir, name.c_str(), mode, 0) < 0) return fail_errno("chmod " + name);
+  return {};
+}
+
+Result<void> write_whole(int dir, const std::string& name, std::string_view bytes, mode_t mode) {
+  std::string fresh = name + ".new";
+  ::unlinkat(dir, fresh.c_str(), 0);
+  {
+    Fd file = TRY(open_at(dir, fresh, O_WRONLY | O_CREAT | O_EXCL, mode));
+    TRY(write_all(file.get(), bytes));
+    if (::fchmod(file.get(), mode) < 0) return fail_errno("chmod " + name);
+  }
+  if (::renameat(dir, fresh.c_str(), dir, name.c_str()) < 0) return fail_errno("rename " + name);
+  return {};
+}
+
+}  // namespace
+
+Result<SandboxFiles> SandboxFiles::open(const std::string& directory, std::string_view execd) {
+  if (::mkdir(directory.c_str(), 0700) < 0 && errno != EEXIST) return fail_errno("mkdir " + directory);
+  Fd fd = TRY(open_at(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY));
+  std::string name = kExecdPrefix + to_hex(sha256_digest(execd)).substr(0, kDigestDigits);
+  struct stat there{};
+  bool complete = ::fstatat(fd.get(), name.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0 &&
+                  static_cast<size_t>(there.st_size) == execd.size();
+  if (!complete) TRY(write_whole(fd.get(), name, execd, 0755));
+  // Of earlier versions: containers that run one have a name of it of their own.
+  for (const std::string& old : TRY(sys::names_in(directory))) {
+    if (old.starts_with(kExecdPrefix) && old != name) ::unlinkat(fd.get(), old.c_str(), 0);
+  }
+  return SandboxFiles(directory, std::move(fd), std::move(name));
+}
+
+std::string SandboxFiles::socket(const std::string& handle, std::string_view name) const {
+  return "/proc/self/fd/" + std::to_string(fd_.get()) + "/" + handle + "/" + std::string(name);
+}
+
+std::string SandboxFiles::boot_on_host(const std::string& handle) const {
+  return directory_ + "/" + handle + "/boot";
+}
+
+Result<Listeners> SandboxFiles::fill(const std::string& handle, std::string_view record) const {
+  TRY(make_directory(fd_.get(), handle + "/boot", 0755));
+  if (::linkat(fd_.get(), execd_.c_str(), fd_.get(), (handle + "/boot/execd").c_str(), 0) < 0)
+    return fail_errno("link execd");
+  TRY(write_record(handle, record));
+  Listeners out;
+  out.api = TRY(io::listen_unix(socket(handle, "api"), kBacklog));
+  out.control = TRY(io::listen_unix(socket(handle, "control"), kBacklog));
+  out.sockets = TRY(io::listen_unix(socket(handle, "sockets"), kBacklog));
+  out.hub = TRY(io::listen_unix(socket(handle, "boot/hub"), 1));
+  // Whoever the image runs as; nobody else of the host can come here.
+  if (::fchmodat(fd_.get(), (handle + "/boot/hub").c_str(), 0666, 0) < 0) return fail_errno("chmod hub");
+  return out;
+}
+
+Result<Listeners> SandboxFiles::make(const std::string& handle, std::string_view record) const {
+  if (!is_uuid(handle)) return fail(Code::invalid_argument, "no handle");
+  TRY(make_directory(fd_.get(), handle, 0700));
+  auto made = fill(handle, record);
+  if (!made) (void)remove(handle);
+  return made;
+}
+
+void SandboxFiles::close_hub(const std::string& handle) const {
+  ::unlinkat(fd_.get(), (handle + "/boot/hub").c_str(), 0);
+}
+
+Result<void> SandboxFiles::remove(const std::string& handle) const {
+  if (!is_uuid(handle)) return {};
+  return sys::remove_from_trash(fd_.get(), handle);
+}
+
+Result<std::vector<std::string>> SandboxFiles::list() const {
+  auto names = TRY(sys::names_in(directory_));
+  std::erase_if(names, [](const std::string& name) { return !is_uuid(name); });
+  return names;
+}
+
+Result<void> SandboxFiles::write_record(const std::string& handle, std::string_view record) const {
+  if (!is_uuid(handle)) return fail(Code::not_found, "no handle");
+  if (record.size() > runtime::kMaxRecord) return fail(Code::too_large, "the record is too large");
+  return write_whole(fd_.get(), handle + "/record", record, 0600);
+}
+
+Result<std::string> SandboxFiles::read_record(const std::string& handle) const {
+  if (!is_uuid(handle)) return fail(Code::not_found, "no handle");
+  Fd file = TRY(open_beneath(fd_.get(), handle + "/record", O_RDONLY));
+  return read_all(file.get(), runtime::kMaxRecord);
+}
+
+}  // namespace osb::docker

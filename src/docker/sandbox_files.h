@@ -1,0 +1,57 @@
+#pragma once
+
+// What the server keeps of its containers on the host, below a directory of its own:
+//
+//   execd-<digest>          what every container runs
+//   <handle>/boot/execd     the same file once more, and
+//   <handle>/boot/hub       the socket through which it gets its listeners: shown to the container, read-only
+//   <handle>/api, control, sockets   those listeners, which nothing inside can name
+//   <handle>/record         see Runtime::keep_record(); an engine's labels cannot be changed
+//
+// Everything belongs to the server, so that it can remove it without help. Belongs to the server's loop; the
+// files are small and few.
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/fd.h"
+
+namespace osb::docker {
+
+// Where a container sees <handle>/boot.
+inline constexpr char kBootInside[] = "/opt/opensandbox/boot";
+
+struct Listeners {
+  Fd hub, api, control, sockets;
+};
+
+class SandboxFiles {
+ public:
+  static Result<SandboxFiles> open(const std::string& directory, std::string_view execd);
+
+  // Code::already_exists. On failure nothing is left.
+  Result<Listeners> make(const std::string& handle, std::string_view record) const;
+  // The container runs: nobody is to be served through the hub any more.
+  void close_hub(const std::string& handle) const;
+  Result<void> remove(const std::string& handle) const;
+  Result<std::vector<std::string>> list() const;
+
+  Result<void> write_record(const std::string& handle, std::string_view record) const;
+  Result<std::string> read_record(const std::string& handle) const;  // Code::not_found
+
+  // For connect(): short, however long the directory's name is.
+  std::string socket(const std::string& handle, std::string_view name) const;
+  std::string boot_on_host(const std::string& handle) const;
+
+ private:
+  SandboxFiles(std::string directory, Fd fd, std::string execd)
+      : directory_(std::move(directory)), fd_(std::move(fd)), execd_(std::move(execd)) {}
+  Result<Listeners> fill(const std::string& handle, std::string_view record) const;
+
+  std::string directory_;
+  Fd fd_;
+  std::string execd_;  // its name
+};
+
+}  // namespace osb::docker

@@ -1,0 +1,85 @@
+#include "docker/sandbox_files.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "runtime/spec.h"
+
+namespace osb::docker {
+namespace {
+
+constexpr char kHandle[] = "334de8da-ebfb-427e-9478-23aeabe8824e";
+
+class SandboxFilesTest : public testing::Test {
+ protected:
+  SandboxFilesTest() {
+    char name[] = "/tmp/osb-files-XXXXXX";
+    directory_ = ::mkdtemp(name);
+  }
+  ~SandboxFilesTest() override { std::filesystem::remove_all(directory_); }
+  SandboxFiles open(std::string_view execd = "execd's bytes") {
+    auto files = SandboxFiles::open(directory_ + "/docker", execd);
+    EXPECT_TRUE(files) << files.error().message;
+    return std::move(*files);
+  }
+  mode_t mode_of(const std::string& name) {
+    struct stat info{};
+    EXPECT_EQ(::stat((directory_ + "/docker/" + name).c_str(), &info), 0) << name;
+    return info.st_mode & 07777;
+  }
+  std::string directory_;
+};
+
+TEST_F(SandboxFilesTest, WhatTheContainerSeesIsApartFromItsSockets) {
+  SandboxFiles files = open();
+  auto made = files.make(kHandle, "record");
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_EQ(mode_of(""), 0700u);
+  EXPECT_EQ(mode_of(kHandle), 0700u);
+  EXPECT_EQ(mode_of(std::string(kHandle) + "/boot"), 0755u);
+  EXPECT_EQ(mode_of(std::string(kHandle) + "/boot/execd"), 0755u);
+  EXPECT_EQ(*read_file(files.boot_on_host(kHandle) + "/execd"), "execd's bytes");
+  files.close_hub(kHandle);
+  EXPECT_FALSE(std::filesystem::exists(files.boot_on_host(kHandle) + "/hub"));
+  EXPECT_EQ(files.make(kHandle, "").error().code, Code::already_exists);
+  EXPECT_EQ(files.list()->size(), 1u);
+  EXPECT_TRUE(files.remove(kHandle));
+  EXPECT_TRUE(files.remove(kHandle)) << "twice is fine";
+  EXPECT_TRUE(files.list()->empty());
+}
+
+TEST_F(SandboxFilesTest, RecordsAreReplaced) {
+  SandboxFiles files = open();
+  ASSERT_TRUE(files.make(kHandle, "one"));
+  EXPECT_TRUE(files.write_record(kHandle, "two"));
+  EXPECT_EQ(*files.read_record(kHandle), "two");
+  EXPECT_EQ(files.write_record(kHandle, std::string(runtime::kMaxRecord + 1, 'x')).error().code,
+            Code::too_large);
+  EXPECT_EQ(*open().read_record(kHandle), "two");
+}
+
+TEST_F(SandboxFilesTest, OnlyHandlesAreNames) {
+  SandboxFiles files = open();
+  for (const char* wrong : {"", "..", "../x", "a/b", "334de8da", "334DE8DA-EBFB-427E-9478-23AEABE8824E"}) {
+    EXPECT_EQ(files.make(wrong, "").error().code, Code::invalid_argument) << wrong;
+    EXPECT_EQ(files.read_record(wrong).error().code, Code::not_found) << wrong;
+    EXPECT_TRUE(files.remove(wrong)) << wrong;
+  }
+  EXPECT_TRUE(std::filesystem::exists(directory_ + "/docker"));
+}
+
+TEST_F(SandboxFilesTest, AnotherVersionOfExecd) {
+  ASSERT_TRUE(open().make(kHandle, ""));
+  SandboxFiles later = open("other bytes");
+  EXPECT_EQ(*read_file(later.boot_on_host(kHandle) + "/execd"), "execd's bytes") << "what runs keeps its own";
+  size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(directory_ + "/docker"))
+    count += entry.path().filename().string().starts_with("execd-");
+  EXPECT_EQ(count, 1u);
+}
+
+}  // namespace
+}  // namespace osb::docker

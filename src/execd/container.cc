@@ -1,0 +1,86 @@
+#include "execd/container.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstring>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "io/socket.h"
+#include "sys/descriptors.h"
+
+namespace osb::execd {
+namespace {
+
+constexpr int kFirst = 3, kAside = 64;
+constexpr int kPatience = 30;  // seconds; the server is there before the container starts
+constexpr size_t kSockets = 8;
+
+Result<Fd> connect_once(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) return fail(Code::invalid_argument, "the path is too long");
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!fd.valid()) return fail_errno("socket");
+  timeval limit{kPatience, 0};
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+  if (::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) < 0)
+    return fail_errno("connect");
+  return fd;
+}
+
+void give(int socket) {
+  std::vector<Fd> made;
+  std::vector<int> numbers;
+  for (size_t i = 0; i < kSockets; ++i) {
+    Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!fd.valid()) break;
+    numbers.push_back(fd.get());
+    made.push_back(std::move(fd));
+  }
+  if (!numbers.empty()) (void)sys::send_with_descriptors(socket, "s", numbers, MSG_DONTWAIT);
+}
+
+}  // namespace
+
+Result<void> take_listeners(const std::string& path) {
+  Fd socket = TRY(connect_once(path));
+  char byte = 0;
+  std::vector<Fd> taken;
+  size_t got = TRY(sys::receive_with_descriptors(socket.get(), {&byte, 1}, taken));
+  if (got != 1 || taken.size() != kContainerListeners)
+    return fail(Code::corrupt, "these are not the listeners");
+  // First out of the way of each other, then to their places.
+  std::vector<Fd> aside;
+  for (Fd& fd : taken) {
+    int copy = ::fcntl(fd.get(), F_DUPFD_CLOEXEC, kAside);
+    if (copy < 0) return fail_errno("dup");
+    aside.emplace_back(copy);
+  }
+  taken.clear();
+  socket.reset();
+  for (int i = 0; i < kContainerListeners; ++i) {
+    if (::dup3(aside[static_cast<size_t>(i)].get(), kFirst + i, O_CLOEXEC) < 0) return fail_errno("dup3");
+  }
+  return {};
+}
+
+io::Task<> give_sockets(Core& core, Fd listener) {
+  io::Acceptor acceptor(core.executor, std::move(listener));
+  while (true) {
+    auto socket = co_await acceptor.accept();
+    if (socket) {
+      give(socket->native_handle());
+    } else if (socket.error().code == Code::exhausted) {
+      co_await io::sleep_for(milliseconds(100));
+    } else {
+      co_return;
+    }
+  }
+}
+
+}  // namespace osb::execd

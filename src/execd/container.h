@@ -1,0 +1,25 @@
+#pragma once
+
+// execd as the first process of a container that an engine has made. Nothing can be inherited through an
+// engine, so the listeners come through a socket that the server has put into a read-only directory of the
+// container: execd connects to it once, before anything else runs, and takes them. Afterwards execd is
+// reached as in a native sandbox, and no name inside leads to it.
+
+#include <string>
+
+#include "base/fd.h"
+#include "execd/core.h"
+
+namespace osb::execd {
+
+// What comes in one message: listeners for the API, for control, and for whoever wants sockets.
+inline constexpr int kContainerListeners = 3;
+
+// Leaves them as descriptors 3, 4 and 5. Code::corrupt when whoever listens there sends something else.
+Result<void> take_listeners(const std::string& path);
+
+// Gives sockets that were made in here, unconnected, to whoever connects: in another network namespace they
+// still reach the ports of this one.
+io::Task<> give_sockets(Core& core, Fd listener);
+
+}  // namespace osb::execd

@@ -1,0 +1,59 @@
+#include "runtime/native/start_entry.h"
+
+#include "base/last_words.h"
+#include "runtime/native/exit_status.h"
+
+namespace osb::runtime {
+namespace {
+
+constexpr auto kStartDeadline = std::chrono::seconds(20);
+
+std::unexpected<CreateFailure> failed(CreateFailure::Kind kind, Error error) {
+  return std::unexpected(CreateFailure{kind, std::move(error)});
+}
+
+// For messages: a program name may be as long as a request.
+std::string shorten(std::string text) {
+  constexpr size_t kMost = 4200;  // a path of the longest kind, and some words
+  if (text.size() <= kMost) return text;
+  text.resize(kMost);
+  return text + "...";
+}
+
+}  // namespace
+
+Task<Created<std::optional<ControlState>>> start_through(ControlConnection& control, EntryProcess entry) {
+  // execd says "waiting" first; the entry process may be sent before that arrives.
+  auto sent = co_await control.start(std::move(entry));
+  if (!sent) co_return failed(CreateFailure::Kind::step_failed, std::move(sent).error().in("start execd"));
+  co_return co_await hear_started(control);
+}
+
+Task<Created<std::optional<ControlState>>> hear_started(ControlConnection& control) {
+  using Kind = CreateFailure::Kind;
+  while (true) {
+    auto state = co_await io::with_deadline(kStartDeadline, "execd", control.next());
+    if (!state) co_return failed(Kind::step_failed, std::move(state).error().in("start execd"));
+    if (state->kind == ControlState::Kind::waiting) continue;
+    if (state->kind == ControlState::Kind::running) {
+      // Nobody waits for what comes next, but an end that is known is not kept from the client.
+      if (control.has_more()) continue;
+      co_return std::nullopt;
+    }
+    if (state->kind == ControlState::Kind::ended) {
+      End end = describe_end(*state);
+      if (end.kind != End::Kind::exited || end.number != 0) {
+        std::string said = last_words(end.output, "\n");
+        std::string how = end.detail + (said.empty() ? "" : "; its last output:\n" + said);
+        co_return failed(Kind::entry_ended, Error{Code::invalid_argument, 0, std::move(how)});
+      }
+      co_return std::move(*state);  // it has done what it was for
+    }
+    bool plain = state->message.empty() || state->message.size() > state->path.size() + 200;
+    std::string cause = plain ? errno_text(state->sys_errno) : state->message;
+    co_return failed(Kind::bad_entrypoint,
+                     Error{Code::invalid_argument, state->sys_errno, shorten(state->path) + ": " + cause});
+  }
+}
+
+}  // namespace osb::runtime

@@ -1,0 +1,13 @@
+#pragma once
+
+// [docker]: the engine, and what its containers may. Where the runtime is another one the keys are checked
+// and have no effect, which is said.
+
+#include "server/config.h"
+#include "server/config_reader.h"
+
+namespace osb::server {
+
+void read_docker(ConfigFile& file, Config& config);
+
+}  // namespace osb::server

@@ -1,0 +1,118 @@
+"""Debian's Docker engine in network and mount namespaces of its own, with everything it keeps below one directory.
+
+It never touches the host's networks, firewall or mounts. Whoever wants its sockets names the path; nothing else leads to it.
+"""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from .service import child_pids
+from .waiting import wait_for
+
+IMAGE = "small:1"
+# As another user, in another directory, with a variable.
+PLAIN_USER = "plain:1"
+
+
+def require_docker():
+    for program in ("dockerd", "docker", "busybox", "unshare", "nsenter"):
+        if shutil.which(program) is None:
+            pytest.skip(f"no {program} here; install docker.io and busybox-static to run this")
+
+
+class Dockerd:
+    def __init__(self):
+        self.directory = Path(tempfile.mkdtemp(prefix="osb-dockerd-", dir="/var/tmp"))
+        self.directory.chmod(0o755)  # the server is not root and has to reach the socket
+        self.socket = self.directory / "docker.sock"
+        self.process = None
+        # Keeps the namespaces while the engine is away: what containers have of them is still there when it is back.
+        self.holder = subprocess.Popen(
+            ["unshare", "-n", "-m", "--propagation", "private", "sh", "-c", "ip link set lo up && echo ready && exec sleep infinity"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        )  # fmt: skip
+        assert self.holder.stdout.readline() == b"ready\n"
+
+    def start(self):
+        command = [
+            "dockerd", "--data-root", str(self.directory / "data"), "--exec-root", str(self.directory / "exec"),
+            "-H", f"unix://{self.socket}", "-G", "docker", "--pidfile", str(self.directory / "pid"),
+        ]  # fmt: skip
+        with open(self.directory / "log", "ab") as log:
+            self.process = subprocess.Popen(
+                ["nsenter", "-t", str(self.holder.pid), "-n", "-m", *command],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            )  # fmt: skip
+        wait_for(self.answers, 60, "dockerd answers", interval=0.1)
+        return self
+
+    def answers(self):
+        assert self.process.poll() is None, (self.directory / "log").read_text()[-2000:]
+        return self.docker("version", check=False).returncode == 0
+
+    def docker(self, *words, check=True, **options):
+        return subprocess.run(["docker", "-H", f"unix://{self.socket}", *words], capture_output=True, check=check, timeout=60, **options)
+
+    def inspect(self, name):
+        return json.loads(self.docker("inspect", name).stdout)[0]
+
+    def containers(self):
+        return self.docker("ps", "-a", "--format", "{{.Names}}").stdout.decode().split()
+
+    def import_images(self):
+        root = self.directory / "root"
+        for name in ("bin", "etc", "tmp", "root", "home/plain"):
+            (root / name).mkdir(parents=True)
+        (root / "tmp").chmod(0o1777)
+        os.chown(root / "home/plain", 1000, 1000)
+        shutil.copy(shutil.which("busybox"), root / "bin/busybox")
+        for applet in subprocess.run(["busybox", "--list"], capture_output=True, check=True, text=True).stdout.split():
+            if applet != "busybox":
+                (root / "bin" / applet).symlink_to("busybox")
+        (root / "etc/passwd").write_text("root:x:0:0:root:/root:/bin/sh\nplain:x:1000:1000::/home/plain:/bin/sh\n")
+        tar = subprocess.run(["tar", "-C", root, "-c", "."], capture_output=True, check=True).stdout
+        self.docker("import", "-", IMAGE, input=tar)
+        self.docker("import", "-c", "USER plain", "-c", "WORKDIR /home/plain", "-c", "ENV OF_IMAGE=yes", "-", PLAIN_USER, input=tar)
+        shutil.rmtree(root)
+
+    def kill(self):
+        """kill -9; its containers run on until it is started again."""
+        self.process.kill()
+        self.process.wait(20)
+        # Its containerd dies with it. Where nobody reaps that, the next engine would take it for alive and wait for it.
+        (self.directory / "exec/containerd/containerd.pid").unlink(missing_ok=True)
+
+    def shims(self):
+        """Of containers that an engine has left behind: they name its socket, which is below our directory."""
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                words = path.read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if b"containerd-shim" in words[0] and any(word.startswith(bytes(self.directory) + b"/") for word in words):
+                yield int(path.parent.name)
+
+    def destroy(self):
+        if self.process is not None and self.process.poll() is None:
+            if left := self.containers():
+                self.docker("rm", "-f", *left, check=False)
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(30)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait(10)
+        for pid in self.shims():
+            for child in child_pids(pid):
+                os.kill(child, signal.SIGKILL)
+            os.kill(pid, signal.SIGKILL)
+        self.holder.kill()
+        self.holder.wait(10)
+        shutil.rmtree(self.directory, ignore_errors=True)
