@@ -9,8 +9,6 @@ from lib.pages import DOCS, LANGUAGES, REPOSITORY, RUNNABLE, blocks, pages, tran
 
 LINK = re.compile(r"\]\((?!https?://|mailto:)(?P<path>[^)#\s]*)(?:#(?P<anchor>[^)\s]+))?\)|<img src=\"(?P<image>[^\"]+)\"")
 ALL = [*pages(), *translations()]
-# A page that comes with the command line; a link to it may be ahead of it.
-AHEAD = {"cli.md"}
 KEYS = re.compile(r"^\| `([a-z_.]+(?:\.\*)?)` \|", re.M)
 
 
@@ -41,7 +39,7 @@ def test_links_lead_somewhere(page):
     for link in LINK.finditer(without_blocks(page)):
         path = link["path"] if link["path"] is not None else link["image"]
         target = (page.parent / path).resolve() if path else page
-        assert target.exists() or target.name in AHEAD, f"{name_of(page)}: {path}"
+        assert target.exists(), f"{name_of(page)}: {path}"
         if link["anchor"] and target.suffix == ".md":
             assert link["anchor"] in anchors(target), f"{name_of(page)}: no heading {link['anchor']} in {path or 'it'}"
 
