@@ -78,7 +78,7 @@ def difference(before, after):
     return found
 
 
-def assert_nothing_leaked(service, before):
+def assert_nothing_leaked(service, before, timeout=20):
     """Waits for the service to settle (tear-down is asynchronous, and a disk that others fill makes it slow), then the difference must
     be empty."""
     last = []
