@@ -47,7 +47,7 @@ Result<void> on_text(Stream& stream, std::string_view text) {
     int code = static_cast<int>(field["exit_code"].integer().value_or(0));
     int signal = static_cast<int>(field["signal"].integer().value_or(0));
     stream.status = code >= 0 ? code & 0xff : 128 + (signal > 0 && signal < 65 ? signal : SIGKILL);
-    if (code < 0) fmt::print(stderr, "osb: the command ended by signal {}\n", *stream.status - 128);
+    if (code < 0) fmt::print(stderr, "osb: the command was killed by signal {}\n", *stream.status - 128);
   }
   if (type == "taken") {
     auto bytes = static_cast<size_t>(std::max<int64_t>(0, field["bytes"].integer().value_or(0)));
