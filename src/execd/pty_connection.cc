@@ -42,6 +42,7 @@ class Connection {
   io::Task<> keep_alive();
   io::Task<> say_goodbye();
   io::Task<bool> acknowledge_input();
+  io::Task<> read_to_the_end();
   io::Task<> close_as_taken_over() { co_await socket_.close(4001, "TAKEN_OVER"); }
   io::Task<bool> on_binary(std::string_view data);
   io::Task<bool> on_text(std::string_view text);
@@ -57,7 +58,14 @@ class Connection {
 io::Task<> Connection::fail_with(std::string_view code, std::string_view text) {
   std::string frame = error_frame(code, text);
   co_await socket_.send_text(frame);
-  co_await socket_.close(1011, code);
+  if (!co_await socket_.close(1011, code)) co_return;
+  // What the client has sent meanwhile is read: a connection that is closed over it may take these words
+  // away.
+  co_await io::race(read_to_the_end(), io::sleep_for(kCloseDeadline));
+}
+
+io::Task<> Connection::read_to_the_end() {
+  for (auto message = co_await socket_.read(); message && *message;) message = co_await socket_.read();
 }
 
 io::Task<bool> Connection::evict_holder() {
