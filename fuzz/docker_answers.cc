@@ -11,7 +11,14 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, size_t size) {
   if (auto container = docker::parse_container(text))
     CHECK(!container->id.empty() && container->error.size() <= kMost);
   if (auto list = docker::parse_labels_of_list(text)) CHECK(list->size() <= size);
+  if (auto names = docker::parse_runtimes(text)) CHECK(names->size() <= size);
   if (auto image = docker::parse_image(text)) CHECK(!image->id.empty());
+  if (auto list = docker::parse_image_list(text)) CHECK(list->size() <= size);
+  if (auto volume = docker::parse_volume(text)) CHECK(!volume->name.empty());
+  if (auto list = docker::parse_volume_list(text)) CHECK(list->size() <= size);
+  if (auto list = docker::parse_changes(text)) {
+    for (const auto& change : *list) CHECK(change.path.starts_with('/'));
+  }
   if (auto id = docker::parse_created(text)) CHECK(!id->empty());
   (void)docker::parse_wait(text);
   CHECK(docker::parse_error(text, 500).size() <= kMost);

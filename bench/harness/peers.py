@@ -108,7 +108,7 @@ def crun(directory):
     return _oci("crun", directory)
 
 
-def _small_image():
+def small_image():
     """bash, true and what they load, as a tar: no registry is needed."""
     files = set()
     for program in ("/usr/bin/bash", "/usr/bin/sleep"):
@@ -125,7 +125,7 @@ def _small_image():
 def docker(_directory):
     _run(["docker", "version", "--format", "{{.Server.Version}}"])
     image = f"osb-bench:{os.getpid()}"
-    imported = subprocess.run(["docker", "import", "-", image], input=_small_image(), stdout=subprocess.PIPE,
+    imported = subprocess.run(["docker", "import", "-", image], input=small_image(), stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, timeout=120, check=False)
     if imported.returncode != 0:
         raise BenchError(imported.stderr.decode(errors="replace").strip())

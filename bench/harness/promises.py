@@ -6,7 +6,7 @@ A promise is a table row whose first cell is an id in backticks and which has a 
     >= 0.35 x f3.16
     <= 2.5 MiB       an absolute bound, in a unit
 
-The word `--long` in the last cell marks a promise that only a long run checks.
+The word `--long` in the last cell marks a promise that only a long run checks, `--docker` one that needs an engine.
 """
 
 import re
@@ -28,6 +28,7 @@ class Promise:
     reference: str  # the measurement that the number multiplies, or ""
     unit: str       # or ""
     long: bool
+    docker: bool = False
 
     @property
     def bound(self):
@@ -56,7 +57,7 @@ def parse(text):
         if unit and unit not in UNITS:
             raise BenchError(f"SPECIFICATION.md: unknown unit {unit!r} in: {line}")
         promises.append(Promise(cells[0].strip("`"), cells[1], relation, float(number), reference or "", unit or "",
-                                "--long" in cells[-1]))
+                                "--long" in cells[-1], "--docker" in cells[-1]))
     if not promises:
         raise BenchError("SPECIFICATION.md promises nothing that can be measured")
     ids = [promise.id for promise in promises]

@@ -71,6 +71,13 @@ class Judging(unittest.TestCase):
         self.assertEqual(self.verdict([], []), "FAIL")
         self.assertEqual(self.verdict([1, 1, 1], []), "FAIL")
 
+    def test_what_needs_an_engine(self):
+        promise = promises.parse("| `a.b` | words | `<= 1 ms` | `bench/bench --check --docker` |")[0]
+        results = Results()
+        results.add_round("a.b", [2000])
+        self.assertEqual(report.judge(promise, results, False)[0], "skip")
+        self.assertEqual(report.judge(promise, results, False, docker=True)[0], "FAIL")
+
     def test_problem_fails(self):
         results = Results()
         results.add_round("a.b", [1])

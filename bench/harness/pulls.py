@@ -112,7 +112,7 @@ class Pulls:
         self._count = 0
         try:
             self._registry = Registry(self._directory)
-            self._name = self._registry.fill()
+            self.name = self._registry.fill()
         except BaseException:
             self.close()
             raise
@@ -125,7 +125,7 @@ class Pulls:
         script = ('set -e; skopeo copy -q --src-tls-verify=false "docker://$1" "dir:$2"; '
                   'for layer in $3; do tar -xf "$2/$layer" -C "$4"; done')
         digests = " ".join(self._layers())
-        return self._load.program_time("exit", ["sh", "-c", script, "sh", self._name, copy, digests, root])
+        return self._load.program_time("exit", ["sh", "-c", script, "sh", self.name, copy, digests, root])
 
     def _layers(self):
         connection = http.client.HTTPConnection(self._registry.host, timeout=60)
@@ -138,9 +138,9 @@ class Pulls:
 
     def measure(self, results):
         results.add_round("skopeo.200m", [self._by_hand()])
-        command = [self._osb, "images", "pull", self._name, "--quiet", "--server", f"127.0.0.1:{self._service.port}"]
+        command = [self._osb, "images", "pull", self.name, "--quiet", "--server", f"127.0.0.1:{self._service.port}"]
         results.add_round("pull.200m", [self._load.program_time("exit", command)])
-        self._service.call("DELETE", f"/v1/images?name={self._name}")
+        self._service.call("DELETE", f"/v1/images?name={self.name}")
 
     def close(self):
         if self._registry is not None:

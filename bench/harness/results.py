@@ -12,6 +12,7 @@ class Results:
     def __init__(self):
         self.rounds = {}    # id -> [[sample, ...], ...]
         self.problems = {}  # id -> why it could not be measured
+        self.left_out = {}  # id -> what this machine lacks for it
 
     def add_round(self, name, samples):
         self.rounds.setdefault(name, []).append(list(samples))

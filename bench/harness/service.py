@@ -28,11 +28,12 @@ def kibibytes(path, name):
 
 
 class Service:
-    def __init__(self, load, bin_dir, parent, more=""):
+    def __init__(self, load, bin_dir, parent, more="", runtime="native"):
         self._load = load
         self._program = os.path.join(bin_dir, "opensandbox-server")
         self._parent = parent
         self._more = more  # of the configuration
+        self._runtime = runtime
         self.pid = None
         self.directory = None
 
@@ -47,7 +48,7 @@ class Service:
         log = os.path.join(self.directory, "log")
         with open(config, "w", encoding="utf-8") as file:
             file.write(f'[server]\nhost = "127.0.0.1"\nport = {self.port}\n'
-                       f'[runtime]\ntype = "native"\n'
+                       f'[runtime]\ntype = "{self._runtime}"\n'
                        f'[native]\nstate_dir = "{self.directory}/state"\n{self._more}')
         try:
             took, pid = self._load.ask("start", self.port, "/health", log, self._program, "--config", config)

@@ -8,11 +8,14 @@ images of registries. A container of it needs privileges, as one that makes cont
 import hashlib
 import json
 import time
+from pathlib import Path
 
 from .archive import gzip_bytes, tar_bytes
 from .release import LICENSE, ROOT, SUMMARY
 
 ACCOUNTS = "root:x:0:0:root:/root:/bin/false\nopensandbox:x:990:990::/var/lib/opensandbox:/bin/false\nnobody:x:65534:65534::/:/bin/false\n"
+# Of the C library that the static executable was linked with.
+LOCALE = Path("/usr/lib/locale/C.utf8/LC_CTYPE")
 GROUPS = "root:x:0:\nopensandbox:x:990:\nnogroup:x:65534:\n"
 # Loopback, which a container of the host's network shares. For other addresses a configuration with a key is mounted over this one.
 CONFIG = """[server]
@@ -70,12 +73,14 @@ def make(release):
 
 
 def root(release):
-    folders = ["bin", "dev", "etc", "etc/opensandbox", "proc", "run", "sys", "usr", "usr/bin", "usr/share", "usr/share/doc", "usr/share/doc/opensandbox", "var", "var/lib"]
+    folders = ["bin", "dev", "etc", "etc/opensandbox", "proc", "run", "sys", "usr", "usr/bin", "usr/lib", "usr/lib/locale", "usr/lib/locale/C.utf8", "usr/share", "usr/share/doc", "usr/share/doc/opensandbox", "var", "var/lib"]
     entries = [(folder, 0o755, None) for folder in folders] + [("root", 0o700, None), ("tmp", 0o1777, None), ("var/tmp", 0o1777, None)]
     return entries + [
         ("etc/passwd", 0o644, ACCOUNTS.encode()),
         ("etc/group", 0o644, GROUPS.encode()),
         ("etc/opensandbox/config.toml", 0o644, CONFIG.encode()),
+        # Names of files in archives are text: without this no image can be unpacked.
+        ("usr/lib/locale/C.utf8/LC_CTYPE", 0o644, LOCALE.read_bytes()),
         ("usr/bin/osb", 0o755, release.static().read_bytes()),
         ("usr/bin/opensandbox-server", 0o777, "osb"),
         ("usr/share/doc/opensandbox/LICENSE", 0o644, (ROOT / "LICENSE").read_bytes()),

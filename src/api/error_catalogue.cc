@@ -80,17 +80,17 @@ ApiError body_too_large(size_t limit) {
           .remedy = "send files through the sandbox's own file API, not in the create request"};
 }
 
-ApiError no_such_route(std::string_view path) {
+ApiError no_such_route() {
   return {.status = 404,
           .code = "GENERAL::NOT_FOUND",
-          .message = fmt::format("No such path: {}", shown(path)),
+          .message = "This server has no such path.",
           .detail = "\"Not Found\""};
 }
 
-ApiError method_not_allowed(std::string_view method, std::string allow) {
+ApiError method_not_allowed(std::string allow) {
   return {.status = 405,
           .code = "GENERAL::METHOD_NOT_ALLOWED",
-          .message = fmt::format("{} is not served on this path; it serves {}.", shown(method), allow),
+          .message = fmt::format("This method is not served on this path; it serves {}.", allow),
           .detail = "\"Method Not Allowed\"",
           .allow = std::move(allow)};
 }
@@ -160,20 +160,20 @@ ApiError invalid_api_key() {
           .remedy = "compare it with server.api_key or OPENSANDBOX_SERVER_API_KEY of the server"};
 }
 
-ApiError host_not_allowed(std::string_view host) {
+ApiError host_not_allowed() {
   return {
       .status = 403,
       .code = "SANDBOX::HOST_NOT_ALLOWED",
-      .message = fmt::format("The Host '{}' is not a name of this server.", shown(host)),
+      .message = "The Host of the request is not a name of this server.",
       .cause =
           "a server without an API key answers only to loopback names, so that a web page cannot drive it",
       .remedy = "use localhost or 127.0.0.1, set server.eip to this name, or set server.api_key"};
 }
 
-ApiError origin_not_allowed(std::string_view origin) {
+ApiError origin_not_allowed(std::string_view whose) {
   return {.status = 403,
           .code = "SANDBOX::ORIGIN_NOT_ALLOWED",
-          .message = fmt::format("Requests from pages of '{}' are refused.", shown(origin)),
+          .message = fmt::format("Requests from {} are refused.", whose),
           .cause = "a server without an API key does not serve web pages of other origins",
           .remedy = "set server.api_key, or list the origin in server.cors_origins"};
 }
@@ -218,10 +218,10 @@ ApiError invalid_metadata_filter() {
           .remedy = "encode the whole filter as one query parameter: metadata=key%3Dvalue"};
 }
 
-ApiError invalid_scope(std::string_view scope, std::string_view known) {
+ApiError invalid_scope(std::string_view known) {
   return {.status = 400,
           .code = "DIAGNOSTICS_SCOPE_UNSUPPORTED",
-          .message = fmt::format("scope '{}' is not known here; use {}", shown(scope), known)};
+          .message = fmt::format("This scope is not known here; use {}", known)};
 }
 
 ApiError key_reused(std::string_view why) {
@@ -257,10 +257,10 @@ ApiError caller_gone() {
           .remedy = "keep the connection open until the answer has come"};
 }
 
-ApiError invalid_port(std::string_view port) {
+ApiError invalid_port() {
   return {.status = 400,
           .code = "SANDBOX::INVALID_PORT",
-          .message = fmt::format("{} is not a port; ports are 1 to 65535.", shown(port))};
+          .message = "What the path names is not a port; ports are 1 to 65535."};
 }
 
 ApiError never_healthy(std::string_view id, std::string_view state, std::string_view message,
@@ -293,7 +293,9 @@ ApiError no_egress() {
           .remedy =
               "ask at the endpoint of port 18080; a sandbox has a network when the server has egress.enabled "
               "= true, "
-              "unless sandbox.allow_network is false or it was made by an older server"};
+              "unless sandbox.allow_network is false or it was made by an older server; a container has it "
+              "when it was "
+              "created with networkPolicy"};
 }
 
 ApiError upgrade_refused() {

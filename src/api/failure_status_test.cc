@@ -31,7 +31,7 @@ TEST(FailureStatus, EveryFailureOfTheDomainHasItsStatus) {
       {sandbox::invalid_entrypoint(error), 400, "SANDBOX::INVALID_ENTRYPOINT"},
       {sandbox::bad_limit(error), 400, "SANDBOX::INVALID_PARAMETER"},
       {sandbox::unsupported_by_runtime(error), 400, "SANDBOX::UNSUPPORTED"},
-      {sandbox::unknown_runtime("x", "y"), 400, "SANDBOX::INVALID_PARAMETER"},
+      {sandbox::unknown_runtime("y"), 400, "SANDBOX::INVALID_PARAMETER"},
       {sandbox::runtime_away(error), 503, "SANDBOX::OVERLOADED", true},
       {sandbox::delete_failed({Code::unavailable, 0, "away"}), 503, "SANDBOX::OVERLOADED", true},
       {sandbox::start_failed(error), 500, "SANDBOX::START_FAILED"},

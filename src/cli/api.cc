@@ -10,6 +10,7 @@
 #include "base/ids.h"
 #include "base/strings.h"
 #include "cli/api_error.h"
+#include "cli/occasion.h"
 #include "io/socket.h"
 
 namespace osb::cli {
@@ -22,6 +23,8 @@ constexpr auto kConnectTime = 5s;
 constexpr auto kCallTime = 30s;
 constexpr auto kCreateTime = 300s;  // an image may have to be fetched first
 constexpr auto kPendingLook = 500ms;
+constexpr auto kOccasionLook = 20ms;
+constexpr int kOccasionTries = 100;
 constexpr auto kUploadTime = 300s;
 constexpr auto kFirstByteTime = 30s;  // of a command's stream: execd answers at once
 constexpr size_t kBodyLimit = 16 << 20;
@@ -53,6 +56,14 @@ Error unreachable(const ServerAddress& server, const Error& cause) {
                       "`sudo opensandbox-server` (in a checkout: ./quickstart), or name another with "
                       "--server HOST:PORT or "
                       "OPEN_SANDBOX_DOMAIN",
+                      server.authority(), cause.message)};
+}
+
+Error untrusted(const ServerAddress& server, const Error& cause) {
+  return {cause.code, 0,
+          fmt::format("SERVER::UNTRUSTED: no TLS connection to {}\n  cause: {}\n  remedy: name the authority "
+                      "of the server's certificate with --ca-file FILE before the command, or in a context "
+                      "(osb context add); http:// is for a server that speaks no TLS",
                       server.authority(), cause.message)};
 }
 
@@ -99,17 +110,38 @@ Result<std::string> text_of(const bj::object& object, std::string_view name) {
   return std::string(value->as_string());
 }
 
-Task<Result<http::ClientConnection>> Api::connect() {
-  auto addresses = resolve(to_.server.host);
-  if (!addresses) co_return std::unexpected(unreachable(to_.server, addresses.error()));
+// A plain connection to the first address that takes one.
+Task<Result<io::Socket>> Api::dial() {
+  auto addresses = CO_TRY(resolve(to_.server.host));
   Error last{Code::not_found, 0, "no address"};
-  for (const std::string& address : *addresses) {
+  for (const std::string& address : addresses) {
     auto socket =
         co_await io::with_deadline(kConnectTime, "connect", io::connect_tcp(address, to_.server.port));
-    if (socket) co_return http::ClientConnection(std::move(*socket));
+    if (socket) co_return std::move(*socket);
     last = socket.error();
   }
-  co_return std::unexpected(unreachable(to_.server, last));
+  co_return std::unexpected(last);
+}
+
+Task<Result<http::ClientConnection>> Api::connect() {
+  auto plain = co_await dial();
+  if (!plain && to_.occasion != Occasion::none && plain.error().sys_errno == ECONNREFUSED) {
+    // One that is about to end has a record and no port any more, for a moment.
+    for (int tries = 0; !plain && tries < kOccasionTries; ++tries) {
+      if (tries > 0) co_await io::sleep_for(kOccasionLook);
+      auto found = co_await occasion_server(to_);
+      if (!found && to_.occasion == Occasion::start) co_return std::unexpected(std::move(found.error()));
+      if (!found) break;
+      to_ = std::move(*found);
+      plain = co_await dial();
+    }
+  }
+  if (!plain) co_return std::unexpected(unreachable(to_.server, plain.error()));
+  if (!to_.server.tls) co_return http::ClientConnection(std::move(*plain));
+  auto secure = co_await io::with_deadline(kConnectTime, "TLS",
+                                           security_.wrap(std::move(*plain), to_.server.host, to_.tls));
+  if (!secure) co_return std::unexpected(untrusted(to_.server, secure.error()));
+  co_return http::ClientConnection(std::move(*secure));
 }
 
 http::RequestHead Api::head(std::string method, std::string target) const {
@@ -191,7 +223,10 @@ Task<Result<bj::object>> Api::create(NewSandbox what) {
   if (!what.name.empty()) body["metadata"] = bj::object{{kNameKey, what.name}};
   if (!what.network.empty()) body["networkPolicy"] = policy_for(what.network);
   if (!what.volumes.empty()) body["volumes"] = volumes_for(what.volumes);
-  if (!what.shm.empty()) body["extensions"] = bj::object{{"opensandbox.extensions.shm-size", what.shm}};
+  bj::object extensions;
+  if (!what.shm.empty()) extensions["opensandbox.extensions.shm-size"] = what.shm;
+  if (!what.runtime.empty()) extensions["opensandbox.extensions.runtime"] = what.runtime;
+  if (!extensions.empty()) body["extensions"] = std::move(extensions);
   auto answer = CO_TRY(co_await call("POST", "/v1/sandboxes", json::print(body), kCreateTime));
   if (!answer.is_object()) co_return std::unexpected(foreign(to_.server, "the answer is no object"));
   co_return co_await until_started(std::move(answer.as_object()));

@@ -12,6 +12,7 @@
 
 #include "cli/arguments.h"
 #include "cli/event_stream.h"
+#include "cli/secure.h"
 #include "http/client.h"
 #include "http/websocket.h"
 #include "io/task.h"
@@ -36,6 +37,7 @@ struct NewSandbox {
   std::string name = {};                     // "" means none
   std::string pids = {};                     // how many processes at once; "" means the server's default
   std::vector<std::string> entrypoint = {};  // none: it only waits
+  std::string runtime = {};                  // "" means the server's choice
 };
 
 struct CommandRequest {
@@ -152,7 +154,10 @@ class Api {
   Task<Result<void>> send_files(std::string target, std::vector<UploadedFile> files);
   http::RequestHead head(std::string method, std::string target) const;
 
+  Task<Result<io::Socket>> dial();
+
   Connection to_;
+  Security security_;
   http::Headers unlocking_;
 };
 

@@ -12,6 +12,7 @@
 #include "cli/raw_manage.h"
 #include "cli/raw_mcp.h"
 #include "cli/raw_pools.h"
+#include "cli/raw_repl.h"
 #include "cli/raw_skills.h"
 #include "cli/raw_snapshots.h"
 #include "cli/raw_volumes.h"
@@ -47,8 +48,10 @@ std::string unexpected_word(const CLI::App& app, std::string_view word) {
       word, known);
 }
 
+constexpr const char* kTitle = "OpenSandbox: run commands in isolated sandboxes";
+
 struct Line {
-  CLI::App app{"OpenSandbox: run commands in isolated sandboxes", "osb"};
+  CLI::App app{kTitle, "osb"};
   CommandTree tree{app};
 };
 
@@ -60,7 +63,7 @@ struct RunHelp : CLI::Formatter {
 
 struct RawRun {
   RawConnection connection;
-  std::string image, snapshot, timeout, cpu, memory, shm, workdir, network;
+  std::string image, snapshot, timeout, cpu, memory, shm, runtime, workdir, network;
   std::string name, ttl, user, disk, pids;
   std::vector<std::string> env, volumes;
   bool keep = false, input = false, terminal = false, detach = false;
@@ -88,6 +91,8 @@ struct RawRun {
     app.add_option("--cpu", cpu, "CPU limit: cores (1.5) or thousandths of one (500m)");
     app.add_option("--memory", memory, "memory limit: 256Mi, 1Gi");
     app.add_option("--shm-size", shm, "how large /dev/shm may become: 512Mi, 2Gi");
+    app.add_option("--runtime", runtime,
+                   "which of the server's runtimes has the sandbox: native, docker, runsc");
     app.add_option(
            "-v,--volume", volumes,
            "SOURCE:PATH or SOURCE:PATH:ro; the source is a directory of the server's host (/...) or the "
@@ -122,6 +127,7 @@ struct RawRun {
     run.cpu = cpu;
     run.memory = memory;
     run.shm = shm;
+    run.runtime = runtime;
     for (const auto& text : volumes) run.volumes.push_back(TRY(in_context("--volume", parse_volume(text))));
     run.workdir = workdir;
     run.network = network;
@@ -144,44 +150,6 @@ struct RawRun {
           "--workdir and --user do not go with it");
     if (terminal && run.timeout) return fail(Code::invalid_argument, "--timeout does not go with --tty");
     return run;
-  }
-};
-
-struct RawRepl {
-  RawConnection connection;
-  std::string image = "host", language = "python", cpu, memory;
-  std::vector<std::string> env;
-
-  void options(CLI::App& app) {
-    connection.options(app);
-    app.add_option("IMAGE", image, "image of the sandbox")->capture_default_str();
-    app.add_option("-l,--language", language, "python, javascript, typescript, java, go or bash")
-        ->capture_default_str();
-    app.add_option("-e,--env", env,
-                   "NAME=value for the sandbox, or NAME to pass your own value on; repeatable")
-        ->take_all()
-        ->expected(1)
-        ->allow_extra_args(false);
-    app.add_option("--cpu", cpu, "CPU limit: cores (1.5) or thousandths of one (500m)");
-    app.add_option("--memory", memory, "memory limit: 256Mi, 1Gi");
-    app.footer(
-        "Reads cells from standard input, with a prompt when that is a terminal. What opens a bracket or a "
-        "block goes\n"
-        "on until it is closed; a Python block ends with a blank line. Ctrl-C interrupts the cell that runs, "
-        "Ctrl-D leaves\n"
-        "and removes the sandbox. Exit status: 0; 1 when the last cell of piped input failed; 125 when osb "
-        "itself failed.");
-  }
-
-  Result<ReplOptions> read() const {
-    ReplOptions repl;
-    repl.connection = TRY(connection.read());
-    repl.image = image;
-    repl.language = language;
-    for (const auto& text : env) repl.env.push_back(TRY(in_context("--env", parse_variable(text))));
-    repl.cpu = cpu;
-    repl.memory = memory;
-    return repl;
   }
 };
 
@@ -291,10 +259,8 @@ struct RawImages {
           "images are not imported through a server: this works in the state directory of a service on "
           "this host; name it with --config FILE or --state-dir DIR");
     }
-    if (!ls_.store.server.empty())
-      ls_.connection = Connection{TRY(parse_server_address(ls_.store.server)), server_key};
-    if (!rm_.store.server.empty())
-      rm_.connection = Connection{TRY(parse_server_address(rm_.store.server)), server_key};
+    if (!ls_.store.server.empty()) ls_.connection = TRY(connection_for(*ls, ls_.store.server, server_key));
+    if (!rm_.store.server.empty()) rm_.connection = TRY(connection_for(*rm, rm_.store.server, server_key));
     if (pull->parsed()) {
       pull_.connection = TRY(to_pull.read());
       return pull_;
@@ -326,11 +292,70 @@ struct RawImages {
   }
 };
 
+constexpr const char* kVersion = "osb, version " OSB_VERSION;
+
+void describe_root(CLI::App& app) {
+  app.set_version_flag("--version", kVersion);
+  app.require_subcommand(0, 1);
+  app.failure_message(CLI::FailureMessage::simple);
+  add_client_options(app);
+}
+
+CLI::App* describe_run(CLI::App& app, RawRun& raw) {
+  CLI::App* run = app.add_subcommand("run", "create a sandbox, run a command in it, remove it");
+  raw.options(*run);
+  run->formatter(std::make_shared<RunHelp>());
+  return run;
+}
+
+// Nothing when the words could be read.
+std::optional<PrintAndExit> read_words(CLI::App& app, const CLI::App& run,
+                                       const std::vector<std::string>& ours) {
+  try {
+    std::vector<std::string> reversed(ours.rbegin(), ours.rend());
+    app.parse(std::move(reversed));
+    return std::nullopt;
+  } catch (const CLI::ParseError& e) {
+    std::string see = "osb";
+    for (const CLI::App* at = &app; !at->get_subcommands().empty();) {
+      at = at->get_subcommands().front();
+      see += " " + at->get_name();
+    }
+    // Rather than what is missing because a misspelt option swallowed nothing.
+    auto left = e.get_exit_code() == 0 ? std::vector<std::string>{} : words_left(app);
+    if (left.empty()) return stopped(app, e, see);
+    if (run.parsed() && !left.front().starts_with('-'))
+      return usage("the command comes after --: osb run IMAGE -- COMMAND...", "osb run");
+    return usage(unexpected_word(app, left.front()), see);
+  }
+}
+
+using Words = std::optional<std::vector<std::string>>;
+
+Command finish_run(const RawRun& raw, Words theirs) {
+  if (!theirs || theirs->empty())
+    return usage("no command; it comes after --: osb run IMAGE -- COMMAND...", "osb run");
+  auto options = raw.read(std::move(*theirs));
+  if (!options) return usage(options.error().message, "osb run");
+  return std::move(*options);
+}
+
+// The commonest command without the others: to describe them all takes longer than to start a sandbox.
+Command parse_run(const std::vector<std::string>& ours, Words theirs) {
+  CLI::App app{kTitle, "osb"};
+  describe_root(app);
+  RawRun raw;
+  const CLI::App* run = describe_run(app, raw);
+  if (auto refused = read_words(app, *run, ours)) return std::move(*refused);
+  return finish_run(raw, std::move(theirs));
+}
+
 }  // namespace
 
 Command parse_osb_arguments(int argc, const char* const* argv) {
   auto [ours, theirs] = split_at_dashes(argc, argv);
   if (auto role = parse_server_role(ours)) return std::move(*role);
+  if (auto occasion = parse_occasion(ours)) return *occasion;
   // What fingers know from elsewhere; -t alone is a time here.
   for (auto word = ours.begin(); word != ours.end(); ++word) {
     if (*word != "-it" && *word != "-ti") continue;
@@ -338,18 +363,17 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
     word = ours.insert(word + 1, "--tty");
   }
 
+  if (ours.size() == 1 && ours[0] == "--version" && !theirs)
+    return PrintAndExit{.out = std::string(kVersion) + "\n", .err = "", .status = 0};
+  if (!ours.empty() && ours[0] == "run") return parse_run(ours, std::move(theirs));
+
   // Commands of the tree read their options when they run, which is after this.
   auto line = std::make_shared<Line>();
   CLI::App& app = line->app;
-  app.set_version_flag("--version", "osb, version " OSB_VERSION);
-  app.require_subcommand(0, 1);
-  app.failure_message(CLI::FailureMessage::simple);
-  add_client_options(app);
+  describe_root(app);
 
-  CLI::App* run = app.add_subcommand("run", "create a sandbox, run a command in it, remove it");
   RawRun raw_run;
-  raw_run.options(*run);
-  run->formatter(std::make_shared<RunHelp>());
+  CLI::App* run = describe_run(app, raw_run);
 
   CLI::App* repl = app.add_subcommand("repl", "a stateful prompt in a sandbox");
   RawRepl raw_repl;
@@ -417,22 +441,7 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
   CLI::App* fetcher = app.add_subcommand("image-fetcher", "internal: speaks to registries");
   fetcher->group("");
 
-  try {
-    std::vector<std::string> reversed(ours.rbegin(), ours.rend());
-    app.parse(std::move(reversed));
-  } catch (const CLI::ParseError& e) {
-    std::string see = "osb";
-    for (const CLI::App* at = &app; !at->get_subcommands().empty();) {
-      at = at->get_subcommands().front();
-      see += " " + at->get_name();
-    }
-    // Rather than what is missing because a misspelt option swallowed nothing.
-    auto left = e.get_exit_code() == 0 ? std::vector<std::string>{} : words_left(app);
-    if (left.empty()) return stopped(app, e, see);
-    if (run->parsed() && !left.front().starts_with('-'))
-      return usage("the command comes after --: osb run IMAGE -- COMMAND...", "osb run");
-    return usage(unexpected_word(app, left.front()), see);
-  }
+  if (auto refused = read_words(app, *run, ours)) return std::move(*refused);
 
   const CommandTree::Leaf* leaf = line->tree.chosen();
   bool takes_words =
@@ -449,11 +458,7 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
     if (!options) return usage(options.error().message, see);
     return std::move(*options);
   };
-  if (run->parsed()) {
-    if (!theirs || theirs->empty())
-      return usage("no command; it comes after --: osb run IMAGE -- COMMAND...", "osb run");
-    return finish(raw_run.read(std::move(*theirs)), "osb run");
-  }
+  if (run->parsed()) return finish_run(raw_run, std::move(theirs));
   if (repl->parsed()) return finish(raw_repl.read(), "osb repl");
   if (images->parsed()) {
     auto command = raw_images.read();
@@ -479,6 +484,7 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
 
   auto where = (rm->parsed() ? to_rm : to_doctor).read();
   if (!where) return usage(where.error().message, "osb");
+  if (doctor->parsed() && where->occasion == Occasion::start) where->occasion = Occasion::running;
   if (doctor->parsed()) return DoctorOptions{*where, state_dir, attack};
   if (ids.empty() == !all) return usage("name the sandboxes to remove, or give --all", "osb rm");
   return RmOptions{*where, ids, all};

@@ -15,10 +15,22 @@ namespace osb::cli {
 
 struct Embedded;
 
+// Of an https:// server, as paths; "" means none.
+struct TlsFiles {
+  std::string authority = {};              // whose certificates are believed besides the system's
+  std::string certificate = {}, key = {};  // who we are, for a server that asks
+};
+
+// What to do when nobody answers at the usual address (occasion.h): nothing, use a server for the occasion
+// that runs, or start one.
+enum class Occasion { none, running, start };
+
 struct Connection {
   ServerAddress server;
   std::string api_key;                                       // "" sends none
   std::chrono::seconds patience = std::chrono::seconds(30);  // for an answer that needs no work
+  TlsFiles tls = {};
+  Occasion occasion = Occasion::none;
 };
 
 struct RunOptions {
@@ -30,6 +42,7 @@ struct RunOptions {
   std::string cpu, memory, workdir;                  // "" means the server's default
   std::string network;                               // none, open, or what may be reached; likewise
   std::string shm;                                   // likewise
+  std::string runtime;                               // which of the server's; likewise
   std::vector<VolumeArgument> volumes;
   bool keep = false;                             // leave the sandbox there afterwards
   bool input = false;                            // pass standard input on
@@ -248,7 +261,14 @@ struct ImageFetcherOptions {};
 
 // `opensandbox-server`
 struct ServeOptions {
-  std::string config;  // "" means the default places
+  std::string config;                // "" means the default places
+  std::string text = {};             // the configuration itself, instead of a file
+  std::optional<int> listener = {};  // where clients connect already, instead of the configured address
+};
+
+// `osb occasion`, started by an osb that found no server
+struct OccasionOptions {
+  int lock = -1;  // held until it is known where the server answers
 };
 
 struct InitConfigOptions {
@@ -274,7 +294,7 @@ using Command =
                  PruneImagesOptions, BuildImageOptions, CommitImageOptions, SnapshotOptions, VolumeOptions,
                  PoolOptions, ExecOptions, ShellOptions, ManageOptions, ForwardOptions, PreviewOptions,
                  McpOptions, SkillsOptions, ServerRoleOptions, ImageKeeperOptions, ImageFetcherOptions,
-                 ServeOptions, InitConfigOptions>;
+                 ServeOptions, OccasionOptions, InitConfigOptions>;
 
 Command parse_osb_arguments(int argc, const char* const* argv);
 Command parse_server_arguments(int argc, const char* const* argv);

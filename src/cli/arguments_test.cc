@@ -1,10 +1,11 @@
 #include "cli/arguments.h"
 
-#include "cli/forward.h"
-
 #include <gmock/gmock.h>
 
 #include <cstdlib>
+
+#include "cli/forward.h"
+#include "cli/server_role_words.h"
 
 namespace osb::cli {
 namespace {
@@ -199,6 +200,22 @@ TEST_F(Arguments, Doctor) {
   auto doctor = std::get<DoctorOptions>(osb({"osb", "doctor", "--attack", "--state-dir", "/x"}));
   EXPECT_TRUE(doctor.attack);
   EXPECT_EQ(doctor.state_dir, "/x");
+}
+
+TEST(OwnWords, NeedNoTree) {
+  auto role = parse_server_role({"server", "--state-dir=/s", "--host-image=v1", "--rootless"});
+  ASSERT_TRUE(role);
+  EXPECT_EQ(role->state_dir, "/s");
+  EXPECT_TRUE(role->rootless);
+  for (const std::vector<std::string>& words : {std::vector<std::string>{"server"},
+                                                {"server", "start", "--detach"},
+                                                {"server", "--state-dir=/s"},
+                                                {"run", "--state-dir=/s", "--host-image=v"}})
+    EXPECT_FALSE(parse_server_role(words)) << words.size();
+  EXPECT_EQ(parse_occasion({"occasion", "--lock=7"})->lock, 7);
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"occasion"}, {"occasion", "--lock=x"}, {"occasion", "--lock=7", "x"}})
+    EXPECT_FALSE(parse_occasion(words)) << words.size();
 }
 
 TEST_F(Arguments, ServerRoleIsTheLaunchersBusiness) {

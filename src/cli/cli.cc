@@ -15,6 +15,7 @@
 #include "cli/init_config.h"
 #include "cli/manage.h"
 #include "cli/mcp.h"
+#include "cli/occasion_keeper.h"
 #include "cli/pools.h"
 #include "cli/repl.h"
 #include "cli/run.h"
@@ -73,6 +74,7 @@ struct Execute {
   int operator()(ImageKeeperOptions& options) const { return run_image_keeper(options); }
   int operator()(ImageFetcherOptions&) const { return run_image_fetcher(); }
   int operator()(ServeOptions& options) const { return become_service(options, embedded); }
+  int operator()(OccasionOptions& options) const { return keep_occasion(options, embedded); }
   int operator()(InitConfigOptions& options) const { return write_initial_config(options); }
 };
 

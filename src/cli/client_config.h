@@ -20,6 +20,16 @@ Result<void> read_client_config(std::string_view text, const std::string& path, 
 // key is no section.field. The value becomes a boolean or a number when it looks like one.
 Result<std::string> set_in_client_config(std::string_view text, std::string_view key, std::string_view value);
 
+// The text with a context put in, taken out, or chosen ("" for none); everything else as it was.
+Result<std::string> put_context(std::string_view text, std::string_view name, const Context& context);
+Result<std::string> remove_context(std::string_view text, std::string_view name);
+Result<std::string> choose_context(std::string_view text, std::string_view name);
+
+// Keys are in it: for nobody else, and complete or not at all.
+Result<void> write_client_config(const std::string& path, std::string_view text);
+
+std::string masked(const std::string& key);  // for people to recognize
+
 extern const std::string_view kInitialClientConfig;
 
 }  // namespace osb::cli

@@ -45,6 +45,37 @@ TEST(ClientConfig, OneValueIsSetAndNothingElse) {
   EXPECT_THAT(text, HasSubstr("[new]\nkey = \"a \\\"b\\\"\\u000a\"\n"));
 }
 
+TEST(ClientConfig, ContextsComeAndGo) {
+  Context far{.domain = "far.example", .protocol = "https", .api_key = "k\"1", .tls = {.authority = "/ca"}};
+  Context near;
+  near.domain = "n:2";
+  std::string text = *put_context("# mine\n[connection]\ndomain = \"h:1\"\n", "far", far);
+  text = *choose_context(*put_context(text, "near", near), "far");
+  ClientSettings settings;
+  ASSERT_TRUE(read_client_config(text, "f", settings));
+  EXPECT_EQ(settings.chosen_context, "far");
+  EXPECT_EQ(settings.domain, "h:1");
+  ASSERT_EQ(settings.contexts.size(), 2u);
+  EXPECT_EQ(settings.contexts["far"].api_key, "k\"1");
+  EXPECT_EQ(settings.contexts["far"].tls.authority, "/ca");
+  text = *remove_context(*choose_context(text, ""), "far");
+  EXPECT_THAT(text, HasSubstr("# mine\n[connection]\ndomain = \"h:1\"\n"));
+  EXPECT_EQ(text.find("far"), text.npos);
+  EXPECT_THAT(text, HasSubstr("[contexts.near]\ndomain = \"n:2\"\n"));
+}
+
+TEST(ClientConfig, WhatIsNoContext) {
+  Context here;
+  here.domain = "h";
+  for (const char* name : {"", "a.b", "a b", "a]", "a\n[x"})
+    EXPECT_FALSE(put_context("", name, here)) << name;
+  EXPECT_FALSE(put_context("[broken", "a", here));
+  ClientSettings settings;
+  for (const char* text :
+       {"[contexts]\na = 1", "[contexts.a]\nprotocol = \"https\"", "[contexts.a]\ndomain = true"})
+    EXPECT_FALSE(read_client_config(text, "f", settings)) << text;
+}
+
 TEST(ClientConfig, KeysAreSectionAndField) {
   for (const char* key : {"", "domain", ".x", "a.", "a.b.c", "a b.c", "a.b\n"})
     EXPECT_FALSE(set_in_client_config("", key, "v")) << key;

@@ -14,6 +14,14 @@ namespace bj = json::bj;
 
 Task<int> commit_image(CommitImageOptions options) {
   Api api(options.connection);
+  if (!options.is_snapshot) {
+    auto found = co_await api.find(options.id);
+    if (!found) {
+      print_error("osb", found.error());
+      co_return 1;
+    }
+    options.id = std::move(*found);
+  }
   bj::object config, env, labels;
   for (const auto& [name, value] : options.env) env[name] = value;
   for (const auto& [name, value] : options.labels) labels[name] = value;

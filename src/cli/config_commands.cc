@@ -1,63 +1,15 @@
 // `osb config`: the user's file of settings.
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
-
-#include <filesystem>
 
 #include "base/fd.h"
-#include "cli/api_error.h"
 #include "cli/client_config.h"
-#include "cli/command_tree.h"
-#include "cli/output.h"
+#include "cli/config_command.h"
 
 namespace osb::cli {
 namespace {
 
 namespace bj = json::bj;
-
-// Keys are in it: for nobody else, and complete or not at all.
-Result<void> replace_file(const std::string& path, std::string_view text) {
-  std::error_code error;
-  std::filesystem::path to(path);
-  if (to.has_parent_path()) std::filesystem::create_directories(to.parent_path(), error);
-  if (error) return fail_errno("make the directory of the settings", error.value());
-  std::string staged = path + ".new-" + std::to_string(::getpid());
-  TRY(write_file(staged, text, O_CREAT | O_EXCL, 0600));
-  if (::rename(staged.c_str(), path.c_str()) == 0) return {};
-  int why = errno;
-  ::unlink(staged.c_str());
-  return fail_errno("rename", why);
-}
-
-std::string masked(const std::string& key) {
-  if (key.size() <= 4) return std::string(key.size(), '*');
-  return key.substr(0, 2) + std::string(key.size() - 4, '*') + key.substr(key.size() - 2);
-}
-
-// A command that works on the settings and asks nobody.
-struct ConfigCommand {
-  CLI::App* app = nullptr;
-  Output output;
-  virtual ~ConfigCommand() = default;
-  virtual void own_options(CLI::App&) {}
-  virtual Result<void> run(const ClientSettings& settings) = 0;
-  void options(CLI::App& command) {
-    app = &command;
-    own_options(command);
-    output.options(command);
-  }
-  Result<Action> read(const CommandTree::Words&) {
-    return Action{[this](const Embedded&) {
-      auto settings = client_settings(*app);
-      auto done = settings ? run(*settings) : std::unexpected(settings.error());
-      if (done) return 0;
-      print_error("osb", done.error());
-      return 1;
-    }};
-  }
-};
 
 struct Init : ConfigCommand {
   bool force = false;
@@ -72,7 +24,7 @@ struct Init : ConfigCommand {
       output.warn(fmt::format("Config file already exists at {}. Use --force to overwrite.", path));
       return {};
     }
-    TRY(replace_file(path, kInitialClientConfig));
+    TRY(write_client_config(path, kInitialClientConfig));
     output.ok("Config file created: " + path);
     return {};
   }
@@ -108,7 +60,7 @@ struct Set : ConfigCommand {
     if (!settings.config_file_exists)
       return fail(Code::not_found, "there is no file of settings yet; make one with: osb config init");
     std::string text = TRY(read_file(settings.config_path));
-    TRY(replace_file(settings.config_path, TRY(set_in_client_config(text, key, value))));
+    TRY(write_client_config(settings.config_path, TRY(set_in_client_config(text, key, value))));
     output.ok(fmt::format("Set {} = {}", key, value));
     return {};
   }

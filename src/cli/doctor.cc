@@ -59,11 +59,11 @@ void add_name(std::string& list, const char* name) {
 // Who answers at the server's address: a line of the same form as the others.
 io::Task<int> print_server_line(Connection connection) {
   Api api(connection);
-  const std::string where = connection.server.authority();
   auto line = [](std::string_view word, std::string_view text) {
     fmt::print("{:<8} {:<28} {}\n", word, "server", text);
   };
   auto healthy = co_await api.health();
+  const std::string where = api.server().authority();  // perhaps that of one for the occasion
   auto known = Result<void>();
   if (healthy) known = co_await api.check_key();  // /health needs no key
   if (healthy && !known && known.error().code == Code::unauthenticated) {

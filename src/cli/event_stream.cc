@@ -43,6 +43,9 @@ Result<std::optional<StreamEvent>> parse_event(std::string_view line, EventParse
     out = {StreamEvent::Kind::started, text, "", ""};
   } else if (type == "result" && source == EventParser::Source::cell) {
     out = {StreamEvent::Kind::result, plain_text(event["results"]), "", ""};
+    for (const char* kind : {"image/png", "image/jpeg"})
+      if (auto picture = event["results"][kind].string(); picture && out->picture.base64.empty())
+        out->picture = {kind, *picture};
   } else if (type == "execution_complete") {
     out = {StreamEvent::Kind::complete, "", "", ""};
   } else if (type == "error") {

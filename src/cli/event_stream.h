@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "cli/picture.h"
 
 namespace osb::cli {
 
@@ -22,6 +23,7 @@ struct StreamEvent {
   std::string detail;  // failed: for people, "signal: killed"
   std::string name;    // failed, of a cell: the error's
   std::vector<std::string> traceback{};
+  Picture picture{};  // result: one that it has besides the text
 };
 
 // Code::corrupt for bytes that are no event stream; Code::too_large for an endless line.

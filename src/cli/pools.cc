@@ -11,6 +11,7 @@
 #include "base/strings.h"
 #include "cli/api.h"
 #include "cli/api_error.h"
+#include "cli/named_things.h"
 #include "cli/table.h"
 
 namespace osb::cli {
@@ -38,34 +39,6 @@ Task<Result<void>> inspect(Api& api, std::string name) {
   auto answer = CO_TRY(co_await api.ask("GET", "/v1/pools/" + percent_encode(name)));
   fmt::print("{}\n", json::print(answer));
   co_return Result<void>();
-}
-
-Task<Result<void>> list(Api& api, bool as_json) {
-  auto answer = CO_TRY(co_await api.ask("GET", "/v1/pools"));
-  const auto* object = answer.if_object();
-  const auto* found = object ? object->if_contains("items") : nullptr;
-  const auto* items = found ? found->if_array() : nullptr;
-  if (!items) co_return fail(Code::corrupt, "the answer has no \"items\"");
-  if (as_json)
-    fmt::print("{}\n", json::print(*items));
-  else
-    fmt::print("{}", pool_table(std::vector<bj::value>(items->begin(), items->end()), wall_now()));
-  co_return Result<void>();
-}
-
-// Each by itself: one that cannot be removed does not keep the others.
-Task<int> remove(Api& api, std::vector<std::string> names) {
-  int status = 0;
-  for (const std::string& name : names) {
-    auto removed = co_await api.ask("DELETE", "/v1/pools/" + percent_encode(name));
-    if (removed) {
-      fmt::print("{}\n", shown(name));
-      continue;
-    }
-    print_error("osb: " + std::string(shown(name)), removed.error());
-    status = 1;
-  }
-  co_return status;
 }
 
 }  // namespace
@@ -115,10 +88,12 @@ std::string pool_table(const std::vector<bj::value>& pools, WallTime now) {
 io::Task<int> run_pools(PoolOptions options) {
   using What = PoolOptions::What;
   Api api(options.connection);
-  if (options.what == What::remove) co_return co_await remove(api, std::move(options.names));
-  auto done = options.what == What::create    ? co_await create(api, options)
-              : options.what == What::inspect ? co_await inspect(api, options.names.front())
-                                              : co_await list(api, options.json);
+  if (options.what == What::remove)
+    co_return co_await remove_named(api, "/v1/pools/", std::move(options.names));
+  auto done = options.what == What::create ? co_await create(api, options)
+              : options.what == What::inspect
+                  ? co_await inspect(api, options.names.front())
+                  : co_await list_named(api, "/v1/pools", options.json, pool_table);
   if (done) co_return 0;
   print_error("osb", done.error());
   co_return 1;

@@ -21,13 +21,7 @@ struct RawConnection {
                        "HOST:PORT of the server (default: as before the command)");
     command.add_option("--api-key", key, "the server's key; better in OPEN_SANDBOX_API_KEY than here");
   }
-  Result<Connection> read() const {
-    ClientSettings settings = TRY(client_settings(*app));
-    std::string where = server.empty() ? settings.domain : server;
-    if (settings.protocol == "https" && where.find("://") == where.npos) where = "https://" + where;
-    return Connection{TRY(parse_server_address(where)), key.empty() ? settings.api_key : key,
-                      std::chrono::seconds(settings.request_timeout)};
-  }
+  Result<Connection> read() const { return connection_for(*app, server, key); }
 };
 
 }  // namespace osb::cli

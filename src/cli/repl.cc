@@ -7,8 +7,13 @@
 #include <boost/asio/this_coro.hpp>
 #include <csignal>
 
+#include "base/strings.h"
 #include "cli/api_error.h"
 #include "cli/cell_reader.h"
+#include "cli/completion_cell.h"
+#include "cli/kept_flags.h"
+#include "cli/picture.h"
+#include "cli/prompt.h"
 #include "cli/scratch_sandbox.h"
 #include "io/socket.h"
 
@@ -19,6 +24,7 @@ using namespace std::chrono_literals;
 
 constexpr int kOwnFailure = 125;  // osb failed, not a cell
 constexpr int kOutputClosed = 128 + 13;
+constexpr auto kCompletionTime = 3s;
 
 // Everything between the first prompt and the last. Lives in the frame of run_repl.
 struct Session {
@@ -26,11 +32,12 @@ struct Session {
   ScratchSandbox& sandbox;
   Signals& signals;
   io::asio::posix::stream_descriptor input;
-  bool waits = false;     // the input can be waited for; a plain file cannot, and need not
-  bool terminal = false;  // a person types
-  std::string context;    // id to interrupt
-  std::string typed;      // bytes behind the last line
-  int heard = 0;          // signals that something was done about; one may come at any time
+  bool waits = false;                   // the input can be waited for; a plain file cannot, and need not
+  bool terminal = false;                // a person types
+  std::unique_ptr<Prompt> prompt = {};  // for that person
+  std::string context;                  // id to interrupt
+  std::string typed;                    // bytes behind the last line
+  int heard = 0;                        // signals that something was done about; one may come at any time
   bool input_ended = false;
   bool a_cell_failed = false;
 };
@@ -52,13 +59,22 @@ Result<void> print(int fd, std::string_view text) {
 
 bool is_end_signal(Signals& signals) { return signals.last() && *signals.last() != SIGINT; }
 
-Result<void> show(const StreamEvent& event) {
+Result<void> show_picture(const Picture& picture) {
+  auto drawn = inline_picture(picture, picture_protocol(::getenv));
+  if (drawn && ::isatty(STDOUT_FILENO) == 1) return print(STDOUT_FILENO, *drawn);
+  auto saved = save_picture(picture);
+  if (!saved) return print(STDERR_FILENO, "osb: the picture: " + saved.error().message + "\n");
+  return print(STDOUT_FILENO, "picture: " + *saved + "\n");
+}
+
+Result<void> show(const StreamEvent& event, bool person) {
   switch (event.kind) {
     case StreamEvent::Kind::output:
       return print(STDOUT_FILENO, event.text);
     case StreamEvent::Kind::errors:
       return print(STDERR_FILENO, event.text);
     case StreamEvent::Kind::result:
+      if (person && !event.picture.base64.empty()) return show_picture(event.picture);
       return print(STDOUT_FILENO, event.text + "\n");
     default:
       return {};
@@ -106,7 +122,7 @@ Task<> pass_interrupts(Session& session) {
 OutputSink to_terminal(Session& session) {
   return [&session](const StreamEvent& event) -> Result<void> {
     if (event.kind == StreamEvent::Kind::started) session.context = event.text;
-    return show(event);
+    return show(event, session.terminal);
   };
 }
 
@@ -128,11 +144,40 @@ Task<Result<bool>> run_cell(Session& session, std::string cell) {
   co_return true;
 }
 
+// What may stand for a word, asked of the context itself.
+Task<std::vector<std::string>> words_for(Session& session, std::string word) {
+  std::string cell = completion_cell(session.options.language, word), text;
+  if (cell.empty()) co_return std::vector<std::string>{};
+  OutputSink sink = [&text](const StreamEvent& event) -> Result<void> {
+    if (event.kind == StreamEvent::Kind::output) text += event.text;
+    return {};
+  };
+  auto done = co_await io::with_deadline(
+      kCompletionTime, "complete",
+      session.sandbox.api().run_code(session.sandbox.id(), session.options.language, std::move(cell), sink));
+  std::vector<std::string> words;
+  if (!done) co_return words;
+  for (std::string_view line : split(text, '\n'))
+    if (!trim(line).empty()) words.emplace_back(trim(line));
+  co_return words;
+}
+
+Task<Result<std::string>> next_line(Session& session, bool within) {
+  if (!session.prompt) co_return co_await read_line(session);
+  auto line =
+      co_await session.prompt->read(within ? "... " : ">>> ", session.input, session.signals, session.heard);
+  if (!line && line.error().code == Code::cancelled) session.heard = session.signals.count();
+  co_return line;
+}
+
 Task<Result<void>> interact(Session& session) {
   CellReader reader(session.options.language);
+  if (session.terminal && session.waits)
+    session.prompt = std::make_unique<Prompt>(session.options.language, [&session](std::string word) {
+      return words_for(session, std::move(word));
+    });
   for (;;) {
-    if (session.terminal) CO_TRY(print(STDOUT_FILENO, reader.within() ? "... " : ">>> "));
-    auto line = co_await read_line(session);
+    auto line = co_await next_line(session, reader.within());
     std::optional<std::string> cell;
     if (line) {
       cell = reader.feed(*line);
@@ -183,6 +228,7 @@ Result<Session> open_session(io::Executor executor, ReplOptions options, Scratch
 }  // namespace
 
 Task<int> run_repl(ReplOptions options) {
+  KeptFlags flags(STDIN_FILENO);
   auto executor = co_await io::asio::this_coro::executor;
   auto signals = Signals::create(executor);
   if (!signals) {

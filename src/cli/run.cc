@@ -35,7 +35,8 @@ NewSandbox sandbox_of(const RunOptions& options) {
           .shm = options.shm,
           .volumes = options.volumes,
           .name = options.name,
-          .pids = options.pids};
+          .pids = options.pids,
+          .runtime = options.runtime};
 }
 
 ScratchSandbox sandbox_for(const RunOptions& options) {

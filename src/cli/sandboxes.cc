@@ -43,6 +43,13 @@ Row row_of(const bj::value& sandbox, WallTime now) {
                    : "?"};
 }
 
+// Of one that is not the server's standard.
+std::string runtime_of(const bj::value& sandbox) {
+  json::Issues ignored;
+  auto field = json::Field::root(sandbox, ignored, "sandbox");
+  return clean(field["extensions"]["opensandbox.extensions.runtime"].string().value_or(""));
+}
+
 // Its whole id.
 Task<Result<std::string>> remove_by_name(Api& api, std::string name) {
   std::string id = CO_TRY(co_await api.find(std::move(name)));
@@ -55,6 +62,14 @@ Task<Result<std::string>> remove_by_name(Api& api, std::string name) {
 std::string sandbox_table(const std::vector<bj::value>& sandboxes, WallTime now) {
   std::vector<Row> rows{{"ID", "STATE", "IMAGE", "AGE", "EXPIRES IN"}};
   for (const auto& sandbox : sandboxes) rows.push_back(row_of(sandbox, now));
+  // Most servers have one; where somebody chose, the table says what.
+  if (std::ranges::any_of(sandboxes, [](const bj::value& one) { return !runtime_of(one).empty(); })) {
+    rows[0].push_back("RUNTIME");
+    for (size_t i = 0; i < sandboxes.size(); ++i) {
+      std::string runtime = runtime_of(sandboxes[i]);
+      rows[i + 1].push_back(runtime.empty() ? "-" : runtime);
+    }
+  }
   return print_table(rows);
 }
 

@@ -16,6 +16,7 @@
 #include "cli/api_error.h"
 #include "cli/host_values.h"
 #include "cli/log_file.h"
+#include "cli/runsc_probe.h"
 #include "cli/server_role.h"
 #include "cli/store_path.h"
 #include "io/socket.h"
@@ -33,6 +34,7 @@ struct ConfigText {
 };
 
 Result<ConfigText> read_config(const ServeOptions& options) {
+  if (!options.text.empty()) return ConfigText{options.text, ""};
   auto flag = options.config.empty() ? std::nullopt : std::optional(options.config);
   std::string path = server::config_path(flag, ::getenv);
   auto text = read_file(path, kMaxConfigBytes);
@@ -74,14 +76,13 @@ Result<Fd> listen_for_clients(const server::ServerSection& section) {
 }
 
 Result<void> check_runtime(const server::Config& config) {
-  if (config.effective_runtime() == server::RuntimeType::native) return {};
-  if (config.effective_runtime() == server::RuntimeType::docker) {
-    if (::geteuid() == 0) return {};
+  if (config.offers("docker") && ::geteuid() != 0) {
     return fail(
         Code::unsupported,
         "the Docker runtime is for a service that root starts\n  remedy: start it as root, or set type "
         "= \"native\" in [runtime]");
   }
+  if (config.effective_runtime() != server::RuntimeType::kubernetes) return {};
   return fail(Code::unsupported, fmt::format("this build has no {} runtime\n  remedy: set type = \"native\" "
                                              "in [runtime], or add fallback = \"native\"",
                                              server::to_string(config.runtime.type)));
@@ -99,7 +100,7 @@ runtime::ImageSettings image_settings(const server::NativeSection& native) {
 // Whose members may use the engine's socket. One that is not there yet has the usual group. Root's is not
 // given away: with it the server could write what root's group may, and the engine is all it needs.
 gid_t engine_group(const server::Config& config) {
-  if (config.effective_runtime() != server::RuntimeType::docker) return 0;
+  if (!config.offers("docker")) return 0;
   struct stat socket{};
   if (::stat(config.docker.socket.c_str(), &socket) == 0) return socket.st_gid;
   const struct group* usual = ::getgrnam("docker");
@@ -120,7 +121,17 @@ std::vector<std::string> egress_command(const server::Config& config) {
 struct Checked {
   ConfigText file;
   server::Config config;
+  FoundRunsc runsc = {};  // without an executable: not wanted
 };
+
+Result<FoundRunsc> check_runsc(const server::Config& config) {
+  if (!config.offers("runsc")) return FoundRunsc();
+  if (::geteuid() == 0) return find_runsc(config);
+  return fail(Code::unsupported,
+              "sandboxes under runsc are for a service that root starts\n  remedy: start it as root, or "
+              "leave runsc out "
+              "of [runtime] and [secure_runtime]");
+}
 
 // What no second attempt cures: somebody has to change the configuration first.
 Result<Checked> check_configuration(const ServeOptions& options) {
@@ -130,7 +141,8 @@ Result<Checked> check_configuration(const ServeOptions& options) {
   TRY(server::check_exposure(config));
   TRY(check_runtime(config));
   TRY(check_host_values(config, ::geteuid() == 0));
-  return Checked{std::move(file), std::move(config)};
+  auto runsc = TRY(check_runsc(config));
+  return Checked{std::move(file), std::move(config), std::move(runsc)};
 }
 
 Result<RotatingFile> open_log(const server::Config& config) {
@@ -144,9 +156,9 @@ Result<RotatingFile> open_log(const server::Config& config) {
   return file;
 }
 
-Result<void> hand_over(Checked checked, const std::string& given, std::optional<RotatingFile> log_file,
-                       const Embedded& embedded) {
-  auto& [file, config] = checked;
+Result<void> hand_over(Checked checked, const std::string& given, std::optional<int> listening,
+                       std::optional<RotatingFile> log_file, const Embedded& embedded) {
+  auto& [file, config, runsc] = checked;
   if (embedded.launcher.empty() || embedded.execd.empty() || embedded.egress.empty()) {
     return fail(
         Code::unsupported,
@@ -154,7 +166,7 @@ Result<void> hand_over(Checked checked, const std::string& given, std::optional<
   }
   if (!config.has_key())
     log::info("no API key is configured: everyone who reaches the address may use the server");
-  auto listener = TRY(listen_for_clients(config.server));
+  Fd listener = listening ? Fd(*listening) : TRY(listen_for_clients(config.server));
   if (::setenv(kConfigVariable, file.text.c_str(), 1) < 0 ||
       ::setenv(kConfigSourceVariable, file.source.c_str(), 1) < 0) {
     return fail_errno("pass the configuration on");
@@ -171,6 +183,8 @@ Result<void> hand_over(Checked checked, const std::string& given, std::optional<
                                .server = {"osb", "server", "--state-dir=" + config.native.state_dir},
                                .egress = egress_command(config),
                                .engine_gid = engine_group(config),
+                               .runsc = std::move(runsc.executable),
+                               .runsc_platform = std::move(runsc.platform),
                                .shared_paths = config.storage.allowed_host_paths,
                                .launcher_bytes = embedded.launcher,
                                .execd_bytes = embedded.execd,
@@ -207,7 +221,8 @@ int become_service(const ServeOptions& options, const Embedded& embedded) {
     if (!opened) return refused_configuration(opened.error());
     log_file = std::move(*opened);
   }
-  return refused(hand_over(std::move(*checked), *given, std::move(log_file), embedded).error(), 1);
+  return refused(
+      hand_over(std::move(*checked), *given, options.listener, std::move(log_file), embedded).error(), 1);
 }
 
 }  // namespace osb::cli

@@ -1,6 +1,7 @@
 #include "cli/server_images.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,16 +28,25 @@ uint64_t number(const json::Field& field) {
 class PullLine {
  public:
   explicit PullLine(bool wanted) : shown_(wanted && ::isatty(STDERR_FILENO) == 1) {}
-  ~PullLine() {
+  ~PullLine() { clear(); }
+  // Before anything else is printed: that would go on in the same row.
+  void clear() {
     if (dirty_) fmt::print(stderr, "\r\x1b[K");
+    std::fflush(stderr);
+    dirty_ = false;
   }
   void show(const json::Field& state, const char* done_bytes = "downloaded") {
     if (!shown_) return;
     constexpr size_t kWidth = 30;
     uint64_t total = number(state["total"]), done = number(state[done_bytes]);
     size_t filled = total == 0 ? 0 : static_cast<size_t>(kWidth * std::min(done, total) / total);
-    fmt::print(stderr, "\r\x1b[K[{}{}] {}", std::string(filled, '#'), std::string(kWidth - filled, ' '),
-               state["message"].string().value_or(""));
+    std::string text = fmt::format("[{}{}] {}", std::string(filled, '#'), std::string(kWidth - filled, ' '),
+                                   state["message"].string().value_or(""));
+    // What goes on in the next row of the terminal is not written over.
+    winsize size{};
+    if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1)
+      text.resize(std::min<size_t>(text.size(), size.ws_col - 1u));
+    fmt::print(stderr, "\r\x1b[K{}", text);
     std::fflush(stderr);
     dirty_ = true;
   }
@@ -93,7 +103,10 @@ io::Task<int> pull_image(PullImageOptions options) {
   PullLine line(!options.quiet);
   while (true) {
     auto answer = co_await api.pull(options.name, options.username, options.password);
-    if (!answer) co_return failed(answer.error());
+    if (!answer) {
+      line.clear();
+      co_return failed(answer.error());
+    }
     bj::value value = std::move(*answer);
     json::Issues ignored;
     auto state = json::Field::root(value, ignored, "pull");
@@ -101,6 +114,7 @@ io::Task<int> pull_image(PullImageOptions options) {
       line.show(state);
       continue;
     }
+    line.clear();
     std::string id = state["id"].string().value_or("");
     fmt::print("{}\n",
                options.quiet ? id : "pulled " + state["name"].string().value_or("") + " " + id.substr(0, 12));
@@ -117,7 +131,10 @@ io::Task<int> push_image(PushImageOptions options) {
   PullLine line(!options.quiet);
   while (true) {
     auto answer = co_await api.push(options.name, options.target, options.username, options.password);
-    if (!answer) co_return failed(answer.error());
+    if (!answer) {
+      line.clear();
+      co_return failed(answer.error());
+    }
     bj::value value = std::move(*answer);
     json::Issues ignored;
     auto state = json::Field::root(value, ignored, "push");
@@ -125,6 +142,7 @@ io::Task<int> push_image(PushImageOptions options) {
       line.show(state, "uploaded");
       continue;
     }
+    line.clear();
     std::string digest = state["digest"].string().value_or("");
     fmt::print("{}\n",
                options.quiet ? digest : "pushed " + state["name"].string().value_or("") + " " + digest);

@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <boost/asio/signal_set.hpp>
 #include <csignal>
 #include <cstdlib>
+#include <ranges>
 
 #include "base/log.h"
 #include "cli/block_on.h"
@@ -14,6 +16,7 @@
 #include "launcher/egress_process.h"
 #include "launcher/server_process.h"
 #include "runtime/native/native_runtime.h"
+#include "runtime/native/runsc_runtime.h"
 #include "server/serve.h"
 #include "server/webhook_carrier.h"
 #include "sys/cgroup.h"
@@ -94,15 +97,9 @@ void carry_denials(io::TaskGroup& tasks, const server::Config& config) {
   tasks.spawn(server::carry_denials(std::move(socket), config.egress.deny_webhook));
 }
 
-// Every runtime of this server, the standard one first. Owns what Runtimes borrows.
+// Every runtime of this server. Owns what Runtimes borrows, and is closed from its end: one may use those
+// before it.
 using Made = std::vector<std::unique_ptr<runtime::Runtime>>;
-
-Result<Made> make_runtimes(const std::vector<runtime::RuntimeFactory>& factories,
-                           const runtime::RuntimeContext& context) {
-  Made made;
-  for (const auto& factory : factories) made.push_back(TRY(factory(context)));
-  return made;
-}
 
 struct Stop {
   explicit Stop(const io::Executor& executor) : event(executor) {}
@@ -110,20 +107,17 @@ struct Stop {
   bool launcher_lost = false;
 };
 
-Result<runtime::RuntimeFactory> native_factory(const server::Config& config, const ServerRoleOptions& role,
-                                               Stop& stop) {
-  // Taken over by the first runtime that is made: there is one launcher.
-  auto channel = std::make_shared<Fd>(TRY(inherited(launcher::kServerLauncherFd, "the launcher's socket")));
+Result<std::unique_ptr<runtime::NativeRuntime>> make_native(const server::Config& config,
+                                                            const ServerRoleOptions& role,
+                                                            const io::Executor& executor, Stop& stop) {
+  Fd channel = TRY(inherited(launcher::kServerLauncherFd, "the launcher's socket"));
   sys::CgroupLayout cgroups;  // without root: none
   if (!role.rootless) cgroups = TRY(sys::CgroupLayout::detect());
-  auto settings = native_settings(config, role, std::move(cgroups));
-  return [channel, settings,
-          &stop](const runtime::RuntimeContext& context) -> Result<std::unique_ptr<runtime::Runtime>> {
-    return std::make_unique<runtime::NativeRuntime>(context.executor, settings, std::move(*channel), [&stop] {
-      stop.launcher_lost = true;
-      stop.event.set();
-    });
-  };
+  return std::make_unique<runtime::NativeRuntime>(executor, native_settings(config, role, std::move(cgroups)),
+                                                  std::move(channel), [&stop] {
+                                                    stop.launcher_lost = true;
+                                                    stop.event.set();
+                                                  });
 }
 
 docker::DockerSettings docker_settings(const server::Config& config, std::string_view execd) {
@@ -133,26 +127,74 @@ docker::DockerSettings docker_settings(const server::Config& config, std::string
   out.rules = {.network_mode = config.sandbox.has_network() ? in.network_mode : "none",
                .drop_capabilities = in.drop_capabilities,
                .apparmor_profile = in.apparmor_profile,
-               .no_new_privileges = in.no_new_privileges};
+               .no_new_privileges = in.no_new_privileges,
+               .oci_runtime = config.effective_runtime() == server::RuntimeType::docker
+                                  ? config.secure.docker_runtime
+                                  : std::string()};
   out.pull_policy = *runtime::pull_from(config.registry.pull_policy);
   out.default_registry = config.registry.standard;
   out.default_limits = default_limits(config.sandbox);
   out.default_limits.pids = in.pids_limit;
   out.shm_bytes = config.sandbox.shm_bytes;
+  out.shared_paths = config.storage.allowed_host_paths;
+  out.state_dir = config.native.state_dir;
   out.execd = execd;
   return out;
 }
 
-runtime::RuntimeFactory docker_factory(const server::Config& config, std::string_view execd) {
-  return [settings = docker_settings(config, execd)](
-             const runtime::RuntimeContext& context) -> Result<std::unique_ptr<runtime::Runtime>> {
-    return TRY(docker::DockerRuntime::create(context.executor, context.owner, context.directory, settings));
-  };
+Result<Made> make_runtimes(const server::Config& config, const ServerRoleOptions& role,
+                           std::string_view execd, const std::vector<runtime::RuntimeFactory>& further,
+                           const runtime::RuntimeContext& context, Stop& stop) {
+  Made made;
+  auto native = TRY(make_native(config, role, context.executor, stop));
+  runtime::NativeRuntime& base = *native;
+  made.push_back(std::move(native));
+  if (config.offers("runsc")) made.push_back(std::make_unique<runtime::RunscRuntime>(base));
+  if (config.offers("docker")) {
+    auto settings = docker_settings(config, execd);
+    if (config.egress.enabled && !role.rootless) settings.networks = base.container_networks();
+    made.push_back(TRY(docker::DockerRuntime::create(context.executor, context.owner, context.directory,
+                                                     std::move(settings))));
+  }
+  for (const auto& factory : further) made.push_back(TRY(factory(context)));
+  return made;
+}
+
+// An engine that is away is asked by every create.
+io::Task<Result<void>> check_engines(const Made& made) {
+  for (const auto& one : made) {
+    auto* engine = dynamic_cast<docker::DockerRuntime*>(one.get());
+    if (!engine) continue;
+    auto checked = co_await engine->check_oci_runtime();
+    if (!checked && checked.error().code == Code::invalid_argument) co_return checked;
+  }
+  co_return Result<void>();
+}
+
+io::Task<> close_all(const Made& made) {
+  for (const auto& runtime : std::views::reverse(made)) co_await runtime->close();
+}
+
+// The standard one first.
+void fill(runtime::Runtimes& runtimes, const Made& made, const server::Config& config) {
+  using Offered = runtime::Runtimes::Offered;
+  for (const auto& one : made) {
+    if (one.get() == &runtimes.standard()) continue;
+    // Only the native one is there without being offered: it may have sandboxes of another configuration.
+    bool hidden = one->name() == "native" && !config.offers("native");
+    runtimes.add(*one, hidden ? Offered::no : Offered::yes);
+  }
+}
+
+runtime::Runtime& standard_of(const Made& made, const server::Config& config) {
+  auto found =
+      std::ranges::find(made, config.standard_runtime(), [](const auto& one) { return one->name(); });
+  return found == made.end() ? *made.front() : **found;
 }
 
 // What the log and /health say of the standard runtime.
 std::string describe_tier(runtime::Runtime& runtime, bool rootless) {
-  if (runtime.name() == "docker") return runtime.isolation().tier;
+  if (runtime.name() != "native") return runtime.isolation().tier;
   if (!rootless) return "namespaces, user namespace, capabilities, seccomp";
   auto isolation = runtime.isolation();
   for (const std::string& what : isolation.missing) log::warn("without root", {{"lacking", what}});
@@ -166,17 +208,17 @@ io::Task<Result<void>> serve(server::Config config, ServerRoleOptions role, std:
   auto tokens = CO_TRY(
       server::EndpointTokens::open(fmt::format("{}/{}", config.native.state_dir, launcher::state::kSecret)));
   Stop stop(executor);
-  std::vector<runtime::RuntimeFactory> factories = {CO_TRY(native_factory(config, role, stop))};
-  if (config.effective_runtime() == server::RuntimeType::docker)
-    factories.insert(factories.begin(), docker_factory(config, execd));
-  for (auto& factory : further) factories.push_back(std::move(factory));
   runtime::RuntimeContext context{
       .executor = executor,
       .owner = role.identity,
       .directory = fmt::format("{}/{}", config.native.state_dir, launcher::state::kDatabase)};
-  Made made = CO_TRY(make_runtimes(factories, context));
-  runtime::Runtimes runtimes(*made.front());
-  for (size_t i = 1; i < made.size(); ++i) runtimes.add(*made[i]);
+  Made made = CO_TRY(make_runtimes(config, role, execd, further, context, stop));
+  runtime::Runtimes runtimes(standard_of(made, config));
+  fill(runtimes, made, config);
+  if (auto checked = co_await check_engines(made); !checked) {
+    co_await close_all(made);
+    co_return checked;
+  }
 
   std::string tier = describe_tier(runtimes.standard(), role.rootless);
   io::TaskGroup waiting(executor);
@@ -191,7 +233,7 @@ io::Task<Result<void>> serve(server::Config config, ServerRoleOptions role, std:
                                       .isolation = std::move(tier),
                                       .on_ready = sys::forget_code_pages});
   co_await waiting.close();
-  for (auto& runtime : made) co_await runtime->close();
+  co_await close_all(made);
   if (served && stop.launcher_lost) co_return fail(Code::unavailable, "the launcher is gone");
   co_return served;
 }

@@ -1,5 +1,5 @@
 // `osb server start`, `stop` and `status`: a service in the background of this user, for a machine without a
-// service manager. What is known about it is a file with its pid and start time; the process is what counts.
+// service manager, and the end of one that was started for an occasion.
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -15,6 +15,8 @@
 #include "cli/api_error.h"
 #include "cli/block_on.h"
 #include "cli/command_tree.h"
+#include "cli/occasion.h"
+#include "cli/service_record.h"
 #include "server/config.h"
 
 namespace osb::cli {
@@ -23,11 +25,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kStartTime = 20s, kStopTime = 30s;
-
-struct Running {
-  pid_t pid = 0;
-  std::string started;  // in clock ticks since boot: tells it from a stranger that got the same number
-};
 
 Result<std::string> service_directory() {
   const char* home = std::getenv("HOME");
@@ -39,23 +36,6 @@ Result<std::string> service_directory() {
   std::filesystem::create_directories(dir, error);
   if (error) return fail_errno("make " + dir, error.value());
   return dir;
-}
-
-// "" when there is no such process, or only its remains.
-std::string start_of(pid_t pid) {
-  auto stat = read_file(fmt::format("/proc/{}/stat", pid));
-  if (!stat || stat->rfind(") ") == stat->npos) return "";
-  auto fields = split(std::string_view(*stat).substr(stat->rfind(") ") + 2), ' ');
-  return fields.size() > 19 && fields[0] != "Z" ? std::string(fields[19]) : "";
-}
-
-std::optional<Running> running(const std::string& dir) {
-  auto text = read_file(dir + "/pid");
-  if (!text) return std::nullopt;
-  auto words = split(trim(*text), ' ');
-  auto pid = words.size() == 2 ? parse_number<pid_t>(words[0]) : std::nullopt;
-  if (!pid || *pid <= 0 || start_of(*pid) != words[1]) return std::nullopt;
-  return Running{*pid, std::string(words[1])};
 }
 
 // Where the service of this configuration answers.
@@ -107,9 +87,24 @@ Result<pid_t> start_in_background(const std::string& dir, const std::string& con
     ::dup2(null.get(), 0);
     ::dup2(log.get(), 1);
     ::dup2(log.get(), 2);
+    // By itself: whoever started it may be killed at any moment.
+    if (auto written = write_own_record(dir + "/pid", 0, ""); !written) {
+      print_error("osb", written.error());
+      ::_exit(1);
+    }
     become_service(config_file);
   }
   return pid;
+}
+
+Result<Fd> wait_for_lock(const std::string& path) {
+  auto until = std::chrono::steady_clock::now() + kStartTime + kStopTime;
+  while (std::chrono::steady_clock::now() < until) {
+    auto lock = TRY(try_lock(path));
+    if (lock) return std::move(*lock);
+    ::usleep(20'000);
+  }
+  return fail(Code::timeout, "another osb starts the server, and does not come to an end");
 }
 
 struct ServiceCommand {
@@ -141,45 +136,52 @@ struct Start : ServiceCommand {
   Result<int> run() override {
     if (!detach) become_service(config);
     std::string dir = TRY(service_directory());
-    if (auto there = running(dir)) {
-      fmt::print("the server runs already, pid {}\n", there->pid);
-      return 0;
-    }
+    Fd lock = TRY(wait_for_lock(dir + "/lock"));
     Connection to = TRY(address_of(config));
-    if (is_healthy(to))
+    auto there = read_record(dir + "/pid");
+    if (!there && is_healthy(to))
       return fail(Code::already_exists, fmt::format("another server answers at {}", to.server.authority()));
-    pid_t pid = TRY(start_in_background(dir, config));
+    pid_t pid = there ? there->pid : TRY(start_in_background(dir, config));
     auto until = std::chrono::steady_clock::now() + kStartTime;
     while (!is_healthy(to)) {
       int status = 0;
-      if (::waitpid(pid, &status, WNOHANG) == pid)
+      if ((!there && ::waitpid(pid, &status, WNOHANG) == pid) || (there && !is_alive(*there)))
         return fail(Code::unavailable,
                     fmt::format("the server ended instead of answering; its last words are in {}/log", dir));
       if (std::chrono::steady_clock::now() > until)
         return fail(Code::timeout,
                     fmt::format("the server does not answer at {}; see {}/log", to.server.authority(), dir));
-      ::usleep(50'000);
+      ::usleep(20'000);
     }
-    TRY(write_file(dir + "/pid", fmt::format("{} {}\n", pid, start_of(pid)), O_CREAT | O_TRUNC, 0600));
-    fmt::print("the server answers at {}, pid {}; log: {}/log\n", to.server.authority(), pid, dir);
+    if (there)
+      fmt::print("the server runs already, pid {}\n", pid);
+    else
+      fmt::print("the server answers at {}, pid {}; log: {}/log\n", to.server.authority(), pid, dir);
     return 0;
   }
 };
 
+// What this user's commands started: by hand, and for an occasion.
+std::vector<std::string> record_paths(const std::string& dir) {
+  std::vector<std::string> paths{dir + "/pid"};
+  if (auto place = occasion_place()) paths.push_back(place->record());
+  return paths;
+}
+
 struct Stop : ServiceCommand {
   Result<int> run() override {
     std::string dir = TRY(service_directory());
-    auto there = running(dir);
-    if (!there) return fail(Code::not_found, "no server that `osb server start --detach` started runs");
-    ::kill(there->pid, SIGTERM);
-    auto until = std::chrono::steady_clock::now() + kStopTime;
-    while (start_of(there->pid) == there->started) {
-      if (std::chrono::steady_clock::now() > until)
-        return fail(Code::timeout,
-                    fmt::format("the server does not end; see {}/log, and kill {} by hand", dir, there->pid));
-      ::usleep(50'000);
+    int ended = 0;
+    for (const std::string& path : record_paths(dir)) {
+      auto record = read_record(path);
+      if (!record) continue;
+      TRY(end_service(*record, kStopTime));
+      ::unlink(path.c_str());
+      ++ended;
     }
-    ::unlink((dir + "/pid").c_str());
+    if (ended == 0)
+      return fail(Code::not_found,
+                  "no server that `osb server start --detach` or an osb command started runs");
     fmt::print("the server has ended; its sandboxes live on\n");
     return 0;
   }
@@ -189,13 +191,18 @@ struct Status : ServiceCommand {
   Result<int> run() override {
     std::string dir = TRY(service_directory());
     Connection to = TRY(address_of(config));
-    auto there = running(dir);
+    auto there = read_record(dir + "/pid");
     bool healthy = is_healthy(to);
     std::string process =
         there ? fmt::format("runs, pid {}", there->pid) : "was not started by osb server start --detach";
     fmt::print("process   {}\nanswers   {} at {}\n", process, healthy ? "yes," : "no,",
                to.server.authority());
-    return healthy ? 0 : 1;
+    auto place = occasion_place();
+    auto occasion = place ? read_record(place->record()) : std::nullopt;
+    if (!occasion) return healthy ? 0 : 1;
+    fmt::print("occasion  runs, pid {}, at 127.0.0.1:{}; its key is in {}\n", occasion->pid, occasion->port,
+               place->record());
+    return 0;
   }
 };
 

@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/strings.h"
 #include "cli/api_error.h"
+#include "cli/output.h"
 #include "json/decode.h"
 
 #define OSB_SKILLS(X)        \
@@ -73,6 +74,44 @@ Skill read_skill(std::string_view text) {
   skill.body += '\n';
   skill.title = skill.body.substr(2, skill.body.find('\n') - 2);
   return skill;
+}
+
+// The text below a heading, up to the next one; "" when there is none.
+std::string section_of(const Skill& skill, std::string_view heading) {
+  std::string begin = fmt::format("\n## {}\n", heading);
+  size_t at = skill.body.find(begin);
+  if (at == std::string::npos) return "";
+  std::string_view rest = std::string_view(skill.body).substr(at + begin.size());
+  return std::string(trim(rest.substr(0, rest.find("\n## "))));
+}
+
+bj::array points_of(const Skill& skill, std::string_view heading) {
+  bj::array out;
+  std::string text = section_of(skill, heading);
+  for (std::string_view line : split(text, '\n'))
+    if (line.starts_with("- ")) out.emplace_back(std::string(trim(line.substr(2))));
+  return out;
+}
+
+// What sets an agent off: the last sentence of the summary says it.
+std::string hint_of(const Skill& skill) {
+  size_t at = skill.summary.find("Use when ");
+  return at == std::string::npos ? skill.summary : skill.summary.substr(at);
+}
+
+std::string area_of(const Skill& skill) { return skill.slug.substr(0, skill.slug.find('-')); }
+
+std::string_view layout_of(const Target& target) {
+  switch (target.layout) {
+    case Layout::folder:
+      return "directory";
+    case Layout::block:
+      return "append";
+    case Layout::file:
+    case Layout::plain:
+      break;
+  }
+  return "file";
 }
 
 // Absent is empty.
@@ -147,7 +186,12 @@ Result<bj::object> change(const SkillsOptions& options) {
 Result<bj::object> list(const SkillsOptions&) {
   bj::array skills, targets;
   for (const Skill& skill : bundled_skills())
-    skills.push_back(bj::object{{"slug", skill.slug}, {"title", skill.title}, {"summary", skill.summary}});
+    skills.push_back(bj::object{{"slug", skill.slug},
+                                {"title", skill.title},
+                                {"summary", skill.summary},
+                                {"trigger_hint", hint_of(skill)},
+                                {"area", area_of(skill)},
+                                {"source_path", fmt::format("skills/{}.md", skill.slug)}});
   for (std::string scope : {"project", "global"}) {
     auto base = base_of({.scope = scope});
     if (!base) continue;
@@ -161,8 +205,11 @@ Result<bj::object> list(const SkillsOptions&) {
         states.push_back(bj::object{
             {"skill", skill.slug}, {"status", there ? "installed" : "not_installed"}, {"path", path}});
       }
-      targets.push_back(bj::object{
-          {"target", target.name}, {"scope", scope}, {"label", target.label}, {"skills", std::move(states)}});
+      targets.push_back(bj::object{{"target", target.name},
+                                   {"scope", scope},
+                                   {"label", target.label},
+                                   {"layout", layout_of(target)},
+                                   {"skills", std::move(states)}});
     }
   }
   return bj::object{{"skills", std::move(skills)}, {"targets", std::move(targets)}};
@@ -173,7 +220,12 @@ Result<bj::object> show(const SkillsOptions& options) {
     if (skill.slug == options.name)
       return bj::object{{"skill", skill.slug},
                         {"title", skill.title},
+                        {"area", area_of(skill)},
                         {"summary", skill.summary},
+                        {"trigger_hint", hint_of(skill)},
+                        {"when_to_use", points_of(skill, "When To Use")},
+                        {"quick_start", section_of(skill, "Quick Start")},
+                        {"json_shapes", points_of(skill, "JSON Shapes")},
                         {"content", skill.content}};
   return fail(Code::not_found, "there is no such skill; see: osb skills list");
 }
@@ -229,7 +281,7 @@ int run_skills(const SkillsOptions& options) {
   if (options.output == "table")
     print_for_people(options, *result);
   else
-    fmt::print("{}\n", json::print(*result));  // JSON is YAML, too
+    fmt::print("{}", options.output == "json" ? pretty_json(*result) + "\n" : yaml(*result));
   return 0;
 }
 

@@ -72,6 +72,7 @@ struct Complete {
       Completion found = complete(*root, line);
       for (const std::string& word : found.words) fmt::print("{}\n", word);
       auto connection = to.read();
+      if (connection && connection->occasion == Occasion::start) connection->occasion = Occasion::running;
       if (found.wanted == Wanted::nothing || !connection) return 0;
       return block_on(offer_all(std::move(*connection), found.wanted, line.back()));
     }};

@@ -147,14 +147,13 @@ Result<ServerAddress> parse_server_address(std::string_view text) {
         fmt::format("server address \"{}\": {}; write HOST:PORT, for example localhost:8080", text, why));
   };
   std::string_view rest = trim(text);
+  ServerAddress address;
   if (size_t scheme = rest.find("://"); scheme != std::string_view::npos) {
-    if (iequals(rest.substr(0, scheme), "https")) {
-      return refuse("this client does not speak TLS; put a local proxy in front or use http");
-    }
-    if (!iequals(rest.substr(0, scheme), "http")) return refuse("unknown scheme");
+    address.tls = iequals(rest.substr(0, scheme), "https");
+    if (address.tls) address.port = 443;
+    if (!address.tls && !iequals(rest.substr(0, scheme), "http")) return refuse("unknown scheme");
     rest.remove_prefix(scheme + 3);
   }
-  ServerAddress address;
   if (size_t slash = rest.find('/'); slash != std::string_view::npos) {
     std::string_view prefix = rest.substr(slash);
     while (prefix.ends_with('/')) prefix.remove_suffix(1);

@@ -37,11 +37,12 @@ Result<std::pair<uint32_t, uint32_t>> parse_user(std::string_view text);
 Result<uint64_t> parse_bytes(std::string_view text);
 std::string print_bytes(uint64_t bytes);  // "512 B", "1.5 MB"
 
-// Where a server answers: "localhost:8080", "http://10.0.0.1", "[::1]:9000/prefix".
+// Where a server answers: "localhost:8080", "https://sandboxes.example", "[::1]:9000/prefix".
 struct ServerAddress {
   std::string host;  // without brackets
   uint16_t port = 80;
   std::string prefix;  // path in front of every route, "" or "/something"
+  bool tls = false;
 
   std::string authority() const;  // for the Host header and for people
 };

@@ -87,10 +87,15 @@ TEST(Address, Parses) {
 
 TEST(Address, Refuses) {
   for (const char* text : {"", ":80", "h:", "h:0", "h:65536", "h:8x", "h:-1", "[::1", "[::1]x", "[::1]:",
-                           "https://h", "ftp://h", "a b", "user@h", "::1", "h/p?q", "http://", "/path"}) {
+                           "https://", "ftp://h", "a b", "user@h", "::1", "h/p?q", "http://", "/path"}) {
     EXPECT_FALSE(parse_server_address(text)) << text;
   }
-  EXPECT_THAT(parse_server_address("https://h").error().message, HasSubstr("TLS"));
+  auto secure = parse_server_address("https://h/p");
+  ASSERT_TRUE(secure);
+  EXPECT_TRUE(secure->tls);
+  EXPECT_EQ(secure->authority(), "h:443");
+  EXPECT_EQ(parse_server_address("HTTPS://h:1")->port, 1);
+  EXPECT_FALSE(parse_server_address("http://h")->tls);
 }
 
 TEST(Dashes, KeepTheCommandWordByWord) {

@@ -9,42 +9,12 @@
 #include "base/strings.h"
 #include "cli/api.h"
 #include "cli/api_error.h"
+#include "cli/named_things.h"
 #include "cli/table.h"
 
 namespace osb::cli {
-namespace {
 
 namespace bj = json::bj;
-
-Task<Result<void>> list(Api& api, bool as_json) {
-  auto answer = CO_TRY(co_await api.ask("GET", "/v1/volumes"));
-  const auto* object = answer.if_object();
-  const auto* found = object ? object->if_contains("items") : nullptr;
-  const auto* items = found ? found->if_array() : nullptr;
-  if (!items) co_return fail(Code::corrupt, "the answer has no \"items\"");
-  if (as_json)
-    fmt::print("{}\n", json::print(*items));
-  else
-    fmt::print("{}", volume_table(std::vector<bj::value>(items->begin(), items->end()), wall_now()));
-  co_return Result<void>();
-}
-
-// Each by itself: one that cannot be removed does not keep the others.
-Task<int> remove(Api& api, std::vector<std::string> names) {
-  int status = 0;
-  for (const std::string& name : names) {
-    auto removed = co_await api.ask("DELETE", "/v1/volumes/" + percent_encode(name));
-    if (removed) {
-      fmt::print("{}\n", shown(name));
-      continue;
-    }
-    print_error("osb: " + std::string(shown(name)), removed.error());
-    status = 1;
-  }
-  co_return status;
-}
-
-}  // namespace
 
 std::string volume_table(const std::vector<bj::value>& volumes, WallTime now) {
   std::vector<std::vector<std::string>> rows{{"NAME", "SIZE", "SANDBOXES", "GOES WITH THE LAST", "AGE"}};
@@ -68,8 +38,8 @@ std::string volume_table(const std::vector<bj::value>& volumes, WallTime now) {
 
 io::Task<int> run_volumes(VolumeOptions options) {
   Api api(options.connection);
-  if (!options.names.empty()) co_return co_await remove(api, std::move(options.names));
-  auto done = co_await list(api, options.json);
+  if (!options.names.empty()) co_return co_await remove_named(api, "/v1/volumes/", std::move(options.names));
+  auto done = co_await list_named(api, "/v1/volumes", options.json, volume_table);
   if (done) co_return 0;
   print_error("osb", done.error());
   co_return 1;

@@ -1,6 +1,7 @@
 #include "docker/answers.h"
 
-#include "base/shown.h"
+#include <algorithm>
+
 #include "base/strings.h"
 #include "json/decode.h"
 
@@ -9,7 +10,12 @@ namespace {
 
 constexpr size_t kMaxMessage = 400;
 
-std::string cut(std::string_view text) { return shown(text.substr(0, kMaxMessage)); }
+// One line; an engine's reasons are longer than what shown() lets through.
+std::string cut(std::string_view text) {
+  std::string out(text.substr(0, kMaxMessage));
+  std::ranges::replace_if(out, [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
+  return out;
+}
 
 std::unexpected<Error> odd(std::string_view what) {
   return fail(Code::corrupt, "an odd answer of the engine: " + std::string(what));
@@ -53,11 +59,22 @@ Result<EngineVersion> parse_version(std::string_view text) {
   return EngineVersion{*newest, *oldest, std::move(engine)};
 }
 
+Result<std::vector<std::string>> parse_runtimes(std::string_view text) {
+  auto value = TRY(read(text));
+  const auto* root = value.if_object();
+  const auto* runtimes = root ? root->if_contains("Runtimes") : nullptr;
+  if (!runtimes || !runtimes->is_object()) return odd("list of runtimes");
+  std::vector<std::string> out;
+  for (const auto& member : runtimes->as_object()) out.emplace_back(member.key());
+  return out;
+}
+
 Result<Container> parse_container(std::string_view text) {
   Read in{.value = TRY(read(text)), .issues = {}};
   auto root = in.root();
   Container out;
   out.id = root["Id"].required_string();
+  out.image = root["Image"].string().value_or("");
   out.labels = root["Config"]["Labels"].string_map().value_or(std::map<std::string, std::string>());
   auto state = root["State"];
   out.status = state["Status"].required_string();
@@ -65,6 +82,7 @@ Result<Container> parse_container(std::string_view text) {
   out.paused = state["Paused"].boolean().value_or(false);
   out.out_of_memory = state["OOMKilled"].boolean().value_or(false);
   out.exit_code = static_cast<int>(state["ExitCode"].integer().value_or(0));
+  out.pid = state["Pid"].integer().value_or(0);
   out.error = cut(state["Error"].string().value_or(""));
   if (!in.issues.empty() || out.id.empty()) return odd("container");
   return out;
@@ -88,7 +106,74 @@ Result<Image> parse_image(std::string_view text) {
   Image out;
   out.id = root["Id"].required_string();
   out.platform = root["Os"].string().value_or("linux") + "/" + root["Architecture"].string().value_or("");
+  out.parent = root["Parent"].string().value_or("");
+  out.tags = root["RepoTags"].string_list().value_or(std::vector<std::string>());
+  out.labels = root["Config"]["Labels"].string_map().value_or(std::map<std::string, std::string>());
+  out.bytes = static_cast<uint64_t>(std::max<int64_t>(0, root["Size"].integer().value_or(0)));
   if (!in.issues.empty() || out.id.empty()) return odd("image");
+  return out;
+}
+
+Result<std::vector<Image>> parse_image_list(std::string_view text) {
+  auto value = json::parse(text);
+  if (!value || !value->is_array()) return odd("no list");
+  json::Issues issues;
+  std::vector<Image> out;
+  auto list = json::Field::root(*value, issues, "answer").array().value_or(std::vector<json::Field>());
+  for (const json::Field& one : list) {
+    Image image;
+    image.id = one["Id"].string().value_or("");
+    image.tags = one["RepoTags"].string_list().value_or(std::vector<std::string>());
+    std::erase(image.tags, "<none>:<none>");
+    image.labels = one["Labels"].string_map().value_or(std::map<std::string, std::string>());
+    if (!image.id.empty()) out.push_back(std::move(image));
+  }
+  return out;
+}
+
+namespace {
+
+std::optional<Volume> volume_in(const json::Field& field) {
+  Volume out;
+  out.name = field["Name"].string().value_or("");
+  out.driver = field["Driver"].string().value_or("");
+  out.created = field["CreatedAt"].string().value_or("");
+  out.labels = field["Labels"].string_map().value_or(std::map<std::string, std::string>());
+  return out.name.empty() ? std::nullopt : std::optional(std::move(out));
+}
+
+}  // namespace
+
+Result<Volume> parse_volume(std::string_view text) {
+  Read in{.value = TRY(read(text)), .issues = {}};
+  auto volume = volume_in(in.root());
+  if (!in.issues.empty() || !volume) return odd("volume");
+  return std::move(*volume);
+}
+
+Result<std::vector<Volume>> parse_volume_list(std::string_view text) {
+  Read in{.value = TRY(read(text)), .issues = {}};
+  std::vector<Volume> out;
+  auto list = in.root()["Volumes"].array().value_or(std::vector<json::Field>());
+  for (const json::Field& one : list) {
+    if (auto volume = volume_in(one)) out.push_back(std::move(*volume));
+  }
+  return out;
+}
+
+Result<std::vector<sandbox::FileChange>> parse_changes(std::string_view text) {
+  using Kind = sandbox::FileChange::Kind;
+  auto value = json::parse(text);
+  if (!value || !(value->is_array() || value->is_null())) return odd("no list");
+  json::Issues issues;
+  std::vector<sandbox::FileChange> out;
+  auto list = json::Field::root(*value, issues, "answer").array().value_or(std::vector<json::Field>());
+  for (const json::Field& one : list) {
+    std::string path = one["Path"].required_string();
+    int64_t kind = one["Kind"].required_integer();
+    if (!issues.empty() || !path.starts_with('/') || kind < 0 || kind > 2) return odd("change");
+    out.push_back({kind == 0 ? Kind::modified : kind == 1 ? Kind::added : Kind::deleted, std::move(path)});
+  }
   return out;
 }
 

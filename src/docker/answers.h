@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "sandbox/snapshot.h"
 
 namespace osb::docker {
 
@@ -28,12 +29,16 @@ struct EngineVersion {
 };
 Result<EngineVersion> parse_version(std::string_view json);
 
+// Of GET /info: the names of what it can start containers with.
+Result<std::vector<std::string>> parse_runtimes(std::string_view json);
+
 struct Container {
-  std::string id;
+  std::string id, image;  // the image's id
   std::map<std::string, std::string> labels;
   std::string status;  // created, running, paused, exited, dead, removing
   bool running = false, paused = false, out_of_memory = false;
   int exit_code = 0;
+  int64_t pid = 0;    // of its first process; 0: it does not run
   std::string error;  // the engine's word about the end
 };
 Result<Container> parse_container(std::string_view json);
@@ -43,8 +48,24 @@ Result<std::vector<std::map<std::string, std::string>>> parse_labels_of_list(std
 
 struct Image {
   std::string id, platform;
+  std::string parent = {};  // of one that was committed
+  std::vector<std::string> tags = {};
+  std::map<std::string, std::string> labels = {};
+  uint64_t bytes = 0;  // with everything below
 };
 Result<Image> parse_image(std::string_view json);
+// Ids, names and labels; what cannot be read is left out.
+Result<std::vector<Image>> parse_image_list(std::string_view json);
+
+struct Volume {
+  std::string name, driver, created;
+  std::map<std::string, std::string> labels = {};
+};
+Result<Volume> parse_volume(std::string_view json);
+Result<std::vector<Volume>> parse_volume_list(std::string_view json);
+
+// What a container has changed of its image's files.
+Result<std::vector<sandbox::FileChange>> parse_changes(std::string_view json);
 
 Result<std::string> parse_created(std::string_view json);    // the id
 Result<int> parse_wait(std::string_view json);               // the status

@@ -13,13 +13,41 @@ namespace bj = boost::json;
 constexpr std::string_view kOurs = "opensandbox.io/";
 constexpr int64_t kNanosPerMilli = 1'000'000;
 
-bj::object labels_of(const runtime::SandboxSpec& spec, const std::string& owner) {
+bj::object labels_of(const runtime::SandboxSpec& spec, const std::string& owner,
+                     const std::vector<ContainerMount>& mounts) {
   bj::object out;
   for (const auto& [name, value] : spec.labels) {
     if (!name.starts_with(kOurs)) out[name] = value;
   }
   out[kOwnerLabel] = owner;
   out[kHandleLabel] = spec.handle;
+  bj::array volumes;
+  for (const ContainerMount& mount : mounts) {
+    if (mount.kind == ContainerMount::Kind::volume) volumes.emplace_back(mount.source);
+  }
+  if (!volumes.empty()) out[kVolumesLabel] = json::print(volumes);
+  if (spec.network) out[kEgressLabel] = "policy";
+  return out;
+}
+
+bj::array mounts_of(const std::string& boot, const std::vector<ContainerMount>& mounts) {
+  bj::array out{bj::object{{"Type", "bind"}, {"Source", boot}, {"Target", kBootInside}, {"ReadOnly", true}}};
+  for (const ContainerMount& mount : mounts) {
+    bool is_volume = mount.kind == ContainerMount::Kind::volume;
+    bj::object one{{"Type", is_volume ? "volume" : "bind"},
+                   {"Source", mount.source},
+                   {"Target", mount.target},
+                   {"ReadOnly", mount.read_only}};
+    if (is_volume) {
+      bj::object options;
+      bj::object labels;
+      for (const auto& [name, value] : mount.labels) labels[name] = value;
+      options["Labels"] = std::move(labels);
+      if (!mount.sub_path.empty()) options["Subpath"] = mount.sub_path;
+      one["VolumeOptions"] = std::move(options);
+    }
+    out.push_back(std::move(one));
+  }
   return out;
 }
 
@@ -35,18 +63,21 @@ bj::array security_of(const ContainerRules& rules) {
 std::string container_name(const std::string& handle) { return "sandbox-" + handle; }
 
 std::string container_body(const runtime::SandboxSpec& spec, const std::string& image_id,
-                           const std::string& owner, const std::string& boot, const ContainerRules& rules) {
+                           const std::string& owner, const std::string& boot, const ContainerRules& rules,
+                           const std::vector<ContainerMount>& mounts) {
   bj::array drop(rules.drop_capabilities.begin(), rules.drop_capabilities.end());
-  bj::object host{
-      {"NetworkMode", rules.network_mode},
-      {"Mounts", bj::array{bj::object{
-                     {"Type", "bind"}, {"Source", boot}, {"Target", kBootInside}, {"ReadOnly", true}}}},
-      {"SecurityOpt", security_of(rules)},
-      {"CapDrop", std::move(drop)},
-      {"RestartPolicy", bj::object{{"Name", "no"}}},
-      // execd's own words; what the entry process writes is kept by execd.
-      {"LogConfig",
-       bj::object{{"Type", "json-file"}, {"Config", bj::object{{"max-size", "256k"}, {"max-file", "1"}}}}}};
+  bj::object host{{"NetworkMode", spec.network ? "none" : rules.network_mode},
+                  {"Mounts", mounts_of(boot, mounts)},
+                  {"SecurityOpt", security_of(rules)},
+                  {"CapDrop", std::move(drop)},
+                  {"RestartPolicy", bj::object{{"Name", "no"}}},
+                  // execd's own words; what the entry process writes is kept by execd.
+                  {"LogConfig", bj::object{{"Type", "json-file"},
+                                           {"Config", bj::object{{"max-size", "256k"}, {"max-file", "1"}}}}}};
+  if (!rules.oci_runtime.empty()) host["Runtime"] = rules.oci_runtime;
+  // Whoever is asked, the egress process answers; one on another loopback address would be the container's
+  // own.
+  if (spec.network) host["Dns"] = bj::array{"127.0.0.1"};
   const auto& limits = spec.limits;
   if (limits.cpu_millis) host["NanoCpus"] = *limits.cpu_millis * kNanosPerMilli;
   if (limits.memory_bytes) {
@@ -60,11 +91,34 @@ std::string container_body(const runtime::SandboxSpec& spec, const std::string& 
     host["Tmpfs"] = bj::object{{"/tmp", "mode=1777"}, {"/run", "mode=755"}};
   }
   std::string inside = kBootInside;
+  bj::array words{"--container=" + inside + "/hub", "--log-level=4"};
+  for (const ContainerMount& mount : mounts) {
+    if (mount.kind == ContainerMount::Kind::host_path) words.emplace_back("--shown=" + mount.target);
+  }
   return json::print(bj::object{{"Image", image_id},
                                 {"Entrypoint", bj::array{inside + "/execd"}},
-                                {"Cmd", bj::array{"--container=" + inside + "/hub", "--log-level=4"}},
-                                {"Labels", labels_of(spec, owner)},
+                                {"Cmd", std::move(words)},
+                                {"Labels", labels_of(spec, owner, mounts)},
                                 {"HostConfig", std::move(host)}});
+}
+
+// An engine adds the container's own labels to these, and cannot take one away.
+std::string commit_body(const std::map<std::string, std::string>& labels, const std::string& owner,
+                        const std::string& snapshot) {
+  bj::object out;
+  for (const auto& [name, value] : labels) out[name] = "";
+  out[kSnapshotOwnerLabel] = owner;
+  out[kSnapshotLabel] = snapshot;
+  return json::print(bj::object{{"Labels", std::move(out)}});
+}
+
+std::vector<std::string> volumes_in(const std::map<std::string, std::string>& labels) {
+  auto found = labels.find(kVolumesLabel);
+  if (found == labels.end()) return {};
+  auto value = json::parse(found->second);
+  json::Issues issues;
+  if (!value || !value->is_array()) return {};
+  return json::Field::root(*value, issues, "label").string_list().value_or(std::vector<std::string>());
 }
 
 }  // namespace osb::docker

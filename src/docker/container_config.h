@@ -13,17 +13,42 @@ namespace osb::docker {
 // Labels by which a container is found again. Nothing of a sandbox's id is among them.
 inline constexpr char kOwnerLabel[] = "opensandbox.io/owner";
 inline constexpr char kHandleLabel[] = "opensandbox.io/handle";
+// On one whose network is led through the egress process: see docker_network.cc.
+inline constexpr char kEgressLabel[] = "opensandbox.io/egress";
+
+// On a container: the volumes that it has, a list in JSON.
+inline constexpr char kVolumesLabel[] = "opensandbox.io/volumes";
+// On an image that is a snapshot, and inherited by what is made from it.
+inline constexpr char kSnapshotLabel[] = "opensandbox.io/snapshot-id";
+inline constexpr char kSnapshotOwnerLabel[] = "opensandbox.io/snapshot-owner";
+
+// Something of the host or of the engine that a container sees.
+struct ContainerMount {
+  enum class Kind { host_path, volume };
+  Kind kind = Kind::host_path;
+  std::string source, target;
+  bool read_only = false;
+  std::string sub_path = {};                       // of a volume, where engines know that
+  std::map<std::string, std::string> labels = {};  // of a volume that is made
+};
 
 struct ContainerRules {
   std::string network_mode = "bridge";
   std::vector<std::string> drop_capabilities;
   std::string apparmor_profile;  // "": the engine's
   bool no_new_privileges = true;
+  std::string oci_runtime = {};  // what the engine starts containers with; "": its own choice
 };
 
 // `boot`: the directory of the host that holds execd; see SandboxFiles.
 std::string container_body(const runtime::SandboxSpec& spec, const std::string& image_id,
-                           const std::string& owner, const std::string& boot, const ContainerRules& rules);
+                           const std::string& owner, const std::string& boot, const ContainerRules& rules,
+                           const std::vector<ContainerMount>& mounts = {});
+// With which a container becomes the image of a snapshot: what `labels` say of it is taken off.
+std::string commit_body(const std::map<std::string, std::string>& labels, const std::string& owner,
+                        const std::string& snapshot);
+// The names in a kVolumesLabel; none when it says nothing that can be read.
+std::vector<std::string> volumes_in(const std::map<std::string, std::string>& labels);
 
 std::string container_name(const std::string& handle);
 

@@ -25,6 +25,13 @@ TEST(ContainerConfig, ExecdIsAllThatComesFromTheHost) {
   EXPECT_FALSE(body.contains("Env")) << "variables of a sandbox are not for whoever sees the engine";
 }
 
+TEST(ContainerConfig, TheEnginesRuntimeIsNamedWhenSomebodyChoseIt) {
+  EXPECT_FALSE(body_of({.handle = "h", .image = {}})["HostConfig"].as_object().contains("Runtime"));
+  ContainerRules rules;
+  rules.oci_runtime = "kata-runtime";
+  EXPECT_EQ(body_of({.handle = "h", .image = {}}, rules)["HostConfig"].at("Runtime"), "kata-runtime");
+}
+
 TEST(ContainerConfig, LabelsOfARequestAreNotOurs) {
   bj::object body =
       body_of({.handle = "h", .image = {}, .labels = {{"team", "red"}, {"opensandbox.io/owner", "x"}}});
@@ -52,6 +59,54 @@ TEST(ContainerConfig, LimitsAndRules) {
   EXPECT_EQ(host["NetworkMode"], "none");
   EXPECT_EQ(bj::serialize(host["CapDrop"]), R"(["NET_RAW"])");
   EXPECT_EQ(bj::serialize(host["SecurityOpt"]), R"(["no-new-privileges:true","apparmor=tight"])");
+}
+
+TEST(ContainerConfig, MountsAndWhatExecdIsToLookAt) {
+  using Kind = ContainerMount::Kind;
+  std::vector<ContainerMount> mounts = {
+      {.kind = Kind::host_path, .source = "/srv/a", .target = "/data", .read_only = true},
+      {.kind = Kind::volume, .source = "cache", .target = "/cache", .labels = {{"l", "v"}}}};
+  bj::object body =
+      bj::parse(container_body({.handle = "h", .image = {}}, "sha256:1", "owner", "/state/boot", {}, mounts))
+          .as_object();
+  const bj::array& all = body["HostConfig"].at("Mounts").as_array();
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(bj::serialize(all[1]), R"({"Type":"bind","Source":"/srv/a","Target":"/data","ReadOnly":true})");
+  EXPECT_EQ(bj::serialize(all[2]), R"({"Type":"volume","Source":"cache","Target":"/cache","ReadOnly":false,)"
+                                   R"("VolumeOptions":{"Labels":{"l":"v"}}})");
+  EXPECT_EQ(bj::serialize(body["Cmd"]),
+            R"(["--container=/opt/opensandbox/boot/hub","--log-level=4","--shown=/data"])");
+  EXPECT_EQ(body["Labels"].at(kVolumesLabel), R"(["cache"])");
+  EXPECT_EQ(volumes_in({{kVolumesLabel, R"(["cache"])"}}), std::vector<std::string>{"cache"});
+  for (const char* wrong : {"", "{}", "[1", "7", "null"})
+    EXPECT_TRUE(volumes_in({{kVolumesLabel, wrong}}).empty()) << wrong;
+}
+
+TEST(ContainerConfig, ASnapshotHasNothingOfItsSandboxOnIt) {
+  bj::object labels =
+      bj::parse(commit_body({{kOwnerLabel, "o"}, {kHandleLabel, "h"}, {"team", "red"}}, "o", "s"))
+          .at("Labels")
+          .as_object();
+  for (const char* gone : {kOwnerLabel, kHandleLabel, "team"}) EXPECT_EQ(labels[gone], "") << gone;
+  EXPECT_EQ(labels[kSnapshotLabel], "s");
+  EXPECT_EQ(labels[kSnapshotOwnerLabel], "o");
+}
+
+TEST(ContainerConfig, OneWithAPolicyHasNoNetworkOfTheEngine) {
+  ContainerRules rules;
+  rules.network_mode = "web";
+  bj::object plain = body_of({.handle = "h", .image = {}}, rules);
+  EXPECT_EQ(plain["HostConfig"].at("NetworkMode"), "web");
+  EXPECT_FALSE(plain["HostConfig"].as_object().contains("Dns"));
+  EXPECT_FALSE(plain["Labels"].as_object().contains(kEgressLabel));
+  bj::object policed = body_of({.handle = "h",
+                                .image = {},
+                                .network = runtime::NetworkPolicy{.allow_the_rest = true},
+                                .labels = {{kEgressLabel, "x"}}},
+                               rules);
+  EXPECT_EQ(policed["HostConfig"].at("NetworkMode"), "none");
+  EXPECT_EQ(bj::serialize(policed["HostConfig"].at("Dns")), R"(["127.0.0.1"])");
+  EXPECT_EQ(policed["Labels"].at(kEgressLabel), "policy");
 }
 
 TEST(ContainerConfig, Base64ForHeaders) {

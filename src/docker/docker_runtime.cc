@@ -21,11 +21,6 @@ using runtime::Ability;
 constexpr auto kBootDeadline = std::chrono::seconds(20);
 constexpr auto kConnectDeadline = std::chrono::seconds(10);
 
-struct DockerPrepared : runtime::Prepared {
-  runtime::SandboxSpec spec;
-  Image image;
-};
-
 std::unexpected<CreateFailure> failed(Kind kind, Error error) {
   return std::unexpected(CreateFailure{kind, std::move(error)});
 }
@@ -55,6 +50,8 @@ bool is_tcp(int fd) {
   return domain == AF_INET && type == SOCK_STREAM;
 }
 
+}  // namespace
+
 runtime::EntryProcess entry_of(const Claim& claim, const Limits& limits) {
   runtime::EntryProcess entry;
   entry.inherits = true;
@@ -69,19 +66,20 @@ runtime::EntryProcess entry_of(const Claim& claim, const Limits& limits) {
   return entry;
 }
 
-}  // namespace
-
-runtime::Capabilities docker_capabilities() {
+runtime::Capabilities docker_capabilities(bool policies) {
   constexpr char kNotYet[] = "the Docker runtime of this server does not have this part";
   runtime::Capabilities out;
-  for (Ability* ability : {&out.cpu, &out.memory, &out.pids, &out.pause, &out.pull})
-    *ability = Ability::can();
   for (Ability* ability :
-       {&out.io_read, &out.io_write, &out.open_files, &out.gpu, &out.snapshots, &out.pools, &out.volumes})
+       {&out.cpu, &out.memory, &out.pids, &out.pause, &out.snapshots, &out.pools, &out.volumes, &out.pull})
+    *ability = Ability::can();
+  for (Ability* ability : {&out.io_read, &out.io_write, &out.open_files, &out.gpu})
     *ability = Ability::cannot(kNotYet);
   out.disk = Ability::cannot("an engine limits the disk only on some of its storage drivers");
-  out.network_policy = Ability::cannot(
-      "the Docker runtime has no egress process; containers reach what the engine's network reaches");
+  out.network_policy =
+      policies ? Ability::can()
+               : Ability::cannot(
+                     "containers get a policy from the egress process of this service, which needs a service "
+                     "that root starts and [egress] enabled = true in its configuration");
   out.platforms = {platform_of_host()};
   return out;
 }
@@ -100,7 +98,7 @@ DockerRuntime::DockerRuntime(io::Executor executor, std::string owner, SandboxFi
       owner_(std::move(owner)),
       files_(std::move(files)),
       settings_(std::move(settings)),
-      capabilities_(docker_capabilities()),
+      capabilities_(docker_capabilities(static_cast<bool>(settings_.networks))),
       engine_(settings_.engine),
       pulls_(executor, engine_, settings_.pull_policy, settings_.default_registry),
       tasks_(executor) {
@@ -121,14 +119,29 @@ runtime::Isolation DockerRuntime::isolation() const {
   return {
       .tier = "container: what the Docker engine's runtime separates",
       .missing = {"containers have the engine's user namespace, often none: root inside is root's id outside",
-                  "containers of one network reach each other and what the engine's network reaches"}};
+                  "containers without a policy reach each other and what the engine's network reaches"}};
 }
 
 Task<Result<void>> DockerRuntime::health() { co_return co_await engine_.ping(); }
 
+Task<Result<void>> DockerRuntime::check_oci_runtime() {
+  const std::string& wanted = settings_.rules.oci_runtime;
+  if (wanted.empty()) co_return Result<void>();
+  auto names = CO_TRY(co_await engine_.runtimes());
+  if (std::ranges::find(names, wanted) != names.end()) co_return Result<void>();
+  std::string has;
+  for (const std::string& name : names) has.append(has.empty() ? "" : ", ").append(name);
+  has.resize(std::min<size_t>(has.size(), 200));
+  co_return fail(Code::invalid_argument,
+                 "secure_runtime.docker_runtime: the engine has no runtime " + wanted + "; it has: " + has +
+                     "\n  remedy: add it to the engine's configuration, or name one of these");
+}
+
 Task<Created<PreparedPtr>> DockerRuntime::prepare(runtime::SandboxSpec spec) {
-  if (!spec.image.id.empty() || !spec.image.layers.empty())
-    co_return failed(Kind::unsupported, {Code::unsupported, 0, capabilities_.snapshots.why});
+  if (!spec.image.layers.empty()) {
+    co_return failed(Kind::unsupported,
+                     {Code::unsupported, 0, "this snapshot is of another runtime, which has to restore it"});
+  }
   auto image = co_await pulls_.find(spec.handle, spec.image);
   if (!image) co_return std::unexpected(std::move(image.error()));
   const Limits& standard = settings_.default_limits;
@@ -142,31 +155,60 @@ Task<Created<PreparedPtr>> DockerRuntime::prepare(runtime::SandboxSpec spec) {
   co_return prepared;
 }
 
-Task<Result<void>> DockerRuntime::hand_over(Listeners listeners) {
+// What execd says of the directories of the host that it sees, a short line each.
+Task<Result<void>> read_lines(io::Socket& execd, size_t count, std::string& text) {
+  constexpr size_t kMostLine = 64;
+  char piece[1024];
+  while (static_cast<size_t>(std::ranges::count(text, '\n')) < count) {
+    size_t got = CO_TRY(co_await io::read_some(execd, piece));
+    text.append(piece, got);
+    if (got == 0 || text.size() > count * kMostLine)
+      co_return fail(Code::corrupt, "execd says something else");
+  }
+  co_return Result<void>();
+}
+
+Task<Result<void>> DockerRuntime::hand_over(Listeners listeners, std::vector<FileId> shown) {
   io::Acceptor hub(executor_, std::move(listeners.hub));
   auto execd = CO_TRY(co_await io::with_deadline(kBootDeadline, "execd", hub.accept()));
   const int given[] = {listeners.api.get(), listeners.control.get(), listeners.sockets.get()};
   int sent = sys::send_with_descriptors(execd.native_handle(), "l", given);
   if (sent < 0) co_return fail_errno("give execd its listeners", -sent);
-  co_return Result<void>();
+  if (shown.empty()) co_return Result<void>();
+  std::string seen, wanted;
+  CO_TRY(co_await io::with_deadline(kBootDeadline, "execd", read_lines(execd, shown.size(), seen)));
+  for (const FileId& id : shown) wanted += to_line(id);
+  if (seen == wanted) co_return Result<void>();
+  co_return fail(Code::permission_denied,
+                 "refused: another directory was in its place when the engine mounted it, or the engine sees "
+                 "other files than this server");
 }
 
 Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::start_container(const runtime::SandboxSpec& spec,
                                                                         const Image& image,
-                                                                        std::string record) {
+                                                                        std::string record,
+                                                                        const Mounts& mounts) {
   const std::string& handle = spec.handle;
   auto listeners = files_.make(handle, record);
   if (!listeners) co_return failed_step(std::move(listeners.error()), "make the sandbox's sockets");
-  std::string body = container_body(spec, image.id, owner_, files_.boot_on_host(handle), settings_.rules);
+  std::string body =
+      container_body(spec, image.id, owner_, files_.boot_on_host(handle), settings_.rules, mounts.mounts);
   auto made = co_await engine_.create(container_name(handle), spec.image.platform, std::move(body));
   if (!made && made.error().code == Code::not_found)
     co_return failed(Kind::image_not_found, std::move(made.error()));
   if (!made) co_return failed_step(std::move(made.error()), "create the container");
   auto sandbox = std::make_shared<Sandbox>(handle, *made, executor_);
+  for (const ContainerMount& mount : mounts.mounts) {
+    if (mount.kind == ContainerMount::Kind::volume) sandbox->volumes.push_back(mount.source);
+  }
+  if (!spec.image.id.empty()) sandbox->image = image.id;
+  sandbox->has_policy = spec.network.has_value();
   if (auto started = co_await engine_.start(*made); !started)
     co_return failed_step(std::move(started.error()), "start the container");
-  auto given = co_await hand_over(std::move(*listeners));
+  auto given = co_await hand_over(std::move(*listeners), mounts.shown);
   files_.close_hub(handle);
+  if (!given && given.error().code == Code::permission_denied)
+    co_return failed(Kind::host_path_refused, std::move(given.error()).in("volumes"));
   if (!given) {
     auto state = co_await engine_.inspect(*made);
     std::string more = state && !state->running ? "; " + end_of(*state).detail : "";
@@ -180,17 +222,39 @@ Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::start_container(const ru
   co_return sandbox;
 }
 
+Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::begin(const runtime::SandboxSpec& spec,
+                                                              const Image& image, std::string record) {
+  auto mounts = co_await find_mounts(spec);
+  if (!mounts) co_return std::unexpected(std::move(mounts.error()));
+  auto sandbox = co_await start_container(spec, image, std::move(record), *mounts);
+  if (sandbox)
+    (*sandbox)->made = std::move(mounts->made);
+  else
+    co_await undo(spec.handle, std::move(mounts->made));
+  co_return sandbox;
+}
+
+Task<> DockerRuntime::undo(std::string handle, std::vector<std::string> made) {
+  (void)co_await destroy(std::move(handle));
+  // An engine makes volumes before it finds out whether the rest can be done. What others have by now stays.
+  for (const std::string& name : made) (void)co_await engine_.remove_volume(name);
+}
+
 Task<Created<std::string>> DockerRuntime::start(PreparedPtr given, Claim claim) {
   auto& prepared = static_cast<DockerPrepared&>(*given);
   std::string handle = prepared.spec.handle;
-  auto sandbox = co_await start_container(prepared.spec, prepared.image, std::move(claim.record));
-  if (!sandbox) {
-    (void)co_await destroy(handle);
-    co_return std::unexpected(std::move(sandbox.error()));
+  auto sandbox = co_await begin(prepared.spec, prepared.image, std::move(claim.record));
+  if (!sandbox) co_return std::unexpected(std::move(sandbox.error()));
+  if (prepared.spec.network) {
+    auto opened = co_await open_network(*sandbox, claim.id, *prepared.spec.network);
+    if (!opened) {
+      co_await undo(handle, (*sandbox)->made);
+      co_return std::unexpected(std::move(opened.error()));
+    }
   }
   auto heard = co_await runtime::start_through(*(*sandbox)->control, entry_of(claim, prepared.spec.limits));
   if (!heard) {
-    (void)co_await destroy(handle);
+    co_await undo(handle, (*sandbox)->made);
     co_return std::unexpected(std::move(heard.error()));
   }
   (*sandbox)->heard = std::move(*heard);
@@ -214,17 +278,25 @@ Task<Result<Container>> DockerRuntime::find(std::string handle) {
 }
 
 Task<Result<void>> DockerRuntime::destroy(std::string handle) {
-  std::string container;
+  SandboxPtr sandbox;
   if (auto found = sandboxes_.find(handle); found != sandboxes_.end()) {
-    found->second->removed = true;
-    container = found->second->container;
+    sandbox = found->second;
+    sandbox->removed = true;
     sandboxes_.erase(found);
   } else {
     auto there = co_await find(handle);
     if (!there && there.error().code != Code::not_found) co_return std::unexpected(std::move(there.error()));
-    if (there) container = there->id;
+    if (there) {
+      sandbox = std::make_shared<Sandbox>(handle, there->id, executor_);
+      sandbox->remember(*there);
+    }
   }
-  if (!container.empty()) CO_TRY(co_await engine_.remove(container));
+  if (sandbox) {
+    CO_TRY(co_await engine_.remove(sandbox->container));
+    if (sandbox->has_policy && settings_.networks) CO_TRY(co_await settings_.networks->close(handle));
+    co_await forget_volumes(sandbox->volumes);
+    co_await forget_image(sandbox->image);
+  }
   co_return files_.remove(handle);
 }
 
@@ -232,6 +304,7 @@ Task<Result<void>> DockerRuntime::destroy(std::string handle) {
 // somebody else has removed.
 Task<Result<std::vector<std::string>>> DockerRuntime::list() {
   auto all = CO_TRY(co_await engine_.labels_of_all(std::string(kOwnerLabel) + "=" + owner_));
+  if (!std::exchange(swept_, true)) tasks_.spawn(sweep());
   auto names = CO_TRY(files_.list());
   std::set<std::string> handles(names.begin(), names.end());
   for (const auto& labels : all) {
@@ -252,6 +325,7 @@ Task<Adoption> DockerRuntime::adopt(std::string handle, std::string identity) {
   }
   if (!container->running) co_return Adoption{.kind = Found::ended, .end = end_of(*container)};
   auto sandbox = std::make_shared<Sandbox>(handle, container->id, executor_);
+  sandbox->remember(*container);
   if (container->paused) sandbox->reachable.reset();
   track(sandbox);
   co_return Adoption{.kind = Found::adopted, .paused = container->paused};
@@ -318,8 +392,7 @@ Task<Result<io::Stream>> DockerRuntime::connect(std::string handle, uint16_t por
   auto found = sandboxes_.find(handle);
   if (found == sandboxes_.end()) co_return fail(Code::not_found, "sandbox " + handle + " does not run");
   SandboxPtr sandbox = found->second;
-  if (port == runtime::kEgressPort)
-    co_return fail(Code::unavailable, "the Docker runtime has no egress process");
+  if (port == runtime::kEgressPort) co_return co_await connect_egress(sandbox);
   if (port == runtime::kExecdPort) {
     co_return CO_TRY(co_await io::with_deadline(kConnectDeadline, "execd",
                                                 io::connect_unix(files_.socket(handle, "api"))));

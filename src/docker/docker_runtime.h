@@ -12,8 +12,10 @@
 
 #include "docker/container_config.h"
 #include "docker/engine.h"
+#include "docker/host_path.h"
 #include "docker/image_pulls.h"
 #include "docker/sandbox_files.h"
+#include "runtime/container_networks.h"
 #include "runtime/native/control.h"
 #include "runtime/runtime.h"
 
@@ -32,6 +34,10 @@ struct DockerSettings {
   std::string default_registry;
   Limits default_limits = {};  // for sandboxes that do not ask; pids, too
   std::optional<int64_t> shm_bytes = {};
+  std::vector<std::string> shared_paths = {};  // of the host, which sandboxes may have
+  std::string state_dir = {};                  // of the service, which they may not
+  // Of this service; none: there are none, and policies are refused.
+  std::shared_ptr<runtime::ContainerNetworks> networks = {};
   std::string_view execd;  // its bytes; they live as long as the process
 };
 
@@ -46,6 +52,9 @@ class DockerRuntime : public runtime::Runtime {
   const runtime::Capabilities& capabilities() const override { return capabilities_; }
   runtime::Isolation isolation() const override;
   Task<Result<void>> health() override;
+  // Whether the engine has what containers are to be started with. Code::invalid_argument: it has not, and
+  // says so; nobody knows while it is away.
+  Task<Result<void>> check_oci_runtime();
   Task<Created<PreparedPtr>> prepare(runtime::SandboxSpec spec) override;
   std::string preparing(const std::string& handle) const override { return pulls_.progress(handle); }
   Task<Created<std::string>> start(PreparedPtr prepared, Claim claim) override;
@@ -60,20 +69,57 @@ class DockerRuntime : public runtime::Runtime {
   Task<Result<void>> keep_record(std::string handle, std::string record) override;
   Task<Result<io::Stream>> connect(std::string handle, uint16_t port) override;
   Task<Result<runtime::Output>> logs(std::string handle) override;
+  // See docker_warm.cc.
+  Task<Created<runtime::Warm>> warm(PreparedPtr prepared, std::string record) override;
+  Task<Created<void>> claim(std::string handle, Claim claim,
+                            std::optional<runtime::NetworkPolicy> network) override;
+  Task<Adoption> adopt_warm(std::string handle, runtime::Warm warm) override;
+  // See docker_snapshots.cc.
+  Task<Result<void>> capture(std::string handle, std::string snapshot) override;
+  Task<Result<runtime::KeptSnapshot>> keep(std::string snapshot) override;
+  Task<Result<void>> drop(std::string snapshot) override;
+  Task<Result<std::vector<std::string>>> list_snapshots() override;
+  Task<Result<std::vector<sandbox::FileChange>>> changes(std::string handle) override;
+  // See docker_volumes.cc.
+  Task<Result<std::vector<runtime::NamedVolume>>> list_volumes(std::string owner) override;
+  Task<Result<void>> remove_volume(std::string owner, std::string name) override;
+  Task<Result<std::optional<runtime::NetworkPolicy>>> network_of(std::string handle) override;
 
  private:
   struct Sandbox;
   using SandboxPtr = std::shared_ptr<Sandbox>;
+  // What a container is to see, and what of it was not there before.
+  struct Mounts {
+    std::vector<ContainerMount> mounts;
+    std::vector<FileId> shown;  // what the directories of the host are, in their order
+    std::vector<std::string> made;
+  };
 
   DockerRuntime(io::Executor executor, std::string owner, SandboxFiles files, DockerSettings settings);
-  // The parts of start(); what they leave behind is for destroy().
+  // A container with an execd that answers. On failure nothing is left behind, see start().
+  Task<Created<SandboxPtr>> begin(const runtime::SandboxSpec& spec, const Image& image, std::string record);
+  // What there is of one that failed goes, also volumes that were made for it.
+  Task<> undo(std::string handle, std::vector<std::string> made);
+  // Its parts; what they leave behind is for destroy().
   Task<Created<SandboxPtr>> start_container(const runtime::SandboxSpec& spec, const Image& image,
-                                            std::string record);
-  Task<Result<void>> hand_over(Listeners listeners);
+                                            std::string record, const Mounts& mounts);
+  Task<Result<void>> hand_over(Listeners listeners, std::vector<FileId> shown);
+  Task<Created<Mounts>> find_mounts(const runtime::SandboxSpec& spec);
+  Task<Created<ContainerMount>> find_volume(std::string owner, runtime::Mount mount,
+                                            std::vector<std::string>& made);
   // The container of a handle; Code::not_found also for one that somebody else has made.
   Task<Result<Container>> find(std::string handle);
   void track(SandboxPtr sandbox);
   Task<Result<Fd>> take_socket(SandboxPtr sandbox);
+  // What goes with a sandbox: volumes that are to, and an image of which nothing is left but its use.
+  Task<> forget_volumes(std::vector<std::string> names);
+  Task<> forget_image(std::string id);
+  Task<> sweep();
+  Task<Result<void>> hold_place(SandboxPtr sandbox);
+  Task<> watch_waiting(SandboxPtr sandbox);
+  // See docker_network.cc.
+  Task<Created<void>> open_network(SandboxPtr sandbox, std::string id, runtime::NetworkPolicy policy);
+  Task<Result<io::Stream>> connect_egress(SandboxPtr sandbox);
   // See docker_ends.cc.
   Task<> watch(SandboxPtr sandbox);
   Task<> hear(SandboxPtr sandbox, Result<End>& end);
@@ -88,8 +134,10 @@ class DockerRuntime : public runtime::Runtime {
   ImagePulls pulls_;
   io::TaskGroup tasks_;
   std::map<std::string, SandboxPtr> sandboxes_;
+  bool swept_ = false;
 };
 
-runtime::Capabilities docker_capabilities();
+// `policies`: whether containers can have one.
+runtime::Capabilities docker_capabilities(bool policies);
 
 }  // namespace osb::docker

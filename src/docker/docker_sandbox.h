@@ -6,10 +6,23 @@
 
 namespace osb::docker {
 
+// On a volume that goes with the last sandbox that has it: the identity of the service that made it.
+inline constexpr char kVolumeGoesLabel[] = "opensandbox.io/volume-goes-with";
+
 struct DockerRuntime::Sandbox {
   Sandbox(std::string handle_, std::string container_, const io::Executor& executor)
-      : handle(std::move(handle_)), container(std::move(container_)), reachable(executor), over(executor) {
+      : handle(std::move(handle_)),
+        container(std::move(container_)),
+        reachable(executor),
+        over(executor),
+        claimed(executor) {
     reachable.set();
+  }
+  void remember(const Container& seen) {
+    volumes = volumes_in(seen.labels);
+    has_policy = seen.labels.contains(kEgressLabel);
+    auto snapshot = seen.labels.find(kSnapshotLabel);
+    if (snapshot != seen.labels.end() && !snapshot->second.empty()) image = seen.image;
   }
   std::string handle;
   std::string container;                              // the engine's id of it
@@ -20,6 +33,20 @@ struct DockerRuntime::Sandbox {
   io::Event over;                                     // `end` says how, or why that is not known
   Result<End> end = fail(Code::cancelled, "the server ends");
   bool removed = false;
+  bool has_policy = false;                // its network is led through the egress process
+  std::vector<std::string> volumes = {};  // by the engine's names
+  std::vector<std::string> made = {};     // of these, what was not there before: for a start that fails
+  std::string image = {};                 // the id of the one it was made from, when that is a snapshot
+  // While it waits for a claim; set when that has come.
+  std::optional<Limits> waiting = {};
+  io::Event claimed;
+};
+
+runtime::EntryProcess entry_of(const Claim& claim, const Limits& limits);
+
+struct DockerPrepared : runtime::Prepared {
+  runtime::SandboxSpec spec;
+  Image image;
 };
 
 // What the engine says about the end of a container of which execd said nothing.

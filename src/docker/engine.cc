@@ -22,14 +22,6 @@ std::string container_path(const std::string& container, std::string_view action
   return "/containers/" + percent_encode(container) + std::string(action);
 }
 
-// As a reference stands in a path: its slashes are part of it.
-std::string reference_path(std::string_view reference) {
-  std::string out;
-  for (std::string_view part : split(reference, '/'))
-    out.append(out.empty() ? "" : "/").append(percent_encode(part));
-  return out;
-}
-
 Code code_of(int status) {
   switch (status) {
     case 304:
@@ -62,6 +54,13 @@ Error away(Error error, const std::string& socket) {
 }
 
 }  // namespace
+
+std::string reference_path(std::string_view reference) {
+  std::string out;
+  for (std::string_view part : split(reference, '/'))
+    out.append(out.empty() ? "" : "/").append(percent_encode(part));
+  return out;
+}
 
 Result<ApiVersion> choose_version(const EngineVersion& engine) {
   ApiVersion chosen = std::min(kNewest, engine.newest);
@@ -105,16 +104,22 @@ Task<Result<std::string>> Engine::ask(Call call) {
   co_return std::move(response->body);
 }
 
-// Without a version in the path the newest one of the engine would answer.
-Task<Result<std::string>> Engine::prefix() {
+Task<Result<ApiVersion>> Engine::spoken() {
   if (!version_) CO_TRY(co_await version());
-  co_return "/v" + to_string(CO_TRY(choose_version(*version_)));
+  co_return choose_version(*version_);
 }
 
+// Without a version in the path the newest one of the engine would answer.
+Task<Result<std::string>> Engine::prefix() { co_return "/v" + to_string(CO_TRY(co_await spoken())); }
+
 Task<Result<std::string>> Engine::ask_in_time(Call call) {
-  call.path = CO_TRY(co_await prefix()) + call.path;
   bool question = call.method == "GET";
   auto limit = question ? std::min<io::Duration>(kQuestion, settings_.timeout) : settings_.timeout;
+  return ask_within(limit, std::move(call));
+}
+
+Task<Result<std::string>> Engine::ask_within(io::Duration limit, Call call) {
+  call.path = CO_TRY(co_await prefix()) + call.path;
   auto answer = co_await io::with_deadline(limit, "the Docker engine", ask(std::move(call)));
   // Another one may stand behind the socket by then.
   if (!answer && answer.error().code == Code::unavailable) version_.reset();
@@ -132,6 +137,10 @@ Task<Result<EngineVersion>> Engine::version() {
 Task<Result<void>> Engine::ping() {
   CO_TRY(co_await ask_in_time({.method = "GET", .path = "/_ping"}));
   co_return Result<void>();
+}
+
+Task<Result<std::vector<std::string>>> Engine::runtimes() {
+  co_return parse_runtimes(CO_TRY(co_await ask_in_time({.method = "GET", .path = "/info"})));
 }
 
 Task<Result<Image>> Engine::image(std::string reference) {

@@ -36,14 +36,34 @@ class Engine {
  public:
   explicit Engine(EngineSettings settings) : settings_(std::move(settings)) {}
 
-  // Which version is spoken; asked once, and again after the engine was away.
+  // The version that is spoken.
+  Task<Result<ApiVersion>> spoken();
+  // What the engine says of itself; asked once, and again after the engine was away.
   Task<Result<EngineVersion>> version();
   Task<Result<void>> ping();
+  Task<Result<std::vector<std::string>>> runtimes();
 
   Task<Result<Image>> image(std::string reference);
   // Returns when it is here. `progress` hears what is done.
   Task<Result<void>> pull(std::string name, std::string tag, std::string platform,
                           std::optional<RegistryLogin> login, std::function<void(std::string)> progress);
+
+  // See engine_storage.cc for the rest of these.
+  // What the container has changed, as an image of its own over the container's; it stands still meanwhile.
+  // The image's id.
+  Task<Result<std::string>> commit(std::string container, std::string repository, std::string tag,
+                                   std::string body);
+  enum class Used { refused, untagged };
+  // Code::wrong_state: something uses it. A name goes all the same with Used::untagged, and with it what
+  // nothing uses. Code::not_found.
+  Task<Result<void>> remove_image(std::string reference, Used used);
+  Task<Result<std::vector<Image>>> images_with(std::string label);
+  Task<Result<std::vector<sandbox::FileChange>>> changes(std::string container);
+
+  Task<Result<Volume>> volume(std::string name);
+  enum class Which { all, unused };
+  Task<Result<std::vector<Volume>>> volumes_with(std::string label, Which which);
+  Task<Result<void>> remove_volume(std::string name);  // Code::wrong_state: a container has it
 
   Task<Result<std::string>> create(std::string name, std::string platform, std::string body);
   Task<Result<void>> start(std::string container);
@@ -69,6 +89,7 @@ class Engine {
   Task<Result<http::Response>> exchange(Call call);
   Task<Result<std::string>> ask(Call call);  // a refusal is an error
   Task<Result<std::string>> ask_in_time(Call call);
+  Task<Result<std::string>> ask_within(io::Duration limit, Call call);
   Task<Result<void>> follow_pull(Call call, std::function<void(std::string)> progress);
   Task<Result<std::string>> prefix();
 
@@ -76,6 +97,9 @@ class Engine {
   std::deque<http::ClientConnection> idle_;
   std::optional<EngineVersion> version_;
 };
+
+// As a reference stands in a path: its slashes are part of it.
+std::string reference_path(std::string_view reference);
 
 // The newest that both sides speak. Code::unsupported says what to do.
 Result<ApiVersion> choose_version(const EngineVersion& engine);

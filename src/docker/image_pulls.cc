@@ -34,7 +34,8 @@ struct ImagePulls::Pull {
 // An engine tells all of these in words, with status 404 or 500, or in the last line of a pull that was fine.
 CreateFailure pull_failure(Error error) {
   if (is_away(error)) return {Kind::unavailable, std::move(error)};
-  if (says(error, "unauthorized") || says(error, "denied") || says(error, "authentication"))
+  if (says(error, "unauthorized") || says(error, "denied") || says(error, "authentication") ||
+      says(error, "no basic auth"))
     return {Kind::image_refused, std::move(error)};
   if (error.code == Code::not_found || says(error, "manifest unknown") || says(error, "not found"))
     return {Kind::image_not_found, std::move(error)};
@@ -63,6 +64,12 @@ Task<Created<Image>> ImagePulls::look(ImageRequest request) {
 
 Task<Created<Image>> ImagePulls::find(std::string handle, ImageRequest request) {
   using Policy = ImageRequest::Pull;
+  if (!request.id.empty()) {
+    // Of a snapshot: no registry has it.
+    request.reference = request.id;
+    request.platform.clear();
+    co_return co_await look(std::move(request));
+  }
   Policy policy = request.pull.value_or(policy_);
   auto image = co_await look(request);
   bool missing = !image && image.error().kind == Kind::image_not_found;

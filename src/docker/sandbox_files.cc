@@ -15,7 +15,7 @@ namespace osb::docker {
 namespace {
 
 constexpr int kBacklog = 512;
-constexpr char kExecdPrefix[] = "execd-";
+constexpr char kExecdPrefix[] = "execd-", kSnapshotPrefix[] = "snapshot-";
 constexpr size_t kDigestDigits = 16;
 
 Result<void> make_directory(int dir, const std::string& name, mode_t mode) {
@@ -110,6 +110,24 @@ Result<std::string> SandboxFiles::read_record(const std::string& handle) const {
   if (!is_uuid(handle)) return fail(Code::not_found, "no handle");
   Fd file = TRY(open_beneath(fd_.get(), handle + "/record", O_RDONLY));
   return read_all(file.get(), runtime::kMaxRecord);
+}
+
+Result<void> SandboxFiles::write_snapshot_record(const std::string& snapshot, std::string_view record) const {
+  if (!is_uuid(snapshot)) return fail(Code::invalid_argument, "no id");
+  return write_whole(fd_.get(), kSnapshotPrefix + snapshot, record, 0600);
+}
+
+Result<std::string> SandboxFiles::read_snapshot_record(const std::string& snapshot) const {
+  if (!is_uuid(snapshot)) return fail(Code::not_found, "no id");
+  Fd file = TRY(open_beneath(fd_.get(), kSnapshotPrefix + snapshot, O_RDONLY));
+  return read_all(file.get(), runtime::kMaxRecord);
+}
+
+Result<void> SandboxFiles::remove_snapshot_record(const std::string& snapshot) const {
+  if (!is_uuid(snapshot)) return {};
+  if (::unlinkat(fd_.get(), (kSnapshotPrefix + snapshot).c_str(), 0) < 0 && errno != ENOENT)
+    return fail_errno("remove what is kept of a snapshot");
+  return {};
 }
 
 }  // namespace osb::docker

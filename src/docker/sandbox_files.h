@@ -6,6 +6,7 @@
 //   <handle>/boot/execd     the same file once more, and
 //   <handle>/boot/hub       the socket through which it gets its listeners: shown to the container, read-only
 //   <handle>/api, control, sockets   those listeners, which nothing inside can name
+//   snapshot-<id>           the record of the sandbox that a snapshot was made of
 //   <handle>/record         see Runtime::keep_record(); an engine's labels cannot be changed
 //
 // Everything belongs to the server, so that it can remove it without help. Belongs to the server's loop; the
@@ -39,6 +40,11 @@ class SandboxFiles {
 
   Result<void> write_record(const std::string& handle, std::string_view record) const;
   Result<std::string> read_record(const std::string& handle) const;  // Code::not_found
+
+  // Of snapshots, by their ids.
+  Result<void> write_snapshot_record(const std::string& snapshot, std::string_view record) const;
+  Result<std::string> read_snapshot_record(const std::string& snapshot) const;  // Code::not_found
+  Result<void> remove_snapshot_record(const std::string& snapshot) const;
 
   // For connect(): short, however long the directory's name is.
   std::string socket(const std::string& handle, std::string_view name) const;

@@ -61,6 +61,19 @@ TEST_F(SandboxFilesTest, RecordsAreReplaced) {
   EXPECT_EQ(*open().read_record(kHandle), "two");
 }
 
+TEST_F(SandboxFilesTest, RecordsOfSnapshots) {
+  SandboxFiles files = open();
+  EXPECT_EQ(files.read_snapshot_record(kHandle).error().code, Code::not_found);
+  EXPECT_TRUE(files.write_snapshot_record(kHandle, "record"));
+  EXPECT_EQ(*open().read_snapshot_record(kHandle), "record");
+  EXPECT_TRUE(files.list()->empty()) << "it is no sandbox";
+  EXPECT_TRUE(files.remove_snapshot_record(kHandle));
+  EXPECT_TRUE(files.remove_snapshot_record(kHandle)) << "twice is fine";
+  EXPECT_EQ(files.read_snapshot_record(kHandle).error().code, Code::not_found);
+  for (const char* wrong : {"", "..", "../x", "a/b"})
+    EXPECT_EQ(files.write_snapshot_record(wrong, "").error().code, Code::invalid_argument) << wrong;
+}
+
 TEST_F(SandboxFilesTest, OnlyHandlesAreNames) {
   SandboxFiles files = open();
   for (const char* wrong : {"", "..", "../x", "a/b", "334de8da", "334DE8DA-EBFB-427E-9478-23AEABE8824E"}) {

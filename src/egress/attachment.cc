@@ -61,7 +61,7 @@ void Attachment::set_policy(Policy policy) {
   for (Open* open : open_) {
     bool own = host_.network.is_own(open->to.address);
     Verdict verdict = judge().connection(open->to.address, open->to.port, open->names, own);
-    if (verdict.allow && !open->host.empty()) verdict = judge().spoken(verdict, open->host);
+    if (verdict.allow && !open->host.empty()) verdict = judge().spoken(verdict, open->to.address, open->host);
     // Names matter now, and it may have said one that is denied: nobody has looked.
     if (verdict.allow && !open->heard && judge().looks_at_names(verdict))
       verdict = {.rule = std::string(kUnheard)};
@@ -213,7 +213,7 @@ Task<> Attachment::inspect(std::shared_ptr<Open> open) {
   if (spoken.kind == Spoken::Kind::refused)
     verdict = {.rule = std::string(kDoubtful), .ground = Ground::form};
   else if (!spoken.host.empty())
-    verdict = judge().spoken(verdict, spoken.host);
+    verdict = judge().spoken(verdict, open->to.address, spoken.host);
   open->host = spoken.host;
   if (!verdict.allow) {
     open->verdict = verdict;

@@ -14,6 +14,7 @@
 #include "egress/deny_webhook.h"
 #include "egress/host_network.h"
 #include "egress/learned.h"
+#include "egress/lookup_budget.h"
 #include "egress/relay.h"
 #include "egress/verdict.h"
 #include "io/socket.h"
@@ -90,6 +91,7 @@ class Attachment {
   std::string handle_, id_;
   Policy policy_;
   Learned learned_;
+  LookupBudget budget_;
   Audit audit_;
   io::asio::posix::stream_descriptor pidfd_;
   std::set<Open*> open_;

@@ -1,5 +1,7 @@
 #include "egress/deny_webhook.h"
 
+#include <sys/socket.h>
+
 #include <utility>
 
 #include "base/frame.h"
@@ -10,6 +12,7 @@
 #include "io/socket.h"
 #include "json/decode.h"
 #include "json/escape.h"
+#include "sys/descriptors.h"
 
 namespace osb::egress {
 namespace {
@@ -117,9 +120,19 @@ Task<Result<int>> DenyWebhook::exchange_by_carrier(IpAddress where, std::string 
   if (!carrier_) co_return fail(Code::unavailable, "nobody is there who speaks TLS");
   // Ours while it is used: one that fails, or is given up in the middle of a frame, is of no use any more.
   io::Socket carrier = *std::exchange(carrier_, std::nullopt);
-  std::string call = "{\"address\":\"" + to_string(where) + "\",\"body\":";
+  auto server = co_await connect_tcp(network_, where, hook_->port);
+  if (!server) {
+    // Nothing was said to it.
+    if (!carrier_) carrier_ = std::move(carrier);
+    co_return std::unexpected(std::move(server.error()));
+  }
+  std::string call = "{\"body\":";
   json::append_string(call, body);
-  CO_TRY(co_await io::write_all(carrier, encode_frame(call + "}")));
+  const int given[] = {server->native_handle()};
+  int sent =
+      sys::send_with_descriptors(carrier.native_handle(), encode_frame(call + "}"), given, MSG_DONTWAIT);
+  if (sent < 0) co_return fail_errno("hand a denial over", -sent);
+  server->close();
   FrameReader frames(kMostAnswer);
   while (true) {
     if (auto frame = CO_TRY(frames.next())) {

@@ -4,8 +4,9 @@
 // which they came. Nothing of a sandbox waits for it: what the queue has no room for is dropped and counted.
 // The same name of the same sandbox is told once within ten seconds: resolvers ask again and again.
 //
-// By TLS somebody else speaks for it: the server, which has a library for it and comes with a connection for
-// that purpose. It gets frames of {"address":ADDRESS,"body":TEXT} and answers each with {"status":NUMBER}.
+// By TLS somebody else speaks for it: the server, or a second process of a sidecar, which has a library for
+// it and comes with a connection for that purpose. It gets frames of {"body":TEXT}, each with a socket that
+// is connected to the address, and answers each with {"status":NUMBER}.
 //
 // Belongs to one loop.
 

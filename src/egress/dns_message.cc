@@ -301,7 +301,10 @@ std::string encode_question(const DnsQuestion& question, uint16_t id) {
   std::string out;
   put_header(out, id, static_cast<uint16_t>(kRecursion | (question.checking_disabled ? kNoChecking : 0)), 0,
              0, 1);
-  put_question(out, question);
+  // In lower case: the case of letters would be a place to hide something.
+  DnsQuestion plain = question;
+  plain.wire_name = to_lower(question.wire_name);
+  put_question(out, plain);
   out.push_back('\0');
   put16(out, kDnsOpt);
   put16(out, kOurBytes);

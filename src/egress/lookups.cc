@@ -19,6 +19,8 @@ constexpr size_t kMostQuestion = 1024;  // bytes
 constexpr size_t kMostOverTcp = 65535;
 constexpr auto kTcpIdle = std::chrono::seconds(8);
 constexpr uint16_t kMostOverUdp = 4096;
+constexpr char kTooManyNames[] =
+    "too many new names: at most 512, and 32 more in each second; names that were asked before are free";
 
 Task<Result<void>> read_exactly(io::Socket& socket, std::span<char> into) {
   while (!into.empty()) {
@@ -94,15 +96,18 @@ Task<std::string> Attachment::look_up(std::string message, size_t most) {
   AuditEvent event{.kind = AuditEvent::Kind::lookup, .name = question.name};
   auto name = sandbox::normal_name(question.name);
   Verdict verdict = name ? judge().name(*name) : Verdict{.rule = "no host name", .ground = Ground::form};
+  // Where everything is open anyway, names carry nothing out that a connection could not.
+  bool over = verdict.allow && !policy_.allow_the_rest && !budget_.take(*name, question.type, since);
+  if (over) verdict = {.rule = kTooManyNames, .ground = Ground::load};
   event.rule = verdict.rule;
   event.ground = verdict.ground;
   if (!verdict.allow) {
-    // That there is no such name, and not a refusal: resolvers then try their next search domain.
     event.outcome = AuditEvent::Outcome::denied;
     log::info("denied", {{"id", id_}, {"lookup", question.name}, {"rule", verdict.rule}});
-    if (name) host_.webhook.tell(*name, id_);
+    if (name && !over) host_.webhook.tell(*name, id_);
     audit_.add(std::move(event));
-    co_return encode_answer(question, kDnsNoName);
+    // That there is no such name, and not a refusal: resolvers then try their next search domain.
+    co_return encode_answer(question, over ? kDnsRefused : kDnsNoName);
   }
   DnsAnswer answer;
   // Addresses that nobody could connect to make programs wait before they try the others.

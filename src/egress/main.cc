@@ -10,6 +10,7 @@
 #include <exception>
 
 #include "base/log.h"
+#include "base/strings.h"
 #include "egress/daemon.h"
 #include "egress/sidecar.h"
 #include "launcher/egress_process.h"
@@ -61,17 +62,20 @@ int until_done(io::Task<Result<void>> task) {
   return status;
 }
 
-int sidecar_main() {
+int sidecar_main(Fd carrier) {
   std::vector<std::string> environment;
   for (char** one = environ; *one != nullptr; ++one) environment.emplace_back(*one);
   // The network is closed before anything else can go wrong.
   auto gate = close_the_network(environment);
   auto settings = gate ? sidecar_settings(environment) : std::unexpected(gate.error());
+  if (settings && settings->deny_webhook && settings->deny_webhook->tls && !carrier.valid())
+    settings = fail(Code::invalid_argument,
+                    "OPENSANDBOX_EGRESS_DENY_WEBHOOK: https:// needs `osb egress serve`, which speaks TLS");
   if (!settings) {
     log::error(settings.error().message);
     return 1;
   }
-  return until_done(run_sidecar(std::move(*gate), std::move(*settings)));
+  return until_done(run_sidecar(std::move(*gate), std::move(*settings), std::move(carrier)));
 }
 
 }  // namespace
@@ -81,7 +85,12 @@ int egress_main(const std::vector<std::string>& arguments) {
   ::prctl(PR_SET_NAME, "osb-egress");
   ::signal(SIGPIPE, SIG_IGN);
   ::signal(SIGHUP, SIG_IGN);
-  if (arguments == std::vector<std::string>{std::string(kSidecarArgument)}) return sidecar_main();
+  if (!arguments.empty() && arguments[0] == kSidecarArgument) {
+    // What comes behind it is a number of `osb egress serve`; anything else is nobody there.
+    auto number = arguments.size() == 2 ? parse_number<int>(arguments[1]) : std::nullopt;
+    auto carrier = number && *number > STDERR_FILENO ? inherited(*number) : Result<Fd>(Fd());
+    return sidecar_main(carrier ? std::move(*carrier) : Fd());
+  }
   auto options = daemon_options(arguments);
   if (!options) {
     log::error(options.error().message);

@@ -3,7 +3,7 @@
 // The command line of the egress process. The launcher starts it with its descriptors
 // (launcher/egress_process.h) and without the service's configuration; what it needs of that is in its
 // arguments: --name-server, --deny and --allow, any number of each, --deny-webhook and --log-level, all as
-// --NAME=VALUE. With the argument "sidecar" and no other it is something else (sidecar.h).
+// --NAME=VALUE. With "sidecar" as the first one it is something else (sidecar.h).
 
 #include <string>
 #include <string_view>

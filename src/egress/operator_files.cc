@@ -72,6 +72,20 @@ Result<void> AlwaysFiles::read(Overlay& overlay) {
   return {};
 }
 
+Result<void> AlwaysFiles::check_skipped() const {
+  constexpr char kName[] = "log_skip.always";
+  auto text = read_file(directory_ + "/" + kName, kMostBytes);
+  if (!text && text.error().sys_errno == ENOENT) return {};
+  if (!text) return std::unexpected(std::move(text.error()));
+  auto rules = parse_always(*text, "allow");
+  if (!rules) return fail(rules.error().code, std::string(kName) + ": " + rules.error().message);
+  for (const Rule& rule : *rules) {
+    if (rule.target.kind == EgressTarget::Kind::prefix)
+      return fail(Code::invalid_argument, std::string(kName) + ": only names can be skipped");
+  }
+  return {};
+}
+
 bool AlwaysFiles::changed() const {
   return !(version_of(deny_) == deny_.version && version_of(allow_) == allow_.version);
 }

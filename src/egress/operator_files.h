@@ -22,6 +22,9 @@ class AlwaysFiles {
   explicit AlwaysFiles(std::string directory) : directory_(std::move(directory)) {}
   // Reads both into the overlay. Of a file that is missing there are no rules.
   Result<void> read(Overlay& overlay);
+  // log_skip.always, whose names are not logged when they were looked up with success: nothing is that
+  // succeeds, so it only has to be a list of names.
+  Result<void> check_skipped() const;
   // Whether they are others than at the last read().
   bool changed() const;
 

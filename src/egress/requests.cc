@@ -39,7 +39,7 @@ Task<> Attachment::carry_requests(std::shared_ptr<Open> open, std::string said) 
       }
       if (next.kind == Next::Kind::head && !next.host.empty()) {
         // Also the first one: the policy may have changed since.
-        Verdict verdict = judge().spoken(open->verdict, next.host);
+        Verdict verdict = judge().spoken(open->verdict, open->to.address, next.host);
         if (!verdict.allow)
           co_return co_await refuse_request(std::move(open), std::move(verdict), std::move(next.host));
         open->host = next.host;

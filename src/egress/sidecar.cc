@@ -3,6 +3,7 @@
 #include <linux/capability.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <boost/asio/signal_set.hpp>
@@ -15,7 +16,9 @@
 #include "egress/operator_files.h"
 #include "egress/policy_routes.h"
 #include "http/server.h"
+#include "io/descriptor.h"
 #include "sys/caps.h"
+#include "sys/descriptors.h"
 
 namespace osb::egress {
 namespace {
@@ -73,6 +76,23 @@ class Sidecar {
 
   Task<> serve(Fd listener) { co_await api_.serve(std::move(listener)); }
   Task<> tell() { co_await webhook_.run(); }
+  // Who speaks TLS for the webhook sends the connections on which it is asked to; see
+  // server/webhook_carrier.h.
+  Task<> take_carriers(Fd control) {
+    io::asio::posix::stream_descriptor waiting(co_await io::asio::this_coro::executor);
+    int raw = control.get();
+    if (!io::assign(waiting, std::move(control))) co_return;
+    while (co_await io::wait_readable(waiting)) {
+      char byte = 0;
+      std::vector<Fd> given;
+      auto size = sys::receive_with_descriptors(raw, {&byte, 1}, given, MSG_DONTWAIT);
+      if (!size || *size == 0) break;
+      auto carrier = given.size() == 1 ? io::adopt(waiting.get_executor(), std::move(given[0]))
+                                       : Result<io::Socket>(fail(Code::corrupt, "no connection"));
+      if (carrier) webhook_.take_carrier(std::move(*carrier));
+    }
+    log::warn("nobody speaks TLS for the webhook any more; denials are not told until a restart");
+  }
 
   Task<> follow_lists() {
     while (true) {
@@ -180,12 +200,13 @@ Result<Gate> close_the_network(const std::vector<std::string>& environment) {
   return gate;
 }
 
-Task<Result<void>> run_sidecar(Gate gate, SidecarSettings settings) {
+Task<Result<void>> run_sidecar(Gate gate, SidecarSettings settings, Fd carrier) {
   begin_log(settings);
   settings.policy = CO_TRY(initial_policy(settings.policy_file, std::move(settings.policy)));
   Overlay overlay{.https = settings.https, .resolvers = std::move(settings.resolvers)};
   AlwaysFiles always(kRulesDirectory);
   CO_TRY(always.read(overlay));
+  CO_TRY(always.check_skipped());
   Fd listener = CO_TRY(listen_for_api(settings));
   CO_TRY(drop_rights());
   auto executor = co_await io::asio::this_coro::executor;
@@ -196,6 +217,7 @@ Task<Result<void>> run_sidecar(Gate gate, SidecarSettings settings) {
   tasks.spawn(set_on_signal(stop));
   tasks.spawn(sidecar.serve(std::move(listener)));
   tasks.spawn(sidecar.tell());
+  if (carrier.valid()) tasks.spawn(sidecar.take_carriers(std::move(carrier)));
   tasks.spawn(sidecar.follow_lists());
   log::info("egress policy loaded", {{"id", settings.sandbox_id}, {"port", settings.api_port}});
   co_await stop.wait();

@@ -25,7 +25,7 @@ struct Gate {
 // Refuses where no variable says that this network is meant: it would take the host's away.
 Result<Gate> close_the_network(const std::vector<std::string>& environment);
 
-// Until SIGTERM.
-io::Task<Result<void>> run_sidecar(Gate gate, SidecarSettings settings);
+// Until SIGTERM. `carrier`: where who speaks TLS for the webhook is heard of; may be none.
+io::Task<Result<void>> run_sidecar(Gate gate, SidecarSettings settings, Fd carrier);
 
 }  // namespace osb::egress

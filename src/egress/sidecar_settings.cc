@@ -112,8 +112,6 @@ Result<void> set_doh_list(SidecarSettings& out, std::string_view value) {
 Result<void> set_webhook(SidecarSettings& out, std::string_view value) {
   if (trim(value).empty()) return {};
   out.deny_webhook = TRY(sandbox::parse_webhook(trim(value)));
-  if (out.deny_webhook->tls)
-    return fail(Code::unsupported, "a sidecar does not speak TLS; write an http:// address");
   return {};
 }
 

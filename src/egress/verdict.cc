@@ -105,9 +105,14 @@ bool Judge::may_answer(std::string_view of, const IpAddress& address, bool own) 
   return connection(address, 0, {std::string(of)}, own).allow;
 }
 
-Verdict Judge::spoken(const Verdict& connection, std::string_view host) const {
-  // An address in place of a name says nothing that the connection itself does not say.
-  if (sandbox::parse_ip(host)) return connection;
+Verdict Judge::spoken(const Verdict& connection, const IpAddress& to, std::string_view host) const {
+  if (auto address = sandbox::parse_ip(host)) {
+    // Its own address in place of a name says nothing that the connection itself does not say. Another one is
+    // for somebody who passes it on.
+    if (sandbox::plain(*address) == to) return connection;
+    Verdict there = this->connection(sandbox::plain(*address), 0, {}, false);
+    return there.allow ? connection : there;
+  }
   auto normal = sandbox::normal_name(host);
   if (!normal) return closed("what the client calls its host is no host name", Ground::form);
   Verdict named = name(*normal);

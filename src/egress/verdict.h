@@ -56,8 +56,9 @@ class Judge {
                      bool own) const;
   // Whether the answer of a lookup may show this address for that name.
   bool may_answer(std::string_view normal_name, const IpAddress& address, bool own) const;
-  // What a connection that may be made says about whom it wants, in TLS or HTTP: a name or an address.
-  Verdict spoken(const Verdict& connection, std::string_view host) const;
+  // What a connection that may be made, to that address, says about whom it wants, in TLS or HTTP: a name or
+  // an address.
+  Verdict spoken(const Verdict& connection, const IpAddress& to, std::string_view host) const;
   // Whether names can make a difference for such a connection: if not, nobody needs to look at what is sent.
   bool looks_at_names(const Verdict& connection) const;
 

@@ -90,13 +90,21 @@ TEST(Verdict, WhatTheClientSaysMustFit) {
   Policy p = policy(false, {"+name.test", "+1.2.3.4", "-bad.test"});
   Judge judge(kNone, p);
   Verdict by_name = judge.connection(at("9.9.9.9"), 443, {"name.test"}, false);
-  EXPECT_TRUE(judge.spoken(by_name, "NAME.test.").allow);
-  EXPECT_FALSE(judge.spoken(by_name, "other.test").allow);
-  EXPECT_FALSE(judge.spoken(by_name, "na me").allow);
-  EXPECT_TRUE(judge.spoken(by_name, "9.9.9.9").allow);
+  EXPECT_TRUE(judge.spoken(by_name, at("9.9.9.9"), "NAME.test.").allow);
+  EXPECT_FALSE(judge.spoken(by_name, at("9.9.9.9"), "other.test").allow);
+  EXPECT_FALSE(judge.spoken(by_name, at("9.9.9.9"), "na me").allow);
+  EXPECT_TRUE(judge.spoken(by_name, at("9.9.9.9"), "9.9.9.9").allow);
+  EXPECT_TRUE(judge.spoken(by_name, at("9.9.9.9"), "::ffff:9.9.9.9").allow);
+  EXPECT_FALSE(judge.spoken(by_name, at("9.9.9.9"), "9.9.9.8").allow) << "whom a proxy is asked for";
+  EXPECT_FALSE(judge.spoken(by_name, at("9.9.9.9"), "10.0.0.1").allow);
+  EXPECT_TRUE(judge.spoken(by_name, at("9.9.9.9"), "1.2.3.4").allow) << "a rule names it";
   Verdict by_address = judge.connection(at("1.2.3.4"), 443, {}, false);
-  EXPECT_TRUE(judge.spoken(by_address, "other.test").allow);
-  EXPECT_FALSE(judge.spoken(by_address, "bad.test").allow);
+  EXPECT_TRUE(judge.spoken(by_address, at("1.2.3.4"), "other.test").allow);
+  EXPECT_FALSE(judge.spoken(by_address, at("1.2.3.4"), "bad.test").allow);
+  Policy open = policy(true, {"-bad.test"});
+  Judge lenient(kNone, open);
+  EXPECT_TRUE(lenient.spoken({.allow = true}, at("9.9.9.9"), "8.8.8.8").allow);
+  EXPECT_FALSE(lenient.spoken({.allow = true}, at("9.9.9.9"), "169.254.169.254").allow);
 }
 
 TEST(Verdict, SaysWhatKindOfRuleHasDecided) {
@@ -108,7 +116,7 @@ TEST(Verdict, SaysWhatKindOfRuleHasDecided) {
   EXPECT_EQ(judge.name("third.test").ground, Ground::standard);
   EXPECT_EQ(judge.connection(*sandbox::parse_ip("10.0.0.1"), 80, {}, false).ground, Ground::address);
   EXPECT_EQ(judge.connection(*sandbox::parse_ip("8.8.8.8"), 80, {}, true).ground, Ground::address);
-  EXPECT_EQ(judge.spoken({.allow = true}, "a b").ground, Ground::form);
+  EXPECT_EQ(judge.spoken({.allow = true}, at("9.9.9.9"), "a b").ground, Ground::form);
 }
 
 TEST(Verdict, NobodyLooksWhereNamesMakeNoDifference) {

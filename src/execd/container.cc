@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -33,6 +34,16 @@ Result<Fd> connect_once(const std::string& path) {
   return fd;
 }
 
+std::string what_is_at(const std::vector<std::string>& paths) {
+  std::string out;
+  for (const std::string& path : paths) {
+    struct stat info{};
+    if (::stat(path.c_str(), &info) < 0) info = {};
+    out += std::to_string(info.st_dev) + " " + std::to_string(info.st_ino) + "\n";
+  }
+  return out;
+}
+
 void give(int socket) {
   std::vector<Fd> made;
   std::vector<int> numbers;
@@ -47,13 +58,14 @@ void give(int socket) {
 
 }  // namespace
 
-Result<void> take_listeners(const std::string& path) {
+Result<void> take_listeners(const std::string& path, const std::vector<std::string>& shown) {
   Fd socket = TRY(connect_once(path));
   char byte = 0;
   std::vector<Fd> taken;
   size_t got = TRY(sys::receive_with_descriptors(socket.get(), {&byte, 1}, taken));
   if (got != 1 || taken.size() != kContainerListeners)
     return fail(Code::corrupt, "these are not the listeners");
+  if (!shown.empty()) TRY(write_all(socket.get(), what_is_at(shown)));
   // First out of the way of each other, then to their places.
   std::vector<Fd> aside;
   for (Fd& fd : taken) {

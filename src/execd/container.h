@@ -6,6 +6,7 @@
 // reached as in a native sandbox, and no name inside leads to it.
 
 #include <string>
+#include <vector>
 
 #include "base/fd.h"
 #include "execd/core.h"
@@ -16,7 +17,9 @@ namespace osb::execd {
 inline constexpr int kContainerListeners = 3;
 
 // Leaves them as descriptors 3, 4 and 5. Code::corrupt when whoever listens there sends something else.
-Result<void> take_listeners(const std::string& path);
+// Then tells what the directories `shown` are, a line each ("<device> <inode>", zeros for what cannot be
+// looked at): an engine is told names, and only from in here can be seen what it took for them.
+Result<void> take_listeners(const std::string& path, const std::vector<std::string>& shown = {});
 
 // Gives sockets that were made in here, unconnected, to whoever connects: in another network namespace they
 // still reach the ports of this one.

@@ -25,14 +25,12 @@ bool says(std::string_view word, std::string_view text) {
 }  // namespace
 
 Control::Control(Core& core, Entry& entry, Fd listener)
-    : entry_(entry),
-      acceptor_(core.executor, std::move(listener)),
-      connections_(core.executor),
-      acknowledged_(core.executor),
-      told_failure_(core.executor) {}
+    : entry_(entry), connections_(core.executor), acknowledged_(core.executor), told_failure_(core.executor) {
+  if (listener.valid()) acceptor_.emplace(core.executor, std::move(listener));
+}
 
 io::Task<int> Control::run() {
-  connections_.spawn(accept());
+  if (acceptor_) connections_.spawn(accept());
   int code = 0;
   // The history of states: 1 is waiting, 2 running or failed, 3 ended.
   bool late = co_await io::race(entry_.wait_beyond(1), io::sleep_for(kInitDeadline)) == 1;
@@ -52,14 +50,14 @@ io::Task<int> Control::run() {
     co_await entry_.wait_beyond(2);
     co_await io::race(acknowledged_.wait(), io::sleep_for(kAcknowledgeDeadline));
   }
-  acceptor_.close();
+  if (acceptor_) acceptor_->close();
   co_await connections_.close();
   co_return code;
 }
 
 io::Task<> Control::accept() {
   while (true) {
-    auto socket = co_await acceptor_.accept();
+    auto socket = co_await acceptor_->accept();
     if (socket) {
       connections_.spawn(serve(std::move(*socket)));
     } else if (socket.error().code == Code::exhausted) {

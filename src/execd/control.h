@@ -12,7 +12,9 @@ namespace osb::execd {
 
 class Control {
  public:
+  // Without a listener (an empty one) connections come by adopt().
   Control(Core& core, Entry& entry, Fd listener);
+  void adopt(io::Socket socket) { connections_.spawn(serve(std::move(socket))); }
 
   // Serves until execd has nothing more to do: the end was acknowledged (or nobody cared for an hour), the
   // entry process could not be started, or nobody asked for one in time, nor to hold it. The result is the
@@ -26,7 +28,7 @@ class Control {
   io::Task<> receive(io::Socket& socket);
 
   Entry& entry_;
-  io::Acceptor acceptor_;
+  std::optional<io::Acceptor> acceptor_;
   io::TaskGroup connections_;
   io::Event acknowledged_;
   io::Event told_failure_;

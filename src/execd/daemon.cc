@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "execd/command_routes.h"
+#include "execd/connections.h"
 #include "execd/container.h"
 #include "execd/control.h"
 #include "execd/file_routes.h"
@@ -102,6 +103,7 @@ class Daemon {
 
   Core core_;
   Options options_;
+  Fd channel_;  // of options_.connections
   Entry entry_;
   std::optional<Control> control_;  // native
   Api api_;
@@ -118,13 +120,20 @@ class Daemon {
 };
 
 Result<Fd> Daemon::listen() {
+  if (options_.connections >= 0) return Fd();
   if (options_.native) return Fd(kApiFd);
   return io::listen_tcp("0.0.0.0", options_.port, kBacklog);
 }
 
 // The connections belong to this object, not to the task: a signal cancels the task while they are open.
 io::Task<> Daemon::run_control(int* code) {
-  control_.emplace(core_, entry_, Fd(kControlFd));
+  control_.emplace(core_, entry_, options_.connections >= 0 ? Fd() : Fd(kControlFd));
+  if (options_.connections >= 0) {
+    core_.tasks.spawn(
+        take_connections(core_, std::move(channel_),
+                         {.api = [this](io::Socket socket) { server_.adopt(std::move(socket)); },
+                          .control = [this](io::Socket socket) { control_->adopt(std::move(socket)); }}));
+  }
   *code = co_await control_->run();
 }
 
@@ -152,13 +161,21 @@ io::Task<> Daemon::wait_for_termination() {
 }
 
 io::Task<int> Daemon::run() {
+  if (options_.connections >= 0) {
+    auto channel = take_channel(options_.connections);
+    if (!channel) {
+      log::error("cannot start", {{"reason", channel.error().message}});
+      co_return 1;
+    }
+    channel_ = std::move(*channel);
+  }
   auto listener = listen();
   if (!listener) {
     log::error("cannot listen", {{"reason", listener.error().message}});
     co_return 1;
   }
   core_.tasks.spawn(core_.reaper.run());
-  core_.tasks.spawn(server_.serve(std::move(*listener)));
+  if (listener->valid()) core_.tasks.spawn(server_.serve(std::move(*listener)));
   if (!options_.container.empty()) core_.tasks.spawn(give_sockets(core_, Fd(kSocketsFd)));
   if (!options_.native) log::info("listening", {{"port", options_.port}, {"version", OSB_VERSION}});
   int code = 0;
@@ -189,6 +206,7 @@ int run_daemon(const Options& options, Environment env, const Extend& extend) {
     core.ready.set();
   }
   place_children(options.work_group, options.work_nice);
+  if (options.connections >= 0) let_kernel_wait();  // gVisor clears a child's tid at its end only
   if (options.work_open_files) limit_open_files(*options.work_open_files);
   if (options.sysinfo_requests >= 0) answer_sysinfo(Fd(options.sysinfo_requests));
   if (extend) extend(daemon.parts());
@@ -223,7 +241,7 @@ int daemon_main(int argc, char** argv, const Extend& extend) {
     return 1;
   }
   if (!options->container.empty()) {
-    if (auto taken = take_listeners(options->container); !taken) {
+    if (auto taken = take_listeners(options->container, options->shown); !taken) {
       log::error("cannot start", {{"reason", taken.error().message}});
       return 1;
     }

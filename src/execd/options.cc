@@ -16,6 +16,9 @@ const char kUsage[] =
     "  --log-level N         0 to 2 fatal, 3 error, 4 warning, 5 and 6 information, 7 debug (6)\n"
     "  --native              PID 1 of a native sandbox; listeners are descriptors 3 (API) and 4 (control)\n"
     "  --container PATH      PID 1 of a container; the listeners come through the socket PATH\n"
+    "  --connections N       PID 1 under another kernel; connections come as descriptors through this one\n"
+    "  --shown PATH          a directory of the host that the container is to see; it is told which one it "
+    "is\n"
     "  --sysinfo-requests N  descriptor on which sysinfo(2) of this sandbox is asked for\n"
     "  --work-group N        descriptor of the control group for what execd starts\n"
     "  --work-nice N         nice value of what execd starts\n"
@@ -60,6 +63,14 @@ Result<Options> parse_options(const std::vector<std::string>& words, const Envir
       if (!value.starts_with('/')) return fail(Code::invalid_argument, "--container needs an absolute path");
       options.container = value;
       options.native = true;
+    } else if (name == "connections") {
+      auto fd = parse_number<int>(value);
+      if (!fd || *fd < 0) return fail(Code::invalid_argument, "'" + value + "' is no descriptor");
+      options.connections = *fd;
+      options.native = true;
+    } else if (name == "shown") {
+      if (!value.starts_with('/')) return fail(Code::invalid_argument, "--shown needs an absolute path");
+      options.shown.emplace_back(value);
     } else if (name == "sysinfo-requests") {
       auto fd = parse_number<int>(value);
       if (!fd || *fd < 3) return fail(Code::invalid_argument, "'" + value + "' is no descriptor");

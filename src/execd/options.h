@@ -15,6 +15,9 @@ struct Options {
   bool native = false;  // PID 1 of a native sandbox: descriptors 3 and 4 are the listeners
   // PID 1 of an engine's container, and as in a native sandbox otherwise: where the listeners come from
   std::string container;
+  // As in a native sandbox, with another kernel: where connections come from, each as a descriptor
+  int connections = -1;
+  std::vector<std::string> shown;           // what of the host it is to see, by its place in here
   int sysinfo_requests = -1;                // where the kernel asks what sysinfo(2) is to answer
   int work_group = -1;                      // what execd starts joins it by writing "0"
   std::optional<int> work_nice;             // what execd starts has this one

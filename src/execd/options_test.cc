@@ -20,6 +20,16 @@ TEST(Options, forms_of_a_flag) {
   EXPECT_TRUE(container->native);
   EXPECT_EQ(container->container, "/opt/boot/hub");
   EXPECT_FALSE(parse_options({"--container=hub"}, {}));
+  auto shown = parse_options({"--container=/hub", "--shown=/a", "--shown=/b"}, {});
+  ASSERT_TRUE(shown);
+  EXPECT_EQ(shown->shown, (std::vector<std::string>{"/a", "/b"}));
+  EXPECT_FALSE(parse_options({"--shown=a"}, {}));
+  auto given = parse_options({"--connections=0"}, {});
+  ASSERT_TRUE(given);
+  EXPECT_TRUE(given->native);
+  EXPECT_EQ(given->connections, 0);
+  EXPECT_FALSE(parse_options({"--connections=-1"}, {}));
+  EXPECT_FALSE(parse_options({"--connections=x"}, {}));
 }
 
 TEST(Options, words_behind_the_flags_are_ignored) {

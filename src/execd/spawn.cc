@@ -37,6 +37,7 @@ rlimit g_open_files{};
 bool g_open_files_known = false;
 int g_work_group = -1;
 std::optional<int> g_work_nice;
+bool g_kernel_waits = false;
 
 enum class Stage { none, work, group, descriptors, credentials, cwd, exec };
 
@@ -326,6 +327,8 @@ void place_children(int work_group, std::optional<int> nice) {
   g_work_nice = nice;
 }
 
+void let_kernel_wait() { g_kernel_waits = true; }
+
 void remember_open_files_limit() { g_open_files_known = ::getrlimit(RLIMIT_NOFILE, &g_open_files) == 0; }
 
 void limit_open_files(uint64_t most) {
@@ -363,8 +366,8 @@ std::expected<pid_t, SpawnError> spawn(SpawnRequest request) {
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  constexpr int kFlags = CLONE_VM | CLONE_CHILD_CLEARTID | SIGCHLD;
-  pid_t pid = ::clone(child_main, start->stack.get() + kStackBytes, kFlags, &start->plan, nullptr, nullptr,
+  const int flags = CLONE_VM | CLONE_CHILD_CLEARTID | SIGCHLD | (g_kernel_waits ? CLONE_VFORK : 0);
+  pid_t pid = ::clone(child_main, start->stack.get() + kStackBytes, flags, &start->plan, nullptr, nullptr,
                       &start->in_our_memory);
   int clone_error = errno;
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
@@ -373,7 +376,7 @@ std::expected<pid_t, SpawnError> spawn(SpawnRequest request) {
     return std::unexpected(
         SpawnError{clone_error, start->request.argv[0], "start a process: " + errno_text(clone_error)});
   }
-  if (!wait_until_gone(start->in_our_memory)) {
+  if (!g_kernel_waits && !wait_until_gone(start->in_our_memory)) {
     late_ones().push_back({pid, std::move(start)});
     return pid;
   }

@@ -32,7 +32,13 @@ Result<void> load_libraries() {
   if (is_loaded) return {};
   // libarchive turns the UTF-8 of pax names into the locale's characters; in the "C" locale it gives up on
   // names that are not ASCII.
-  if (!std::setlocale(LC_CTYPE, "C.UTF-8")) return fail(Code::unsupported, "the C.UTF-8 locale is missing");
+  if (!std::setlocale(LC_CTYPE, "C.UTF-8")) {
+    return fail(
+        Code::unsupported,
+        "the locale C.UTF-8 is missing, and names in archives cannot be read without it\n  remedy: copy "
+        "the directory /usr/lib/locale/C.utf8 from a machine that has it (on Debian: apt-get install "
+        "libc-bin)");
+  }
   void* archive = TRY(open_library("libarchive.so.13", "libarchive13"));
   void* crypto = TRY(open_library("libcrypto.so.3", "libssl3"));
 #define OSB_FIND(name) TRY(find(archive, #name, loaded.name));

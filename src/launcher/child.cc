@@ -19,6 +19,8 @@
 #include "base/error.h"
 #include "launcher/root_builder.h"
 #include "launcher/rootless.h"
+#include "launcher/runsc_bundle.h"
+#include "launcher/runsc_child.h"
 #include "launcher/settings.h"
 #include "sys/caps.h"
 #include "sys/mount.h"
@@ -104,7 +106,7 @@ int set_limits(const ChildOrder& order) {
     if (files.rlim_max < most) files = {most, most};
     if (::setrlimit(RLIMIT_NOFILE, &files) < 0) return -errno;
   }
-  if (order.first_in_group && ::setpriority(PRIO_PROCESS, 0, kExecdNice) < 0) return -errno;
+  if (order.first_in_group && !order.runsc && ::setpriority(PRIO_PROCESS, 0, kExecdNice) < 0) return -errno;
   if (order.processes > 0) {
     auto most = static_cast<rlim_t>(order.processes);
     const struct rlimit processes{most, most};
@@ -178,6 +180,10 @@ const char* to_string(Stage stage) {
       return "install the seccomp program";
     case Stage::exec:
       return "start execd";
+    case Stage::stage:
+      return "make a root for runsc";
+    case Stage::guest:
+      return "start execd under runsc, whose words are in the log";
   }
   return "unknown stage";
 }
@@ -214,10 +220,18 @@ void run_child(const ChildOrder& order) {
     empty = check_call(::open("/", O_PATH | O_CLOEXEC));
     must(order, Stage::mounts, empty);
   }
+  if (order.runsc) must(order, Stage::stage, make_stage(order));
   RootBuilder builder(order, empty, disk);
   for (size_t i = 0; i < order.step_count; ++i) {
+    if (order.runsc && !is_for_runsc(order.steps[i].step->kind)) continue;
     int status = builder.run(order.steps[i]);
     if (status < 0) give_up(order, static_cast<uint32_t>(i), status);
+  }
+  if (order.runsc) {
+    // All of it is work of the sandbox: its kernel runs where its programs do.
+    if (order.work_group >= 0) must(order, Stage::cgroup_v1, move_to(order.work_group));
+    must(order, Stage::limits, set_limits(order));
+    guard_runsc(order);
   }
   must(order, Stage::root, enter(order, builder.root()));
   must(order, Stage::descriptors, arrange_descriptors(order, builder.null()));

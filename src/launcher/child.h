@@ -67,9 +67,10 @@ struct ChildOrder {
   // on record before it lives.
   bool rootless = false;
   int go = -1;
-  int go_writer = -1;     // its other end, closed first
-  int64_t processes = 0;  // of each of its users; 0: no limit
-  int report = -1;        // closes at exec: end of file without bytes means that execd runs
+  int go_writer = -1;                        // its other end, closed first
+  int64_t processes = 0;                     // of each of its users; 0: no limit
+  const struct RunscOrder* runsc = nullptr;  // its kernel is not the host's; see runsc_child.h
+  int report = -1;  // closes at exec: end of file without bytes means that execd runs
 };
 
 // What arrives on the report pipe when a step failed.
@@ -95,6 +96,8 @@ enum class Stage : uint32_t {
   descriptors,
   seccomp,
   exec,
+  stage,
+  guest,
 };
 const char* to_string(Stage stage);
 

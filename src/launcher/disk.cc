@@ -21,6 +21,8 @@ namespace osb::launcher {
 namespace {
 
 constexpr const char* kFormatters[] = {"/usr/sbin/mkfs.ext4", "/sbin/mkfs.ext4"};
+constexpr int kUnmountAttempts = 200;
+constexpr useconds_t kUnmountPause = 5'000;
 constexpr int kLoopAttempts = 64;  // others on this host take free loop devices, too
 
 const char* formatter() {
@@ -217,11 +219,53 @@ int mount_disk_again(int image) {
   return result;
 }
 
-int format_lasting_disk(const char* path, uint32_t owner) {
+namespace {
+
+// Nobody looks for lost files in there.
+int remove_lost_and_found(int image) {
+  int disk = mount_image(image);
+  if (disk < 0) return disk;
+  int status = check_call(::unlinkat(disk, "lost+found", AT_REMOVEDIR));
+  ::close(disk);
+  // What is copied next has to be what an unmounted file system is.
+  char path[300];
+  for (int attempt = 0; status == 0 && attempt < kUnmountAttempts; ++attempt) {
+    int device = find_loop(image, path);
+    if (device == -ENOENT) return 0;
+    if (device < 0) return device;
+    ::close(device);
+    ::usleep(kUnmountPause);
+  }
+  return status < 0 ? status : -EBUSY;
+}
+
+int open_lasting_blank(const LastingDiskOrder& order) {
+  int blank = check_call(::open(order.blank, O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (blank != -ENOENT) return blank;
+  int made = check_call(::open(order.scratch, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (made < 0) return made;
   char extended[96];
   std::snprintf(extended, sizeof extended,
-                "lazy_itable_init=1,lazy_journal_init=1,nodiscard,root_owner=%u:%u", owner, owner);
-  return format(path, "^resize_inode", extended);
+                "lazy_itable_init=1,lazy_journal_init=1,nodiscard,root_owner=%u:%u", order.owner,
+                order.owner);
+  int status = check_call(::ftruncate(made, order.bytes));
+  if (status == 0) status = format(order.scratch, "^resize_inode", extended);
+  if (status == 0) status = remove_lost_and_found(made);
+  if (status == 0) status = check_call(::rename(order.scratch, order.blank));
+  if (status == 0) return made;
+  ::unlink(order.scratch);
+  ::close(made);
+  return status;
+}
+
+}  // namespace
+
+int fill_lasting_disk(int image, const LastingDiskOrder& order) {
+  int blank = open_lasting_blank(order);
+  if (blank < 0) return blank;
+  int status = copy_sparse(blank, image, order.bytes);
+  ::close(blank);
+  return status;
 }
 
 int mount_lasting_disk(int image) {

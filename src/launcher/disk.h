@@ -35,10 +35,16 @@ int make_disk(const DiskOrder& order);
 int mount_disk_again(int image);
 
 // Those of volumes, which last: with a journal, so that a crash of the host leaves a file system that can be
-// mounted. Both take their time.
-//
-// Formats the image at `path`, a file of the right size; its root belongs to `owner`.
-int format_lasting_disk(const char* path, uint32_t owner);
+// mounted, and as empty as a directory that was just made. Both take their time; the first of a size takes
+// more, because it is formatted.
+struct LastingDiskOrder {
+  int64_t bytes = 0;
+  const char* blank = nullptr;  // the formatted one of this size and owner, made when it is missing
+  const char* scratch = nullptr;
+  uint32_t owner = 0;  // of its root
+};
+// Into an empty image.
+int fill_lasting_disk(int image, const LastingDiskOrder& order);
 // A detached mount of the file system in an image: the one that others use already, if there is one. One
 // process at a time: two devices over one file would be two file systems in one place.
 int mount_lasting_disk(int image);

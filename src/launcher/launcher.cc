@@ -23,8 +23,9 @@ namespace {
 // A sandbox's execd gets descriptors 0 to 5, put in place over whatever its process has there while it still
 // needs others (child.cc): nothing of ours may ever sit there.
 Result<void> reserve_low_descriptors(Settings& settings) {
-  for (int* fd : {&settings.listener_fd, &settings.server_fd, &settings.execd_fd, &settings.egress_fd}) {
-    if (*fd < 0) continue;  // no egress process
+  for (int* fd : {&settings.listener_fd, &settings.server_fd, &settings.execd_fd, &settings.runsc_fd,
+                  &settings.egress_fd}) {
+    if (*fd < 0) continue;  // no egress process, no runsc
     int moved = ::fcntl(*fd, F_DUPFD_CLOEXEC, 16);
     if (moved < 0) return fail_errno("take over descriptor " + std::to_string(*fd));
     ::close(*fd);

@@ -102,6 +102,7 @@ std::string to_text(const Plan& plan) {
   if (plan.network.kind == PlanNetwork::Kind::policy)
     out += " network=" + (plan.network.policy.empty() ? "egress" : plan.network.policy);
   if (plan.network.kind == PlanNetwork::Kind::open) out += " network=open";
+  if (plan.kernel == Plan::Kernel::runsc) out += " kernel=runsc";
   out += "\n";
   for (const Step& step : plan.steps) out += to_text(step) + "\n";
   return out;
@@ -120,6 +121,7 @@ void write_plan(const Plan& plan, ByteWriter& out) {
   put(out, plan.shm_bytes);
   out.number(static_cast<uint8_t>(plan.network.kind));
   out.string(plan.network.policy);
+  out.number(static_cast<uint8_t>(plan.kernel));
   out.number(static_cast<uint32_t>(plan.steps.size()));
   for (const Step& step : plan.steps) write_step(step, out);
   out.string(plan.record);
@@ -139,6 +141,7 @@ Plan read_plan(ByteReader& in) {
   plan.shm_bytes = optional_number(in);
   plan.network.kind = one_of(in, PlanNetwork::Kind::open);
   plan.network.policy = in.string();
+  plan.kernel = one_of(in, Plan::Kernel::runsc);
   auto steps = in.number<uint32_t>();
   if (steps > kMaxSteps) in.fail();
   for (uint32_t i = 0; i < steps && !in.failed(); ++i) plan.steps.push_back(read_step(in));

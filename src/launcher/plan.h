@@ -74,6 +74,10 @@ struct Plan {
   std::optional<int64_t> open_files;  // per process
   std::optional<int64_t> shm_bytes;   // of /dev with /dev/shm; absent: kStandardShm
   PlanNetwork network;
+  enum class Kernel : uint8_t {
+    host,
+    runsc,  // its programs run on one of their own, in user space; see runsc_child.h
+  } kernel = Kernel::host;
   std::vector<Step> steps;
   std::string record;  // kept for the server, see records.h; "" for none
 };

@@ -16,7 +16,7 @@ namespace osb::launcher {
 
 // The first byte of every message. Server and launcher come from one executable, so that another number means
 // a mistake, which is better seen at once than guessed from what follows.
-inline constexpr uint8_t kProtocolVersion = 4;
+inline constexpr uint8_t kProtocolVersion = 5;
 
 inline constexpr size_t kMaxMessage = 128 * 1024;
 inline constexpr size_t kMaxDescriptors = sys::kMostDescriptors;

@@ -149,6 +149,10 @@ void Requests::on(From from, const CallersRequest&) {
   answer_caller();
 }
 
+void Requests::on(From from, const ContainerRequest& request) {
+  answer_done(from, sandboxes_.add_container(request.id, request.container, request.pid));
+}
+
 void Requests::answer_caller() {
   // Whoever speaks waits for the next life of the peer, not for an answer that nobody reads.
   if (!listening_ || !events_.is_there(listening_->peer)) return listening_.reset();

@@ -69,6 +69,7 @@ class Requests {
   void on(From from, const ListenersRequest& request);
   void on(From from, const DiffRequest& request);
   void on(From from, const CallersRequest& request);
+  void on(From from, const ContainerRequest& request);
   void answer_caller();
   void on(From from, const VolumeRequest& request);
   void on(From from, const VolumesRequest& request);

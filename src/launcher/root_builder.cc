@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "launcher/rootless.h"
+#include "launcher/runsc_bundle.h"
 #include "launcher/settings.h"
 #include "launcher/system_trees.h"
 #include "sys/mount.h"
@@ -163,6 +164,7 @@ int RootBuilder::add_root(int mount, const Step& step) {
   if (mount < 0) return mount;
   if (root_ >= 0) return place(mount, step.target.c_str(), Links::inside);
   root_ = mount;
+  if (order_.runsc) return sys::attach_mount(mount, AT_FDCWD, kStageRoot);
   return sys::attach_mount(mount, AT_FDCWD, order_.nothing >= 0 ? "/" : state::kMount);
 }
 

@@ -62,6 +62,11 @@ class SandboxTable {
   virtual int callers() { return -1; }
   // The listeners of such a one; nothing when there is none.
   virtual std::optional<Listeners> next_caller() { return std::nullopt; }
+  // A container of another engine gets an outlet; from now on it has listeners.
+  virtual Result<void> add_container(const std::string& id, const std::string& container, int64_t pid) {
+    (void)id, (void)container, (void)pid;
+    return fail(Code::unsupported, "containers get no network here");
+  }
   // Whoever had listeners has ended, and they with it.
   virtual void nobody_listens() {}
   virtual Result<int64_t> oom_kills(const std::string& id) = 0;

@@ -50,7 +50,9 @@ Result<Sandboxes> Sandboxes::open(const Settings& settings, StateDir& state, sys
   IdRanges ranges = settings.rootless ? IdRanges::none() : TRY(ranges_of(ids, state, cgroups.layout().v2));
   Spares spares = TRY(Spares::open(settings, state, std::move(ranges)));
   VolumeStore volumes = TRY(VolumeStore::open(settings, state));
-  Sandboxes sandboxes(settings, state, cgroups, std::move(views), std::move(spares), std::move(volumes));
+  Containers containers = TRY(Containers::open(settings.state_dir + "/" + state::kContainers));
+  Sandboxes sandboxes(settings, state, cgroups, std::move(views), std::move(spares), std::move(volumes),
+                      std::move(containers));
   if (!settings.rootless) {
     TRY(sandboxes.leave_strangers_alone());
     sandboxes.snapshots_ = TRY(SnapshotStore::open(settings.state_dir));
@@ -119,6 +121,7 @@ Result<void> Sandboxes::remove(const std::string& id, bool keep_files) {
   TRY(cgroups_->remove(id));
   cpus_.release(id);
   heard_.erase(id);
+  containers_.remove(id);
   sweep_is_due_ |= !keep_files && snapshots_ && snapshots_->has_layers();
   if (keep_files) {
     spares_.forget(id);
@@ -161,6 +164,7 @@ Result<std::vector<Fd>> Sandboxes::sockets(const std::string& id, size_t count) 
 }
 
 Result<Listeners> Sandboxes::listeners(const std::string& id) {
+  if (containers_.contains(id)) return containers_.listeners(id, spares_.home_network());
   if (heard_.contains(id)) return fail(Code::already_exists, "somebody has the sandbox's listeners");
   int init = TRY(first_.of(id));
   // Before anything is opened in a network that was made without a way out.
@@ -217,6 +221,7 @@ void Sandboxes::reopen_outlet(const std::string& id) {
 }
 
 void Sandboxes::nobody_listens() {
+  containers_.nobody_listens();
   for (const std::string& id : std::exchange(heard_, {})) reopen_outlet(id);
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/containers.h"
 #include "launcher/cpus.h"
 #include "launcher/first_processes.h"
 #include "launcher/image_keepers.h"
@@ -40,6 +41,9 @@ class Sandboxes final : public SandboxTable {
   int callers() override { return settings_->egress.empty() ? -1 : spares_.outlets().fd(); }
   std::optional<Listeners> next_caller() override;
   void nobody_listens() override;
+  Result<void> add_container(const std::string& id, const std::string& container, int64_t pid) override {
+    return containers_.add(id, container, pid, spares_.home_network());
+  }
   Result<int64_t> oom_kills(const std::string& id) override;
   Result<void> freeze(const std::string& id, bool frozen) override;
   Result<Fd> open_events(const std::string& id) override { return cgroups_->open_events(id); }
@@ -68,7 +72,7 @@ class Sandboxes final : public SandboxTable {
 
  private:
   Sandboxes(const Settings& settings, StateDir& state, sys::CgroupTree& cgroups, LimitViews views,
-            Spares spares, VolumeStore volumes)
+            Spares spares, VolumeStore volumes, Containers containers)
       : settings_(&settings),
         state_(&state),
         cgroups_(&cgroups),
@@ -76,7 +80,8 @@ class Sandboxes final : public SandboxTable {
         spares_(std::move(spares)),
         first_(settings, cgroups),
         image_keepers_(settings),
-        volumes_(std::move(volumes)) {}
+        volumes_(std::move(volumes)),
+        containers_(std::move(containers)) {}
 
   Result<void> leave_strangers_alone();
   Result<const SnapshotStore*> snapshots() const;
@@ -93,6 +98,7 @@ class Sandboxes final : public SandboxTable {
   FirstProcesses first_;
   ImageKeepers image_keepers_;
   VolumeStore volumes_;
+  Containers containers_;
   std::optional<SnapshotStore> snapshots_;  // none: a service without root
   std::set<std::string> heard_;             // whose outlets the egress process has
   // Something that may have been the last to use a layer went while a trash worker was under way, which has

@@ -14,6 +14,10 @@ std::vector<std::string> to_arguments(const Settings& s) {
                                   "--execd-fd=" + std::to_string(s.execd_fd)};
   if (s.engine_gid != 0) out.push_back("--engine-gid=" + std::to_string(s.engine_gid));
   if (s.rootless) out.push_back("--rootless=1");
+  if (s.runsc_fd >= 0) {
+    out.push_back("--runsc-fd=" + std::to_string(s.runsc_fd));
+    out.push_back("--runsc-platform=" + s.runsc_platform);
+  }
   if (!s.runtime_dir.empty()) out.push_back("--runtime-dir=" + s.runtime_dir);
   for (const std::string& source : s.sources) out.push_back("--source=" + source);
   for (const std::string& path : s.shared_paths) out.push_back("--shared-path=" + path);
@@ -53,6 +57,10 @@ Result<Settings> from_arguments(const std::vector<std::string>& arguments) {
       TRY(number(s.server_fd));
     else if (name == "--execd-fd")
       TRY(number(s.execd_fd));
+    else if (name == "--runsc-fd")
+      TRY(number(s.runsc_fd));
+    else if (name == "--runsc-platform")
+      s.runsc_platform = value;
     else if (name == "--rootless")
       s.rootless = value == "1";
     else if (name == "--runtime-dir")

@@ -38,12 +38,14 @@ struct Settings {
   // Started by an ordinary user: everything happens in a user namespace that was entered first, whose root is
   // that user. No idmapped layers, device nodes or groups of the host.
   bool rootless = false;
-  std::string runtime_dir;  // where sockets go, when somebody keeps such a place for us; may be empty
+  std::string runsc_platform;  // how runsc is to intercept what programs do
+  std::string runtime_dir;     // where sockets go, when somebody keeps such a place for us; may be empty
 
   // Descriptors inherited from the starter.
   int listener_fd = -1;  // where clients connect; every generation of the server gets it
   int server_fd = -1;    // the executable of the server
   int execd_fd = -1;     // sealed memory with execd
+  int runsc_fd = -1;     // the executable of runsc; -1: there is none
   int egress_fd = -1;    // likewise with the egress process; -1: there is none
 };
 
@@ -68,6 +70,7 @@ inline constexpr char kDisks[] = "disks";      // empty file systems, one per si
 inline constexpr char kVolumes[] = "volumes";  // <owner>/<name>/; see VolumeStore; root only
 inline constexpr char kSecret[] = "secret";    // see secret.h; only the service's user reads it
 inline constexpr char kEgress[] = "egress";    // the egress process's own: policies of sandboxes
+inline constexpr char kContainers[] = "containers";  // of other engines that have an outlet; see Containers
 inline constexpr char kCatalog[] = "catalog";  // which images there are; root writes, the service group reads
 }  // namespace state
 

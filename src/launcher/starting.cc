@@ -18,6 +18,8 @@
 #include "launcher/ready_steps.h"
 #include "launcher/records.h"
 #include "launcher/rootless.h"
+#include "launcher/runsc_bundle.h"
+#include "launcher/runsc_child.h"
 #include "sys/process.h"
 
 extern "C" const unsigned char osb_seccomp_program[];
@@ -36,7 +38,31 @@ struct Parts {
   Fd report_read, report_write;
   int user_namespace = -1;
   Gate gate;  // without root
+  // With another kernel than the host's.
+  Fd null;
+  std::string runsc_config;
+  std::vector<std::string> runsc_words;
+  std::vector<const char*> runsc_arguments;
 };
+
+Result<void> check_runsc(const Settings& settings) {
+  if (settings.runsc_fd < 0) return fail(Code::unsupported, "this service was started without runsc");
+  if (settings.rootless) return fail(Code::unsupported, "a service without root has no runsc");
+  return {};
+}
+
+Result<void> add_runsc(const Plan& plan, const Place& place, const Settings& settings, Parts& parts) {
+  TRY(check_runsc(settings));
+  if (!place.from_nothing)
+    return fail(Code::unsupported,
+                "the kernel of this host does not make overlays of descriptors, which runsc needs");
+  parts.null = TRY(open_at(AT_FDCWD, "/dev/null", O_RDWR));
+  parts.runsc_config = runsc_config(plan, place.range);
+  parts.runsc_words = runsc_arguments(settings.runsc_platform);
+  for (const std::string& word : parts.runsc_words) parts.runsc_arguments.push_back(word.c_str());
+  parts.runsc_arguments.push_back(nullptr);
+  return {};
+}
 
 ReadySteps::Ahead made_ahead(const Place& place, const Network& network) {
   ReadySteps::Ahead ahead;
@@ -75,11 +101,12 @@ Result<Parts> make_parts(const Plan& plan, const Place& place, const Network& ne
   parts.report_read = Fd(pipe[0]);
   parts.report_write = Fd(pipe[1]);
   if (with.settings.rootless) parts.gate = TRY(Gate::create());
+  if (plan.kernel == Plan::Kernel::runsc) TRY(add_runsc(plan, place, with.settings, parts));
   return parts;
 }
 
 ChildOrder make_order(const Plan& plan, const Place& place, const Network& network, const Parts& parts,
-                      const Workshop& with) {
+                      const Workshop& with, RunscOrder& runsc) {
   ChildOrder order;
   order.steps = parts.steps.data();
   order.step_count = parts.steps.size();
@@ -103,6 +130,14 @@ ChildOrder make_order(const Plan& plan, const Place& place, const Network& netwo
   order.api_listener = parts.api.get();
   order.control_listener = parts.control.get();
   order.report = parts.report_write.get();
+  if (plan.kernel == Plan::Kernel::runsc) {
+    runsc = {.executable = with.settings.runsc_fd,
+             .null = parts.null.get(),
+             .config = parts.runsc_config.data(),
+             .config_bytes = parts.runsc_config.size(),
+             .arguments = parts.runsc_arguments.data()};
+    order.runsc = &runsc;
+  }
   if (with.settings.rootless) {
     order.rootless = true;
     order.go = parts.gate.wait.get();
@@ -161,7 +196,8 @@ Result<Starting> start_process(const Plan& plan, const Workshop& with) {
   // may reach everything.
   if (plan.network.kind != PlanNetwork::Kind::open)
     TRY(write_network_note(TRY(with.state.open_sandbox(plan.id)).get(), plan.network.kind));
-  Cloned child = TRY(clone_child(make_order(plan, place, network, parts, with), parts.groups));
+  RunscOrder runsc;
+  Cloned child = TRY(clone_child(make_order(plan, place, network, parts, with, runsc), parts.groups));
   // Runs before everything else that is undone: a group with a process in it cannot be removed.
   undo.push([pid = child.pid] {
     ::kill(pid, SIGKILL);  // ours and not waited for: the number is still its own

@@ -201,10 +201,10 @@ std::string StateDir::work(const std::string& id, const std::string& layer) cons
   return std::string(state::kSandboxes) + "/" + id + "/" + layer + ".work";
 }
 
-std::string StateDir::blank_disk(int64_t bytes) const {
+std::string StateDir::blank_disk(int64_t bytes, const std::string& kind) const {
   // Clients choose the sizes: so many are kept, then all are made anew.
   std::vector<std::string> names = sys::names_in(disks_.get()).value_or(std::vector<std::string>());
-  std::string wanted = std::to_string(bytes) + ".img";
+  std::string wanted = kind + std::to_string(bytes) + ".img";
   if (names.size() >= kMostDisks && std::find(names.begin(), names.end(), wanted) == names.end()) {
     for (const std::string& name : names) {
       if (name.ends_with(".img")) ::unlinkat(disks_.get(), name.c_str(), 0);

@@ -39,8 +39,8 @@ class StateDir {
   // Relative to the state directory.
   std::string upper(const std::string& id, const std::string& layer) const;
   // A formatted, empty file system of this size; relative to the state directory, as the above. It may be
-  // missing.
-  std::string blank_disk(int64_t bytes) const;
+  // missing. Those of different kinds are no substitutes for each other.
+  std::string blank_disk(int64_t bytes, const std::string& kind = "") const;
   std::string work(const std::string& id, const std::string& layer) const;
   // The first id of the sandbox's range; Code::not_found.
   Result<uint32_t> range_of(const std::string& id) const;

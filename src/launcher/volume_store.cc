@@ -121,15 +121,12 @@ Result<void> VolumeStore::fill(int directory, const std::string& name, const Vol
     return {};
   }
   Fd image = TRY(open_beneath(directory, kDisk, O_RDWR | O_CREAT | O_EXCL, 0600));
-  if (::ftruncate(image.get(), *manifest.size_bytes) < 0) return fail_errno("size its disk");
-  std::string path = state_->path(state::kVolumes) + "/" + name + "/" + kDisk;
-  if (int status = format_lasting_disk(path.c_str(), owner); status < 0)
+  std::string blank = state_->path(state_->blank_disk(*manifest.size_bytes, "volume-").c_str());
+  std::string scratch = state_->path(state::kDisks) + "/" + name;
+  LastingDiskOrder order{
+      .bytes = *manifest.size_bytes, .blank = blank.c_str(), .scratch = scratch.c_str(), .owner = owner};
+  if (int status = fill_lasting_disk(image.get(), order); status < 0)
     return fail_errno("format its disk", -status);
-  // Nobody looks for lost files in there, and it should be as empty as any other.
-  Fd disk(mount_lasting_disk(image.get()));
-  if (!disk.valid()) return fail_errno("mount its disk", -disk.get());
-  if (::unlinkat(disk.get(), "lost+found", AT_REMOVEDIR) < 0) return fail_errno("empty its disk");
-  disk.reset();
   return to_disk(image.get());
 }
 

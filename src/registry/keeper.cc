@@ -18,6 +18,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr auto kToldEvery = std::chrono::milliseconds(100);
+constexpr uint64_t kSteps = 50;
 
 class Keeper {
  public:
@@ -81,9 +82,15 @@ class Keeper {
     return done;
   }
 
+  // Not every piece. But a step that people would see is told at once: when the registry falls silent after
+  // it, nothing else brings it to them.
   void tell(const KeeperNews& news) {
-    if (Clock::now() - told_ < kToldEvery) return;
+    uint64_t moved = news.downloaded > last_.downloaded ? news.downloaded - last_.downloaded
+                                                        : last_.downloaded - news.downloaded;
+    bool step = news.layers != last_.layers || news.unpacked != last_.unpacked || moved * kSteps > news.total;
+    if (!step && Clock::now() - told_ < kToldEvery) return;
     told_ = Clock::now();
+    last_ = news;
     send(news);
   }
 
@@ -114,6 +121,7 @@ class Keeper {
   int channel_;
   KeeperSettings settings_;
   Clock::time_point told_{};
+  KeeperNews last_{};
 };
 
 }  // namespace

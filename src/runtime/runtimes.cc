@@ -50,18 +50,26 @@ class AbsentRuntime : public Runtime {
 Runtimes::Runtimes(Runtime& standard) : all_{&standard} {}
 Runtimes::~Runtimes() = default;
 
-void Runtimes::add(Runtime& runtime) { all_.push_back(&runtime); }
+void Runtimes::add(Runtime& runtime, Offered offered) {
+  all_.push_back(&runtime);
+  if (offered == Offered::no) not_offered_.push_back(&runtime);
+}
+
+// Absent ones are for rows.
+Runtime* Runtimes::present(std::string_view name) {
+  if (name.empty()) return all_.front();
+  auto end = all_.begin() + static_cast<std::ptrdiff_t>(all_.size() - absent_.size());
+  auto found = std::find_if(all_.begin(), end, [&](Runtime* r) { return r->name() == name; });
+  return found == end ? nullptr : *found;
+}
 
 Runtime* Runtimes::find(std::string_view name) {
-  if (name.empty()) return all_.front();
-  // Absent ones are for rows.
-  auto present = all_.begin() + static_cast<std::ptrdiff_t>(all_.size() - absent_.size());
-  auto found = std::find_if(all_.begin(), present, [&](Runtime* r) { return r->name() == name; });
-  return found == present ? nullptr : *found;
+  Runtime* found = present(name);
+  return std::ranges::find(not_offered_, found) == not_offered_.end() ? found : nullptr;
 }
 
 Runtime& Runtimes::of(std::string_view name) {
-  if (Runtime* found = find(name)) return *found;
+  if (Runtime* found = present(name)) return *found;
   for (const auto& absent : absent_) {
     if (absent->name() == name) return *absent;
   }
@@ -71,8 +79,10 @@ Runtime& Runtimes::of(std::string_view name) {
 
 std::string Runtimes::names() const {
   std::string out;
-  for (size_t i = 0; i < all_.size() - absent_.size(); ++i)
+  for (size_t i = 0; i < all_.size() - absent_.size(); ++i) {
+    if (std::ranges::find(not_offered_, all_[i]) != not_offered_.end()) continue;
     out.append(out.empty() ? "" : ", ").append(all_[i]->name());
+  }
   return out;
 }
 

@@ -30,20 +30,25 @@ class Runtimes {
   explicit Runtimes(Runtime& standard);
   Runtimes(const Runtimes&) = delete;
   ~Runtimes();
-  void add(Runtime& runtime);
+  // One that is not offered has the sandboxes that it has, and gets no new ones.
+  enum class Offered { yes, no };
+  void add(Runtime& runtime, Offered offered = Offered::yes);
 
   Runtime& standard() { return *all_.front(); }
-  // "" is the standard one; null: there is none of this name.
+  // For a request: "" is the standard one; null: none of this name is offered.
   Runtime* find(std::string_view name);
   // For what is stored: a sandbox whose runtime this server does not have is one whose engine is away. ""
   // (of rows that say nothing) is the standard one.
   Runtime& of(std::string_view name);
   // Those that rows have asked for in vain come last.
   const std::vector<Runtime*>& all() const { return all_; }
-  std::string names() const;  // of those that are there, for messages
+  std::string names() const;  // of those that are offered, for messages
 
  private:
+  Runtime* present(std::string_view name);
+
   std::vector<Runtime*> all_;
+  std::vector<const Runtime*> not_offered_;
   std::vector<std::unique_ptr<Runtime>> absent_;
 };
 

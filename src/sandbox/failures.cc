@@ -94,13 +94,13 @@ Failure unsupported_by_runtime(const Error& error) {
           .remedy = "leave it out of the request, or ask for another runtime"};
 }
 
-Failure unknown_runtime(std::string_view name, std::string_view known) {
-  return {.kind = Kind::invalid,
-          .code = "SANDBOX::INVALID_PARAMETER",
-          .message = fmt::format(
-              "extensions.opensandbox.extensions.runtime: this server has no runtime {}; it has: {}",
-              shown(name), known),
-          .remedy = "name one of these, or leave it out"};
+Failure unknown_runtime(std::string_view known) {
+  return {
+      .kind = Kind::invalid,
+      .code = "SANDBOX::INVALID_PARAMETER",
+      .message = fmt::format(
+          "extensions.opensandbox.extensions.runtime: this server has no such runtime; it has: {}", known),
+      .remedy = "name one of these, or leave it out"};
 }
 
 Failure runtime_away(const Error& error) {

@@ -24,7 +24,7 @@ Failure invalid_entrypoint(const Error& error);
 Failure entry_ended(const Error& error);
 Failure bad_limit(const Error& error);
 Failure unsupported_by_runtime(const Error& error);
-Failure unknown_runtime(std::string_view name, std::string_view known);
+Failure unknown_runtime(std::string_view known);
 Failure runtime_away(const Error& error);
 Failure start_failed(const Error& error);
 Failure start_failed_on_disk(const Error& error);  // for errors of the service's own disk

@@ -59,6 +59,7 @@ struct Snapshot {
   std::optional<std::string> name = {};
   SnapshotStatus status = {};
   SnapshotBase base = {};
+  std::string network = {};  // the policy that its sandbox had then, as JSON; "": none
   std::string runtime = {};
   int64_t bytes = 0;  // that it added
   WallTime created = {};

@@ -11,11 +11,13 @@
 #include "base/limit_bounds.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "image/reference.h"
 #include "sandbox/egress_target.h"
 #include "sandbox/webhook.h"
 #include "server/config_docker.h"
 #include "server/config_keys.h"
 #include "server/config_reader.h"
+#include "server/config_runtime.h"
 #include "server/config_sandbox.h"
 
 namespace osb::server {
@@ -61,27 +63,6 @@ void read_server(Section in, ServerSection& out) {
   in.number("max_connections", 64, 1 << 20, [&](int64_t v) { out.max_connections = v; });
   in.texts("cors_origins", out.cors_origins);
   read_trusted(in, out.trusted_proxies);
-}
-
-void read_runtime(Section in, RuntimeSection& out) {
-  std::string type = "native", fallback;
-  in.text("type", type);
-  in.text("fallback", fallback);
-  if (type == "docker") {
-    out.type = RuntimeType::docker;
-  } else if (type == "kubernetes") {
-    out.type = RuntimeType::kubernetes;
-  } else if (type != "native") {
-    in.wrong("type", "must be native, docker or kubernetes", "write type = \"native\"");
-  }
-  if (!fallback.empty() && fallback != "native") {
-    in.wrong("fallback", "must be native", "write fallback = \"native\" or remove it");
-  }
-  out.fallback_native = fallback == "native" && out.type != RuntimeType::native;
-  if (out.type == RuntimeType::kubernetes && !out.fallback_native) {
-    in.wrong("type", fmt::format("this build has no {} runtime", to_string(out.type)),
-             "write type = \"native\", or add fallback = \"native\" to run this file on the native runtime");
-  }
 }
 
 void require_absolute(Section& in, std::string_view key, std::string_view path) {
@@ -277,14 +258,6 @@ void keep_network_rules(ConfigFile& file, Config& config) {
 
 // What other servers offer to protect, and leaving it out is not for this server to decide.
 void refuse_missing_protection(ConfigFile& file, const Config& config) {
-  std::string runtime;
-  Section secure(file, "secure_runtime");
-  secure.text("type", runtime);
-  if (!trim(runtime).empty()) {
-    secure.wrong("type",
-                 "this build has no such runtime, and sandboxes would be isolated less than it asks for",
-                 "remove [secure_runtime] when what docs/security-model.md says is enough");
-  }
   if (file.root.contains("tenants") && !config.has_key()) {
     file.wrong("tenants",
                "this build has one key and no tenants, and without their keys anybody could use the server",
@@ -393,7 +366,8 @@ Result<Config> parse_config(std::string_view text, const std::string& source,
   read_server({file, "server"}, config.server);
   read_log({file, "log"}, config.log_level);
   read_log_file({file, "log"}, config.log_file, environment);
-  read_runtime({file, "runtime"}, config.runtime);
+  read_runtime(file, config.runtime);
+  read_secure_runtime(file, config);
   read_native({file, "native"}, config.native);
   read_docker(file, config);
   read_registry({file, "registry"}, config.registry);
@@ -423,6 +397,22 @@ Result<Config> parse_config(std::string_view text, const std::string& source,
   }
   config.lines = std::move(file.lines);
   return config;
+}
+
+std::string Config::standard_runtime() const {
+  if (effective_runtime() == RuntimeType::docker) return "docker";
+  return secure.type == SecureType::gvisor ? "runsc" : "native";
+}
+
+bool Config::offers(std::string_view name) const {
+  if (name == standard_runtime() || std::ranges::find(runtime.also, name) != runtime.also.end()) return true;
+  return name == "native" && secure.type == SecureType::none;
+}
+
+std::string Config::runtime_for(std::string_view image) const {
+  auto rule = std::ranges::find_if(runtime.rules,
+                                   [&](const RuntimeRule& one) { return image::matches(one.image, image); });
+  return rule == runtime.rules.end() ? std::string() : rule->runtime;
 }
 
 std::string Config::place(const std::string& key) const {

@@ -38,9 +38,27 @@ struct ServerSection {
 enum class RuntimeType { native, docker, kubernetes };
 std::string_view to_string(RuntimeType type);
 
+// Creates of images like this one (a name as clients write it, '*' for any characters) go to this runtime.
+struct RuntimeRule {
+  std::string image, runtime;
+};
+
 struct RuntimeSection {
   RuntimeType type = RuntimeType::native;
   bool fallback_native = false;
+  std::vector<std::string> also;   // further runtimes that a create may name: native, docker, runsc
+  std::vector<RuntimeRule> rules;  // for creates that name none; the first that fits
+};
+
+enum class SecureType { none, gvisor, kata, firecracker };
+
+// What stands between every sandbox and the kernel, besides what its runtime has; see config_runtime.h.
+struct SecureSection {
+  SecureType type = SecureType::none;
+  std::string docker_runtime;     // of an engine's list
+  std::string k8s_runtime_class;  // means nothing here
+  std::string runsc;              // its executable; "": looked for in the usual places
+  std::string platform;           // of runsc; "": the first that works
 };
 
 struct NativeSection {
@@ -143,6 +161,7 @@ struct RenewSection {
 struct Config {
   ServerSection server;
   RuntimeSection runtime;
+  SecureSection secure;
   NativeSection native;
   DockerSection docker;
   RegistrySection registry;
@@ -168,6 +187,13 @@ struct Config {
   RuntimeType effective_runtime() const {
     return runtime.fallback_native ? RuntimeType::native : runtime.type;
   }
+  // The runtime of a create that names none and that no rule is for.
+  std::string standard_runtime() const;
+  // Whether a create may have this runtime. Where all sandboxes are to be isolated more, less is only there
+  // when runtime.also names it.
+  bool offers(std::string_view name) const;
+  // By the first rule for this image; "": the standard one.
+  std::string runtime_for(std::string_view image) const;
   std::string database_path() const;
 };
 

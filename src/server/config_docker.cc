@@ -64,7 +64,7 @@ void read_docker(ConfigFile& file, Config& config) {
   out.apparmor_profile = trim(out.apparmor_profile);
   in.boolean("no_new_privileges", out.no_new_privileges);
   in.number("pids_limit", 16, 1 << 22, [&](int64_t v) { out.pids_limit = v; });
-  if (config.effective_runtime() == RuntimeType::docker) return refuse_what_is_missing(file, in, out);
+  if (config.offers("docker")) return refuse_what_is_missing(file, in, out);
   for (std::string_view key : kKeys) {
     if (!in.has(key)) continue;
     std::string name = fmt::format("docker.{}", key);

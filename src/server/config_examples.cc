@@ -242,6 +242,21 @@ constexpr std::string_view kSkeleton =
 # type = "native"
 # "native" lets a file written for another runtime run on the native one.
 # fallback = ""
+# Further runtimes that a create may name: native, docker, runsc.
+# also = []
+# Which runtime a create gets that names none, by its image, the first that fits (docs/secure-runtimes.md).
+# rules = []
+
+[secure_runtime]
+# gvisor: every sandbox has a kernel of its own; kata: on the docker runtime only.
+# type = ""
+# What the engine starts containers with, where the runtime is docker.
+# docker_runtime = ""
+# k8s_runtime_class = ""
+# gVisor's executable, for the native runtime; empty: looked for in the usual places.
+# runsc = ""
+# systrap or ptrace; empty: the first that works.
+# platform = ""
 
 [docker]
 # The engine's socket. The server gets the socket's group, unless that is root's.

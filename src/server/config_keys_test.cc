@@ -52,8 +52,7 @@ TEST(ConfigKeys, EachOfOtherServersIsOneWarning) {
   for (const KnownSection& section : known_sections()) {
     for (std::string_view name : names(section.foreign)) {
       std::string key = name == "*" ? "x" : std::string(name);
-      std::string value = section.name == "secure_runtime" && name == "type" ? "\"\"" : "[1, \"x\"]";
-      auto config = parse(fmt::format("[{}]\n{} = {}\n", section.name, key, value));
+      auto config = parse(fmt::format("[{}]\n{} = [1, \"x\"]\n", section.name, key));
       ASSERT_TRUE(config) << section.name << "." << name << ": " << config.error().message;
       ASSERT_THAT(config->warnings, SizeIs(1)) << section.name << "." << name;
       std::string shown = name == "*" ? std::string(section.name) : fmt::format("{}.{}", section.name, name);
@@ -273,7 +272,7 @@ TEST(ConfigKeys, AGuessIsCloseOrNotMade) {
             "the sections are server, log, runtime, native, native.images, "
             "native.image_aliases, registry, registry.mirrors, proxy, sandbox, sandbox.pool_limits, store, "
             "docker, egress, "
-            "storage, "
+            "storage, secure_runtime, "
             "renew_intent, renew_intent.redis");
   EXPECT_THAT(shown_name(std::string(5000, 'a')), SizeIs(63));
 }

@@ -164,7 +164,7 @@ TEST(Config, MistakesNameKeyCauseAndRemedy) {
       {"[log]\nfile_max_bytes = 0", "log.file_max_bytes"},
       {"[log]\nfile_backup_count = -1", "log.file_backup_count"},
       {"[proxy]\nopen = \"yes\"", "proxy.open"},
-      {"[secure_runtime]\ntype = \"gvisor\"", "secure_runtime.type"},
+      {"[secure_runtime]\ntype = \"kata\"\ndocker_runtime = \"kata\"", "secure_runtime.type"},
       {"[runtime]\ntype = \"podman\"", "runtime.type"},
       {"[runtime]\ntype = 1", "runtime.type"},
       {"[runtime]\ntype = \"docker\"\n[docker]\nnetwork_mode = \"host\"", "docker.network_mode", 4},

@@ -22,10 +22,17 @@ std::optional<int64_t> most_timeout(const Config& config) {
 
 }  // namespace
 
+void choose_runtime(const Config& config, api::CreateBody& body) {
+  if (body.image.empty() || !body.runtime().empty() || !body.pool_ref().empty()) return;
+  std::string name = config.runtime_for(body.image);
+  // The standard one is what nobody has to name.
+  if (!name.empty() && name != config.standard_runtime()) body.extensions[api::kRuntimeExtension] = name;
+}
+
 api::ApiResult<api::CreateRules> create_rules(const Config& config, runtime::Runtimes& runtimes,
                                               std::string_view name, WallTime now) {
   runtime::Runtime* runtime = runtimes.find(name);
-  if (!runtime) return api::refuse(api::to_api_error(sandbox::unknown_runtime(name, runtimes.names())));
+  if (!runtime) return api::refuse(api::to_api_error(sandbox::unknown_runtime(runtimes.names())));
   const auto& can = runtime->capabilities();
   return api::CreateRules{.max_timeout_seconds = most_timeout(config),
                           .default_timeout_seconds = config.sandbox.timeout_seconds,

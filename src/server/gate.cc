@@ -139,9 +139,8 @@ Task<> Gate::dispatch(Request& request, ResponseWriter& response, Principal who,
     match = router_.find(method == "HEAD" ? "GET" : method, path);
   }
   if (match.handler == nullptr) {
-    api::ApiError error = match.allowed.empty()
-                              ? api::no_such_route(without_token(path))
-                              : api::method_not_allowed(method, allowed_methods(match.allowed));
+    api::ApiError error = match.allowed.empty() ? api::no_such_route()
+                                                : api::method_not_allowed(allowed_methods(match.allowed));
     return answer_error(request, response, std::move(error));
   }
   request.params = std::move(match.params);

@@ -40,7 +40,7 @@ Task<> Lifecycle::create_job(std::shared_ptr<Job> job, Principal who, sandbox::C
       sandbox::new_sandbox(request.id.empty() ? new_uuid7() : request.id, who, request, clock_.now());
   row.handle = new_uuid4();
   runtime::Runtime* runtime = runtimes_.find(request.runtime);
-  if (!runtime) co_return job->finish(refuse(sandbox::unknown_runtime(request.runtime, runtimes_.names())));
+  if (!runtime) co_return job->finish(refuse(sandbox::unknown_runtime(runtimes_.names())));
   row.runtime = runtime->name();
   auto preparing = std::make_shared<Preparing>(executor_);
   tasks_.spawn(prepare_job(preparing, *runtime, spec_of(row, request)));

@@ -292,7 +292,7 @@ Task<Result<void>> Lifecycle::settle_stranger(runtime::Runtime& runtime, std::st
     }
   }
   Sandbox row = is_its_own ? std::move(*read) : stranger(handle, clock_.now());
-  row.runtime = runtime.name();
+  if (row.runtime.empty()) row.runtime = runtime.name();
   row.identity = std::move(recalled.identity);
   row.status = status_while(State::running, clock_.now());
   log::warn(is_its_own ? "a sandbox runs without a row, made it again from its record"

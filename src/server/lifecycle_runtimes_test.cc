@@ -58,6 +58,14 @@ TEST_F(RuntimesTest, AnUnknownRuntimeIsRefusedByName) {
   EXPECT_EQ(count(), 0);
 }
 
+TEST_F(RuntimesTest, OneThatIsNotOfferedKeepsWhatItHas) {
+  runtime::Runtimes some(runtimes_.standard());
+  some.add(second_, runtime::Runtimes::Offered::no);
+  EXPECT_EQ(some.find(second_.name()), nullptr);
+  EXPECT_EQ(&some.of(second_.name()), &second_);
+  EXPECT_EQ(some.names(), runtimes_.standard().name());
+}
+
 TEST_F(RuntimesTest, WhatARuntimeCannotDoIsRefusedWithoutAskingIt) {
   runtime_.abilities.disk = runtime::Ability::cannot("this host has no loop devices");
   auto wanted = plan();

@@ -75,7 +75,7 @@ api::ApiResult<> check_origin(const Config& config, const http::RequestHead& hea
   if (headers.contains("Service-Worker")) return api::refuse(api::service_worker_refused());
   if (config.has_key()) return {};
   std::string_view host = headers.get("Host");
-  if (!host.empty() && !is_own_host(config, host)) return api::refuse(api::host_not_allowed(host));
+  if (!host.empty() && !is_own_host(config, host)) return api::refuse(api::host_not_allowed());
   const std::string* origin = headers.find("Origin");
   bool to_execd = reaches_execd(head.path());
   bool own_page = is_own_page(headers, host);
@@ -84,7 +84,7 @@ api::ApiResult<> check_origin(const Config& config, const http::RequestHead& hea
   }
   if (origin != nullptr) {
     if (own_page || is_listed(config, *origin)) return {};
-    return api::refuse(api::origin_not_allowed(*origin));
+    return api::refuse(api::origin_not_allowed("a page of another origin"));
   }
   // Browsers send no Origin with images, scripts and the like of another site, but they do say where those
   // come from. Only a link that somebody follows is fine, into a window and not into a frame.
@@ -93,7 +93,7 @@ api::ApiResult<> check_origin(const Config& config, const http::RequestHead& hea
   bool follows_link = headers.get("Sec-Fetch-Mode") == "navigate" && (into.empty() || into == "document") &&
                       (head.method == "GET" || head.method == "HEAD") && !to_execd;
   if (!site.empty() && site != "same-origin" && site != "none" && !follows_link) {
-    return api::refuse(api::origin_not_allowed("another site"));
+    return api::refuse(api::origin_not_allowed("a page of another site"));
   }
   return {};
 }

@@ -10,6 +10,7 @@ namespace osb::server {
 
 api::ApiResult<sandbox::CreateRequest> check_template(api::CreateBody body, const Config& config,
                                                       runtime::Runtimes& runtimes, WallTime now) {
+  choose_runtime(config, body);
   auto rules = TRY(create_rules(config, runtimes, body.runtime(), now));
   auto request = TRY(api::check_create(std::move(body), rules));
   request.timeout.reset();  // of a default; each claim has its own

@@ -89,6 +89,7 @@ Task<Outcome<Pools::LivePtr>> Pools::find(const Principal& who, const std::strin
 }
 
 Task<> Pools::count_claimed(LivePtr pool) {
+  pool->counted = std::chrono::steady_clock::now();
   auto found = claimed_.find(pool->key());
   if (found == claimed_.end()) co_return;
   std::vector<std::string> gone;
@@ -119,7 +120,7 @@ Task<PoolView> Pools::view(LivePtr pool) {
 Task<Outcome<PoolView>> Pools::create(Principal who, sandbox::Pool row, CreateRequest shape) {
   auto turn = co_await changes_.lock(lock_of(who, row.name));
   runtime::Runtime* runtime = runtimes_.find(shape.runtime);
-  if (!runtime) co_return refuse(sandbox::unknown_runtime(shape.runtime, runtimes_.names()));
+  if (!runtime) co_return refuse(sandbox::unknown_runtime(runtimes_.names()));
   if (!runtime->capabilities().pools)
     co_return refuse(sandbox::pools_unsupported(runtime->capabilities().pools.why));
   if (pools_.contains({who.owner, row.name})) co_return refuse(sandbox::pool_exists(row.name));

@@ -35,7 +35,9 @@ constexpr io::Duration kReadPause = std::chrono::milliseconds(100);
 
 Task<> Pools::tend(LivePtr pool) {
   while (!pool->removed) {
-    co_await count_claimed(pool);
+    // A claim counts itself, and needs the processor more than who reads rows to find deleted ones.
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last_claim_ >= kAfterClaim || now - pool->counted >= kLookAgain) co_await count_claimed(pool);
     pool->work.reset();
     if (pool->available() + pool->making + pool->adopting < pool->least_waiting()) pool->filling = true;
     if (pool->available() >= pool->most_waiting()) pool->filling = false;
@@ -117,8 +119,14 @@ Task<Outcome<>> Pools::make_one(LivePtr pool, PoolMember row) {
   Snapshots::Use use;
   if (!request.snapshot.empty())
     use = CO_TRY(co_await snapshots_.find_base(Principal::owner_named(pool->row.owner), request));
+  // A claim brings its own policy, or none, and none would open what the snapshot's sandbox did not reach.
+  if (request.network_policy && !pool->shape->network_policy) {
+    co_return refuse(sandbox::unsupported_by_runtime(
+        {Code::unsupported, 0,
+         "the snapshot of this pool has a network policy; put a networkPolicy into the template"}));
+  }
   runtime::Runtime* runtime = runtimes_.find(request.runtime);
-  if (!runtime) co_return refuse(sandbox::unknown_runtime(request.runtime, runtimes_.names()));
+  if (!runtime) co_return refuse(sandbox::unknown_runtime(runtimes_.names()));
   row.runtime = runtime->name();
   sandbox::Sandbox like;
   like.handle = row.handle;

@@ -43,7 +43,8 @@ struct Pools::Live {
   std::deque<MemberPtr> ready;
   int64_t making = 0;
   int64_t adopting = 0;  // of an earlier server: whether they wait is not known yet
-  int64_t claimed = 0;   // as they were counted last
+  int64_t claimed = 0;   // as they were counted last, and what was claimed since
+  std::chrono::steady_clock::time_point counted = {};
   int64_t waiters = 0;
   bool filling = true;  // from the fewest to the most
   bool removed = false;

@@ -78,6 +78,8 @@ std::string to_record(const sandbox::Sandbox& row, const std::optional<Environme
                     {"image", row.image},
                     {"platform", row.platform},
                     {"created", micros(row.created)}};
+  // One runtime may keep what another one made: the native launcher has the sandboxes of runsc, too.
+  if (!row.runtime.empty() && row.runtime != "native") record["runtime"] = row.runtime;
   if (!volumes.empty()) record["volumes"] = volumes_json(volumes);
   if (row.expires) record["expires"] = micros(*row.expires);
   const std::vector<Part> parts = parts_of(row);
@@ -106,6 +108,7 @@ Result<sandbox::Sandbox> from_record(std::string_view record) {
   if (row.owner.empty()) field["owner"].complain("value_error", "is empty");
   row.handle = field["handle"].required_string();
   if (!is_uuid(row.id) || !is_uuid(row.handle)) field["id"].complain("value_error", "is no id");
+  row.runtime = field["runtime"].string().value_or("");
   row.image = field["image"].required_string();
   row.platform = field["platform"].required_string();
   row.created = from_micros(field["created"].required_integer());

@@ -45,6 +45,14 @@ TEST(Record, ARowIsMadeAgain) {
   EXPECT_EQ(from_record(to_record(made))->expires, std::nullopt);
 }
 
+TEST(Record, SaysWhoseItIsWhenThatIsNotTheUsual) {
+  sandbox::Sandbox made = row();
+  made.runtime = "native";
+  EXPECT_EQ(from_record(to_record(made))->runtime, "") << "whoever finds it has it";
+  made.runtime = "runsc";
+  EXPECT_EQ(from_record(to_record(made))->runtime, "runsc");
+}
+
 TEST(Record, VolumesComeBackAsTheyWere) {
   using Backend = sandbox::Volume::Backend;
   std::vector<sandbox::Volume> volumes = {

@@ -70,7 +70,7 @@ api::ApiResult<uint16_t> port_parameter(const Request& request) {
         {"int_parsing", {std::string("path"), std::string("port")}, "must be an integer"}));
   }
   auto number = parse_number<int64_t>(text.starts_with('+') ? digits : std::string_view(text));
-  if (!number || *number < 1 || *number > 65535) return api::refuse(api::invalid_port(text));
+  if (!number || *number < 1 || *number > 65535) return api::refuse(api::invalid_port());
   return static_cast<uint16_t>(*number);
 }
 

@@ -43,6 +43,10 @@ void add_push_routes(http::Router& router, Service& service);
 void add_egress_routes(http::Router& router, Service& service);
 void add_proxy_routes(http::Router& router, Service& service);
 
+// The runtime of the operator's rules, for a body that names none; the sandbox then shows it among its
+// extensions.
+void choose_runtime(const Config& config, api::CreateBody& body);
+
 // What this server and the runtime that the body names can do with it.
 api::ApiResult<api::CreateRules> create_rules(const Config& config, runtime::Runtimes& runtimes,
                                               std::string_view runtime, WallTime now);

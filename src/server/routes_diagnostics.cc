@@ -35,7 +35,7 @@ ApiResult<std::optional<std::string>> scope_of(const http::Query& query, std::st
   auto given = query.get("scope");
   if (!given) return std::nullopt;
   std::string scope = to_lower(trim(*given));
-  if (scope != own && scope != "all") return api::refuse(api::invalid_scope(*given, known));
+  if (scope != own && scope != "all") return api::refuse(api::invalid_scope(known));
   return scope;
 }
 

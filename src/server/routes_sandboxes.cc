@@ -48,6 +48,7 @@ Answer made_answer(const sandbox::Sandbox& made, bool with_metadata) {
 Task<ApiResult<Answer>> create_sandbox(Service& service, Request& request) {
   std::string body = CO_TRY(co_await read_body(request));
   auto decoded = CO_TRY(api::decode_create(request.head.headers.get("Content-Type"), body));
+  choose_runtime(service.config, decoded);
   auto rules = CO_TRY(create_rules(service.config, service.runtimes, decoded.runtime(), service.clock.now()));
   sandbox::CreateRequest wanted = CO_TRY(api::check_create(std::move(decoded), rules));
   bool with_metadata = wanted.metadata.has_value();

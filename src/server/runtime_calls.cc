@@ -56,6 +56,7 @@ runtime::Mount mount_of(const sandbox::Volume& volume) {
 runtime::SandboxSpec spec_of(const sandbox::Sandbox& row, const sandbox::CreateRequest& request) {
   runtime::SandboxSpec spec;
   spec.handle = row.handle;
+  spec.labels = row.metadata;
   spec.image.reference = request.image;
   if (request.base) {
     spec.image.reference = request.base->image;

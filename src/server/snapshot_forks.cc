@@ -4,6 +4,7 @@
 #include "base/ids.h"
 #include "base/log.h"
 #include "sandbox/failures.h"
+#include "server/kept_policy.h"
 #include "server/record.h"
 #include "server/snapshots.h"
 
@@ -19,6 +20,8 @@ namespace {
 
 constexpr size_t kAtOnce = 8;
 constexpr char kReadOnlyRoot[] = "opensandbox.extensions.read-only-root";
+// By which people call a sandbox (osb run --name). A call by a name that several have is refused.
+constexpr char kName[] = "name";
 
 }  // namespace
 
@@ -59,11 +62,7 @@ Task<Outcome<CreateRequest>> Snapshots::request_like(const Sandbox& row, std::op
   // As it is now, and not as it was asked for: whoever tightened it meant its copies, too.
   auto network = co_await runtimes_.of(row.runtime).network_of(row.handle);
   if (!network) co_return refuse(sandbox::unreachable(row.id, network.error()));
-  if (*network) {
-    request.network_policy.emplace().allow_the_rest = (*network)->allow_the_rest;
-    for (auto& rule : (*network)->egress)
-      request.network_policy->egress.push_back({rule.allow, std::move(rule.target)});
-  }
+  if (*network) request.network_policy = to_request(std::move(**network));
   co_return request;
 }
 
@@ -125,6 +124,7 @@ Task<Outcome<Snapshots::Forks>> Snapshots::fork_now(std::shared_ptr<Forking> for
   auto guard = co_await lifecycle_.hold(sandbox_id);
   sandbox::SandboxPtr source = CO_TRY(co_await find_source(who, sandbox_id));
   CreateRequest request = CO_TRY(co_await request_like(*source, {}));
+  if (request.metadata) request.metadata->erase(kName);
   Snapshot row = CO_TRY(co_await insert_passing(*source, "For a fork."));
   auto kept = co_await capture_and_keep(row, std::move(guard), source->handle);
   if (kept) {
@@ -157,7 +157,10 @@ Task<Outcome<Sandbox>> Snapshots::roll_back(Principal who, std::string sandbox_i
   CreateRequest request = CO_TRY(co_await request_like(*source, {}));
   std::string image = std::exchange(request.image, "");
   request.snapshot = std::move(snapshot_id);
+  auto policy = std::exchange(request.network_policy, std::nullopt);
   Use use = CO_TRY(co_await find_base(who, request));
+  // It goes back in its files alone.
+  request.network_policy = std::move(policy);
   if (request.base->image != co_await base_image_of(image))
     co_return refuse(sandbox::snapshot_of_another_image(request.snapshot, sandbox_id));
   request.image = std::move(image);

@@ -5,6 +5,7 @@
 #include "base/ids.h"
 #include "base/log.h"
 #include "sandbox/failures.h"
+#include "server/kept_policy.h"
 #include "server/record.h"
 
 namespace osb::server {
@@ -59,6 +60,9 @@ Task<Outcome<Snapshot>> Snapshots::create(Principal who, std::string sandbox_id,
   row.status = {SnapshotState::creating, reason::kAccepted, "Snapshot creation accepted.", row.created};
   row.runtime = source->runtime;
   row.base.image = co_await base_image_of(source->image);
+  auto network = co_await runtimes_.of(row.runtime).network_of(source->handle);
+  if (!network) co_return refuse(sandbox::unreachable(sandbox_id, network.error()));
+  row.network = to_text(*network);
   auto stored = co_await store_.check_room();
   if (stored) stored = co_await store_.insert_snapshot(row);
   if (!stored) co_return refuse(sandbox::snapshot_failed(stored.error()));
@@ -169,6 +173,15 @@ Task<Outcome<Snapshots::Use>> Snapshots::find_base(Principal who, sandbox::Creat
   });
   request.base = std::move(row.base);
   if (request.runtime.empty()) request.runtime = row.runtime;
+  if (!request.network_policy && !row.network.empty()) {
+    auto policy = policy_from(row.network);
+    if (!policy) co_return refuse(sandbox::internal_error(policy.error()));
+    const auto& can = runtimes_.of(request.runtime).capabilities().network_policy;
+    if (!can)
+      co_return refuse(sandbox::unsupported_by_runtime(
+          {Code::unsupported, 0, "the snapshot has a network policy, which cannot be enforced: " + can.why}));
+    request.network_policy = std::move(*policy);
+  }
   if (!request.restore_env) co_return use;
   auto kept = co_await runtimes_.of(row.runtime).keep(id);
   if (!kept) co_return refuse(sandbox::snapshot_failed(kept.error()));

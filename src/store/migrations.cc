@@ -9,7 +9,7 @@ namespace {
 // lists and maps of strings; state and reason are the words of sandbox/status.cc. Values of environment
 // variables are never stored with a sandbox: they are where callers put their secrets. Events outlive their
 // sandbox, so there is no foreign key.
-constexpr std::array<const char*, 8> kMigrations = {
+constexpr std::array<const char*, 9> kMigrations = {
     R"sql(
 CREATE TABLE sandboxes (
   id          TEXT PRIMARY KEY NOT NULL,
@@ -120,6 +120,10 @@ CREATE TABLE pool_members (
   warmth      TEXT NOT NULL,
   created_us  INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+)sql",
+    // A snapshot has the network policy that its sandbox had; see server/kept_policy.h.
+    R"sql(
+ALTER TABLE snapshots ADD COLUMN network TEXT NOT NULL DEFAULT '';
 )sql",
 };
 

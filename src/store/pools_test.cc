@@ -62,10 +62,34 @@ TEST(PoolRows, AMemberIsTheirsOrSomebodys) {
   // Without an owner it is refused, and nothing of the claim is left.
   EXPECT_FALSE(await(repository.claim_pool_member(row, {})));
   EXPECT_EQ(store.pools().members()->size(), 1u);
+  EXPECT_EQ(*store.sandboxes().find(Scope::everybody(), "s"), nullptr);
   row.owner = "a";
+  row.status = {sandbox::State::running, sandbox::Reason::running, "It runs.", wall_now()};
+  row.image = "image";
+  row.entrypoint = {"a b", "\"c\""};
+  row.metadata = {{"k", "v"}, {"b", ""}};
+  row.limits = {{"cpu", "1"}};
+  row.env_names = {"A"};
+  row.extensions = {{"poolRef", "ap"}};
+  row.runtime = "native";
+  row.identity = "identity";
+  row.created = wall_now();
+  row.expires = row.created + std::chrono::hours(1);
   EXPECT_TRUE(*await(repository.claim_pool_member(row, {})));
   EXPECT_EQ(store.pools().members()->size(), 0u);
-  EXPECT_NE(*store.sandboxes().find(Scope::everybody(), "s"), nullptr);
+  // What is kept in memory of it is what the disk has.
+  auto kept = *store.sandboxes().find(Scope::everybody(), "s");
+  ASSERT_NE(kept, nullptr);
+  std::vector<sandbox::SandboxPtr> stored;
+  ASSERT_TRUE(store.sandboxes().list(Scope::everybody(), {}, -1, 0,
+                                     [&](const sandbox::SandboxPtr& one) { stored.push_back(one); }));
+  ASSERT_EQ(stored.size(), 1u);
+  auto told = [](const Sandbox& s) {
+    return std::tuple(s.id, s.owner, s.status.state, s.status.reason, s.status.message, s.status.changed,
+                      s.image, s.entrypoint, s.metadata, s.limits, s.env_names, s.extensions, s.platform,
+                      s.handle, s.runtime, s.identity, s.created, s.expires);
+  };
+  EXPECT_EQ(told(*kept), told(*stored[0]));
   row.id = "t";
   EXPECT_FALSE(*await(repository.claim_pool_member(row, {}))) << "nobody gets it twice";
   EXPECT_EQ(*store.sandboxes().find(Scope::everybody(), "t"), nullptr);

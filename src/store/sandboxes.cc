@@ -188,6 +188,12 @@ Result<SandboxPtr> Sandboxes::find_stored(std::string_view id) {
   return row;
 }
 
+void Sandboxes::keep(const Sandbox& row) {
+  if (db_->in_transaction()) return;
+  if (kept_.size() >= kMaxKept) kept_.clear();
+  kept_.insert_or_assign(row.id, std::make_shared<const Sandbox>(row));
+}
+
 void Sandboxes::touch(std::string_view id) {
   ++generation_;
   rows_.touch(id);

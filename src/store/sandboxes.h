@@ -58,6 +58,9 @@ class Sandboxes {
   Result<bool> set_metadata(std::string_view id, const sandbox::Metadata& metadata);
   Result<bool> remove(std::string_view id);
 
+  // Of one that was just stored: whoever asks for it next finds it in memory.
+  void keep(const Sandbox& row);
+
   // A page of a list, newest first, and how many there are in all.
   Result<RowList::Found> page(const Scope& scope, const Filter& filter, int64_t limit, int64_t offset);
   // The same from the disk. Newest first.

@@ -13,8 +13,7 @@ using sandbox::SnapshotStatus;
 
 constexpr std::string_view kColumns =
     "id, owner, sandbox_id, name, state, reason, message, changed_us, image, image_id, layers, runtime, "
-    "bytes,"
-    " created_us";
+    "bytes, created_us, network";
 
 int64_t micros(WallTime time) { return time.time_since_epoch().count(); }
 WallTime from_micros(int64_t value) { return WallTime(std::chrono::microseconds(value)); }
@@ -59,6 +58,7 @@ Snapshot read_row(const Query& query) {
   row.runtime = query.text(11);
   row.bytes = query.integer(12);
   row.created = from_micros(query.integer(13));
+  row.network = query.text(14);
   return row;
 }
 
@@ -87,7 +87,7 @@ Result<Snapshots> Snapshots::open(Database& db) {
   Snapshots table(db);
   std::string columns(kColumns);
   table.insert_ =
-      TRY(db.prepare("INSERT INTO snapshots (" + columns + ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
+      TRY(db.prepare("INSERT INTO snapshots (" + columns + ") VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"));
   table.find_ = TRY(db.prepare("SELECT " + columns + " FROM snapshots WHERE id = ?"));
   table.status_ = TRY(
       db.prepare("UPDATE snapshots SET state=?, reason=?, message=?, changed_us=? WHERE id = ? RETURNING 1"));
@@ -108,7 +108,7 @@ Result<void> Snapshots::insert(const Snapshot& row) {
             sandbox::to_string(row.status.state), std::string_view(row.status.reason),
             std::string_view(row.status.message), micros(row.status.changed),
             std::string_view(row.base.image), std::string_view(row.base.image_id), std::string_view(layers),
-            std::string_view(row.runtime), row.bytes, micros(row.created))
+            std::string_view(row.runtime), row.bytes, micros(row.created), std::string_view(row.network))
       .done();
 }
 

@@ -169,6 +169,7 @@ Task<Result<bool>> SqliteRepository::claim_pool_member(Sandbox sandbox, std::vec
   CO_TRY(store_.sandboxes().insert(sandbox));
   CO_TRY(add_events(sandbox.id, events));
   CO_TRY(transaction.commit());
+  store_.sandboxes().keep(sandbox);
   changed_(sandbox.id);
   co_return true;
 }

@@ -34,7 +34,7 @@ Result<CgroupTree> CgroupTree::open(CgroupLayout layout, std::string name) {
         "no cgroup2 file system is mounted; mount one (mount -t cgroup2 none /sys/fs/cgroup/unified)");
   }
   CgroupTree tree(std::move(layout), std::move(name));
-  if (shares_out(tree.layout_)) TRY(make_room(tree.layout_.v2, tree.name_ + "-service"));
+  if (shares_out(tree.layout_)) TRY(make_room(tree.layout_.v2, tree.service_leaf()));
   TRY(tree.make_parents());
   auto ours = [&](std::vector<std::string> mounts) {
     for (std::string& mount : mounts) mount = tree.path(mount, "");
@@ -46,8 +46,18 @@ Result<CgroupTree> CgroupTree::open(CgroupLayout layout, std::string name) {
   return tree;
 }
 
+// With version 1 the service goes before its sandboxes by nice. Version 2 compares groups first: where the
+// service has one beside that of all sandboxes, it weighs three times as much.
+Result<void> CgroupTree::prefer_service() const {
+  if (layout_.cpu.version != Version::v2) return {};
+  std::string weight = layout_.v2 + "/" + service_leaf() + "/cpu.weight";
+  if (::access(weight.c_str(), F_OK) < 0) return {};
+  return in_context("weigh the service's own group", write_file(weight, "300"));
+}
+
 Result<void> CgroupTree::make_parents() {
   TRY(delegate(layout_.v2, layout_));
+  TRY(prefer_service());
   TRY(make_group(path(layout_.v2, "")));
   TRY(lock());
   TRY(delegate(path(layout_.v2, ""), layout_));

@@ -86,6 +86,8 @@ class CgroupTree {
   CgroupTree(CgroupLayout layout, std::string name) : layout_(std::move(layout)), name_(std::move(name)) {}
   std::string path(const std::string& mount, const std::string& id) const;
   Result<void> make_parents();
+  Result<void> prefer_service() const;
+  std::string service_leaf() const { return name_ + "-service"; }
   Result<void> lock();
   Result<CgroupHandles> create_once(const std::string& id, const CgroupLimits& limits);
   std::vector<std::string> v1_mounts() const;     // each mount that holds a v1 controller, once

@@ -6,8 +6,12 @@
 #include <linux/netfilter/nf_tables.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <linux/rtnetlink.h>
+#include <net/if.h>
 #include <netinet/in.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
+
+#include <string_view>
 
 #include "sys/netlink.h"
 #include "sys/packet_rules.h"
@@ -179,6 +183,23 @@ bool has_address() {
   return ::bind(socket.get(), reinterpret_cast<sockaddr*>(&own), sizeof own) == 0;
 }
 
+// Devices that some kernels put into every namespace are down, and lead nowhere.
+Result<bool> has_nothing_but_loopback() {
+  Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!socket.valid()) return fail_errno("socket");
+  struct if_nameindex* devices = ::if_nameindex();
+  if (devices == nullptr) return fail_errno("list the devices of a network namespace");
+  bool nothing = true;
+  for (struct if_nameindex* device = devices; device->if_index != 0 && nothing; ++device) {
+    if (device->if_index == kLoopbackIndex) continue;
+    struct ifreq asked{};
+    std::string_view(device->if_name).copy(asked.ifr_name, sizeof asked.ifr_name - 1);
+    nothing = ::ioctl(socket.get(), SIOCGIFFLAGS, &asked) == 0 && (asked.ifr_flags & IFF_UP) == 0;
+  }
+  ::if_freenameindex(devices);
+  return nothing;
+}
+
 Result<Outlet> open_elsewhere() {
   constexpr int kTries = 16;
   for (int i = 0;; ++i) {
@@ -208,6 +229,12 @@ Result<void> route_through_loopback() {
 }
 
 Result<Outlet> open_outlet_here(OutletFor what) {
+  if (what == OutletFor::first) {
+    if (!TRY(has_nothing_but_loopback()) || has_address())
+      return fail(Code::permission_denied, "there is something in this network already");
+    TRY(route_through_loopback());
+    what = OutletFor::fresh;
+  }
   // Sockets would be of no use: nothing has a route to them.
   if (what == OutletFor::again && !has_address())
     return fail_errno("it was made by a version of the service that gave sandboxes no network", ENETUNREACH);

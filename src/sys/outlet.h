@@ -27,6 +27,8 @@ enum class OutletFor {
           // took their port meanwhile the rules are changed, for which the kernel makes the caller wait for
           // ten milliseconds and more
   again_or_not,  // the same without that: EADDRINUSE
+  first,         // one that somebody else has made: the address and the routes are made, too.
+                 // Code::permission_denied unless there is nothing in it but a loopback
 };
 
 // Both in the caller's own namespace. The address and the routes, once:

@@ -9,24 +9,27 @@
 #include <openssl/ssl.h>
 #include <openssl/x509_vfy.h>
 
-#define OSB_SSL_FUNCTIONS(X)          \
-  X(TLS_client_method)                \
-  X(SSL_CTX_new)                      \
-  X(SSL_CTX_free)                     \
-  X(SSL_CTX_ctrl)                     \
-  X(SSL_CTX_set_default_verify_paths) \
-  X(SSL_CTX_get_cert_store)           \
-  X(SSL_CTX_set_verify)               \
-  X(SSL_new)                          \
-  X(SSL_free)                         \
-  X(SSL_ctrl)                         \
-  X(SSL_set_fd)                       \
-  X(SSL_set1_host)                    \
-  X(SSL_get0_param)                   \
-  X(SSL_connect)                      \
-  X(SSL_read_ex)                      \
-  X(SSL_write_ex)                     \
-  X(SSL_get_error)                    \
+#define OSB_SSL_FUNCTIONS(X)            \
+  X(TLS_client_method)                  \
+  X(SSL_CTX_new)                        \
+  X(SSL_CTX_free)                       \
+  X(SSL_CTX_ctrl)                       \
+  X(SSL_CTX_set_default_verify_paths)   \
+  X(SSL_CTX_get_cert_store)             \
+  X(SSL_CTX_set_verify)                 \
+  X(SSL_CTX_use_PrivateKey_file)        \
+  X(SSL_CTX_use_certificate_chain_file) \
+  X(SSL_new)                            \
+  X(SSL_free)                           \
+  X(SSL_ctrl)                           \
+  X(SSL_set_fd)                         \
+  X(SSL_set1_host)                      \
+  X(SSL_get0_param)                     \
+  X(SSL_connect)                        \
+  X(SSL_shutdown)                       \
+  X(SSL_read_ex)                        \
+  X(SSL_write_ex)                       \
+  X(SSL_get_error)                      \
   X(SSL_get_verify_result)
 
 #define OSB_SSL_CRYPTO_FUNCTIONS(X) \

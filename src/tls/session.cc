@@ -99,6 +99,16 @@ Result<Trust> Trust::load(const std::vector<std::string>& extra, std::string whe
   return Trust(std::move(impl));
 }
 
+Result<void> Trust::identify(const std::string& certificate_file, const std::string& key_file) {
+  ssl.ERR_clear_error();
+  if (ssl.SSL_CTX_use_certificate_chain_file(impl_->context, certificate_file.c_str()) != 1)
+    return fail(Code::invalid_argument, "the client certificate: " + last_words());
+  // Refused when it is not the key of that certificate.
+  if (ssl.SSL_CTX_use_PrivateKey_file(impl_->context, key_file.c_str(), SSL_FILETYPE_PEM) != 1)
+    return fail(Code::invalid_argument, "the key of the client certificate: " + last_words());
+  return {};
+}
+
 struct Session::Impl {
   SSL* session = nullptr;
   std::string where;
@@ -175,6 +185,12 @@ Result<Wait> Session::write_now(std::string_view bytes) {
   if (ssl.SSL_write_ex(impl_->session, bytes.data(), bytes.size(), &count) == 1) return Wait::nothing;
   if (Wait wait = impl_->wanted(); wait != Wait::nothing) return wait;
   return impl_->failure("write");
+}
+
+void Session::end_writing() {
+  ssl.ERR_clear_error();
+  (void)ssl.SSL_shutdown(impl_->session);
+  ssl.ERR_clear_error();
 }
 
 Result<size_t> Session::read(std::span<char> into) {

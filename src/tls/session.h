@@ -22,6 +22,10 @@ class Trust {
   Trust(Trust&&) noexcept;
   ~Trust();
 
+  // Who we are, for a server that asks: files in PEM form, the key unencrypted. Code::invalid_argument when
+  // they cannot be read, or are not for each other.
+  Result<void> identify(const std::string& certificate_file, const std::string& key_file);
+
  private:
   friend class Session;
   struct Impl;
@@ -51,6 +55,8 @@ class Session {
   };
   Result<Got> read_now(std::span<char> into);
   Result<Wait> write_now(std::string_view bytes);
+  // Says that nothing more is written; the other side may go on. Not repeated when it does not fit now.
+  void end_writing();
 
   // For one that does; a wait that is over is Code::timeout.
   // 0 at the end of the stream: a proper one only, a connection that was cut is Code::unavailable.

@@ -44,4 +44,27 @@ Task<Result<void>> Stream::write_all(std::string_view bytes) {
   }
 }
 
+void Stream::shutdown_send() {
+  session_.end_writing();
+  boost::system::error_code ignored;
+  socket_.shutdown(io::Socket::shutdown_send, ignored);
+}
+
+namespace {
+
+class Carried final : public io::ForeignStream {
+ public:
+  explicit Carried(Stream stream) : stream_(std::move(stream)) {}
+  Task<Result<size_t>> read_some(std::span<char> into) override { return stream_.read_some(into); }
+  Task<Result<void>> write_all(std::string_view bytes) override { return stream_.write_all(bytes); }
+  void shutdown_send() override { stream_.shutdown_send(); }
+
+ private:
+  Stream stream_;
+};
+
+}  // namespace
+
+io::Stream carried(Stream stream) { return io::Stream(std::make_unique<Carried>(std::move(stream))); }
+
 }  // namespace osb::tls

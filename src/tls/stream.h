@@ -1,9 +1,10 @@
 #pragma once
 
 // A TLS connection in a loop: what the session wants is awaited, nothing blocks. One read and one write at a
-// time, not both at once. After an error, a cancelled call included, it is of no use any more.
+// time, which may overlap. After an error, a cancelled call included, it is of no use any more.
 
 #include "io/socket.h"
+#include "io/stream.h"
 #include "tls/session.h"
 
 namespace osb::tls {
@@ -15,6 +16,7 @@ class Stream {
 
   io::Task<Result<size_t>> read_some(std::span<char> into);  // 0 at the end
   io::Task<Result<void>> write_all(std::string_view bytes);  // which must live until it returns
+  void shutdown_send();                                      // the other side reads its end
 
  private:
   Stream(io::Socket socket, Session session) : socket_(std::move(socket)), session_(std::move(session)) {}
@@ -23,5 +25,8 @@ class Stream {
   io::Socket socket_;
   Session session_;  // reads and writes its descriptor
 };
+
+// For those who work on sockets: see io::to_socket().
+io::Stream carried(Stream stream);
 
 }  // namespace osb::tls

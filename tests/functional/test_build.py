@@ -276,10 +276,15 @@ def test_an_interrupt_leaves_no_sandbox(bin_dir, api, tmp_path, number):
 
 
 def test_commit_by_command(osb, api):
-    sandbox = api.create()["id"]
+    sandbox = api.create(metadata={"name": "workshop"})["id"]
     api.run(sandbox, "echo here > /srv/f")
     done = osb("commit", sandbox, "by/command", "--env", "A=b", "--workdir", "/srv", "--expose", "80")
     assert done.returncode == 0 and re.fullmatch(r"[0-9a-f]{64}\n", done.stdout), done.stderr
+    for called in ("workshop", sandbox[:23]):
+        assert osb("commit", called, "by/name").returncode == 0, "as other commands take it"
+        assert in_image(osb, "by/name", "cat", "/srv/f") == "here\n"
+    unknown = osb("commit", "nobody", "by/name")
+    assert unknown.returncode == 1 and "no sandbox has an id that begins so, or this name" in unknown.stderr
     assert api.delete(sandbox).status == 204
     assert in_image(osb, "by/command", "sh", "-c", "cat f; echo $A") == "here\nb\n"
     refused = osb("images", "commit", sandbox, "by/command")

@@ -97,7 +97,8 @@ class TestMistakes:
         ('[log]\nlevl = "INFO"', ":3: unknown key `levl` in [log]; did you mean `level`?"),
         ('[docker]\nnetwork_modus = "x"', ":3: unknown key `network_modus` in [docker]; did you mean `network_mode`?"),
         ("[tenants]", "tenants: this build has one key and no tenants"),
-        ('[secure_runtime]\ntype = "gvisor"', ":3: secure_runtime.type: this build has no such runtime"),
+        ('[secure_runtime]\ntype = "kata"', ":3: secure_runtime.type: the native runtime boots no virtual machines"),
+        ('[secure_runtime]\ntype = "gvisor"\nrunsc = "/nowhere/runsc"', ":4: secure_runtime.runsc: "),
     ])  # fmt: skip
     def test_names_and_values(self, new_service, text, said):
         service = new_service(start=False)
@@ -159,10 +160,9 @@ class TestFilesOfOtherServers:
         assert api.run(made["id"], "echo here").stdout == "here"
         assert api.delete(made["id"]).status == 204
         warned = [line for line in service.log_tail(200).splitlines() if "no effect here" in line]
-        for key in ("server.loop", "runtime.execd_image", "docker.network_mode", "docker.sandbox_env", "egress.image",
-                    "secure_runtime.type"):  # fmt: skip
+        for key in ("server.loop", "runtime.execd_image", "docker.network_mode", "docker.sandbox_env", "egress.image"):
             assert sum(f" {key}: " in line or f": {key}: " in line for line in warned) == 1, (key, warned)
-        assert all(" WARN " in line for line in warned) and len(warned) == 16, warned
+        assert all(" WARN " in line for line in warned) and len(warned) == 15, warned
         assert (service.state_dir / "db" / "opensandbox.db").exists()
         assert "store.path: this is where other OpenSandbox servers keep their database" in service.log_tail(200)
         service.kill_server()

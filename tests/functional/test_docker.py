@@ -1,72 +1,19 @@
-"""Sandboxes as containers of a Docker engine. Skipped where none is installed."""
+"""Sandboxes as containers of a Docker engine. Skipped where none can be had or started."""
 
 from datetime import timedelta
 
 import pytest
 from lib.api import Api, assert_envelope
-from lib.dockerd import IMAGE, PLAIN_USER, Dockerd, require_docker
-from lib.service import Service
+from lib.dockerd import IMAGE, PLAIN_USER, SLEEPER, create, nothing_left, ours, service_on, state
 from lib.waiting import wait_for
-
-SLEEPER = ["sleep", "1000"]
-
-
-@pytest.fixture(scope="module")
-def engine():
-    require_docker()
-    made = Dockerd()
-    try:
-        made.start().import_images()
-        yield made
-    finally:
-        made.destroy()
-
-
-def docker_service(bin_dir, engine, **sections):
-    return Service(
-        bin_dir, sections={"runtime": {"type": "docker"}, "docker": {"socket": str(engine.socket)}, **sections}, registry={"pull_policy": "never"}
-    )
-
-
-@pytest.fixture(scope="module")
-def docker(bin_dir, engine):
-    made = docker_service(bin_dir, engine)
-    try:
-        yield made.start()
-    finally:
-        made.destroy()
 
 
 @pytest.fixture
 def api(docker, engine):
-    """Every test leaves no container and no file behind."""
+    """Every test leaves nothing behind."""
     api = Api(docker)
-    yield api
-    for sandbox in api.list_all():
-        assert api.delete(sandbox["id"]).status == 204
-    wait_for(lambda: not ours(engine), 20, "no container is left")
-    wait_for(lambda: not handles(docker), 10, "no directory is left")
-
-
-def ours(engine):
-    return [name for name in engine.containers() if name.startswith("sandbox-")]
-
-
-def handles(service):
-    return [path for path in (service.state_dir / "db/docker").iterdir() if path.is_dir()]
-
-
-def create(api, **fields):
-    return api.create(**{"image": {"uri": IMAGE}, "entrypoint": SLEEPER, **fields})["id"]
-
-
-def state(api, sandbox, wanted, timeout=20):
-    def reached():
-        status = api.status(sandbox)
-        assert status["state"] == wanted, status
-        return status
-
-    return wait_for(reached, timeout, f"{sandbox} is {wanted}")
+    with nothing_left(api, engine):
+        yield api
 
 
 def test_the_published_client(api, docker):
@@ -89,6 +36,7 @@ def test_what_a_container_is(api, engine):
     host = container["HostConfig"]
     assert (host["Memory"], host["NanoCpus"], host["PidsLimit"]) == (64 << 20, 500_000_000, 100)
     assert host["SecurityOpt"] == ["no-new-privileges:true"] and "NET_RAW" in host["CapDrop"] and not host["PortBindings"]
+    assert container["Config"]["Labels"]["team"] == "red"
     said = str(container)
     assert sandbox not in said and "s3cr3t" not in said, "whoever sees the engine learns neither the id nor the variables"
     assert api.run(sandbox, "echo $SECRET").stdout == "s3cr3t"
@@ -112,6 +60,28 @@ def test_a_port_on_loopback(api):
 def answer(api, sandbox):
     reply = api.call("GET", f"/sandboxes/{sandbox}/proxy/8000/passwd")
     return reply if reply.status == 200 else None
+
+
+def test_networks(bin_dir, engine):
+    """One that somebody has made, and none at all: both are served alike, by the server's own endpoints."""
+    engine.docker("network", "create", "--subnet", "10.77.0.0/24", "apart")
+    services = [service_on(bin_dir, engine, docker={"network_mode": mode}) for mode in ("apart", "none")]
+    try:
+        for service, address in zip(services, (True, False)):
+            api = Api(service.start())
+            sandbox = create(api, entrypoint=["httpd", "-f", "-p", "8000", "-h", "/etc"])
+            assert ("10.77.0." in api.run(sandbox, "ip -4 addr").stdout) is address
+            endpoint = api.call("GET", f"/sandboxes/{sandbox}/endpoints/8000").json["endpoint"]
+            assert endpoint == f"{service.address[0]}:{service.address[1]}/v1/sandboxes/{sandbox}/proxy/8000", endpoint
+            wait_for(lambda: answer(api, sandbox), 10, "the port answers")
+            assert api.delete(sandbox).status == 204
+        wait_for(lambda: not ours(engine), 20, "no container is left")
+    finally:
+        for service in services:
+            service.destroy()
+        if left := ours(engine):
+            engine.docker("rm", "-f", *left)
+        engine.docker("network", "rm", "apart", check=False)
 
 
 def test_pause_and_resume(api, engine):
@@ -155,85 +125,6 @@ def test_refusals(api):
     assert missing.status in (400, 404) and "IMAGE" in missing.json["code"], missing
     wrong = api.post_create(image={"uri": IMAGE}, entrypoint=["/bin/no-such-program"])
     assert wrong.status == 400 and "no-such-program" in wrong.json["message"], wrong
-    policy = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, networkPolicy={"defaultAction": "deny", "egress": []})
-    assert policy.status == 400 and "egress process" in policy.json["message"], policy
     disk = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, resourceLimits={"disk": "1Gi"})
     assert disk.status == 400 and "storage drivers" in disk.json["message"], disk
     assert not api.list_all()
-
-
-def test_kill_9_of_the_server(api, docker, engine):
-    running, paused = create(api), create(api)
-    api.run(running, "echo kept > /tmp/file")
-    assert api.call("POST", f"/sandboxes/{paused}/pause").status == 202
-    state(api, paused, "Paused")
-    ending = create(api, entrypoint=["sh", "-c", "sleep 2; exit 7"])
-    docker.kill_both()
-    stranger = "11111111-1111-4111-8111-111111111111"
-    engine.docker("run", "-d", "--name", f"sandbox-{stranger}", "--label", "opensandbox.io/owner=somebody",
-                  "--label", f"opensandbox.io/handle={stranger}", IMAGE, "sleep", "1000")  # fmt: skip
-    try:
-        wait_for(lambda: api_is_down(docker), 5, "the service is down")
-        docker.start()
-        assert api.run(running, "cat /tmp/file").stdout == "kept"
-        assert api.status(paused)["state"] == "Paused"
-        assert "7" in state(api, ending, "Failed")["message"], "an end that nobody heard is told again"
-        assert api.call("POST", f"/sandboxes/{paused}/resume").status == 202
-        state(api, paused, "Running")
-        assert api.run(paused, "echo on").stdout == "on"
-        docker.kill_server()
-        assert api.run(running, "cat /tmp/file").stdout == "kept"
-        assert engine.inspect(f"sandbox-{stranger}")["State"]["Running"], "what others have made is theirs"
-    finally:
-        engine.docker("rm", "-f", f"sandbox-{stranger}", check=False)
-
-
-def api_is_down(service):
-    return not service.is_healthy()
-
-
-def test_a_lost_database(bin_dir, engine):
-    service = docker_service(bin_dir, engine)
-    try:
-        api = Api(service.start())
-        sandbox = create(api, metadata={"team": "red"})
-        service.kill_both()
-        for file in (service.state_dir / "db").glob("opensandbox.db*"):
-            file.unlink()
-        service.start()
-        assert api.get(sandbox)["metadata"] == {"team": "red"}
-        assert api.run(sandbox, "echo on").stdout == "on"
-        assert api.delete(sandbox).status == 204
-        wait_for(lambda: not handles(service), 20, "it is gone")
-    finally:
-        service.destroy()
-
-
-def test_an_engine_that_is_away(bin_dir):
-    """Nothing is claimed that is not so: it is unknown, then known again."""
-    require_docker()
-    engine = Dockerd()
-    service = None
-    try:
-        engine.start().import_images()
-        service = docker_service(bin_dir, engine)
-        api = Api(service.start())
-        sandbox = create(api)
-        engine.kill()
-        refused = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER)
-        assert refused.status == 503, refused
-        wait_for(lambda: not service.is_healthy(), 10, "the health check says so")
-        assert api.status(sandbox)["state"] == "Running"
-        assert api.run(sandbox, "echo on").stdout == "on", "its container runs on, and needs no engine to be reached"
-        engine.start()  # which ends the containers of the one before
-        wait_for(service.is_healthy, 30, "the service is healthy again")
-        state(api, sandbox, "Failed", timeout=40)
-        assert api.delete(sandbox).status == 204
-        again = create(api)
-        assert api.run(again, "echo on").stdout == "on"
-        assert api.delete(again).status == 204
-        wait_for(lambda: not ours(engine), 20, "no container is left")
-    finally:
-        if service:
-            service.destroy()
-        engine.destroy()

@@ -308,6 +308,14 @@ class TestHosts:
         "GET / HTTP/1.1\\r\\nHost: shared-a.test\\0.shared-b.test\\r\\n\\r\\n",
         "GET / HTTP/1.1\\r\\nX: y\\r\\n Host: shared-b.test\\r\\n\\r\\n",
         "GET / HTTP/1.1\\r\\nHost: shared-a.test@shared-b.test\\r\\n\\r\\n",
+        "GET / HTTP/1.1\\r\\nHost: shared%2db.test\\r\\n\\r\\n",
+        "GET / HTTP/1.1\\r\\nHost: shared-a.test%00.shared-b.test\\r\\n\\r\\n",
+        "GET / HTTP/1.1\\r\\nHost: 0x01.2.3.12\\r\\n\\r\\n",
+        "GET / HTTP/1.1\\r\\nHost: 16909068\\r\\n\\r\\n",
+        "GET / HTTP/1.1\\r\\nHost: 1.2.3.11\\r\\n\\r\\n",
+        "GET / HTTP/1.1\\r\\nHost: [::ffff:10.9.8.7]\\r\\n\\r\\n",
+        "CONNECT 10.9.8.7:443 HTTP/1.1\\r\\nHost: 10.9.8.7:443\\r\\n\\r\\n",
+        "GET / HTTP/1.1\\r\\nHost: \\r\\n\\r\\n",
     ])  # fmt: skip
     def test_tricks(self, net, head):
         with net.create("allow shared-a.test") as box:
@@ -731,6 +739,28 @@ class TestLog:
             assert allowed["address"] == "1.2.3.10" and allowed["sentBytes"] > 50 and allowed["receivedBytes"] > 50
             assert [e["number"] for e in events] == list(range(1, len(events) + 1))
             assert box.egress("GET").json["recentDenials"][0]["outcome"] == "denied"
+
+    def test_it_is_followed(self, net, bin_dir):
+        """As a stream of the route, and by `osb egress log -f`: each line when it happens."""
+        import os
+        import subprocess
+
+        environment = {"OPEN_SANDBOX_DOMAIN": f"{net.service.address[0]}:{net.service.address[1]}", "PATH": os.environ["PATH"]}
+        with net.create("allow allowed.test") as box:
+            box.resolve("before.test")
+            following = subprocess.Popen([bin_dir / "osb", "egress", "log", box.id, "-f"], env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+            try:
+                assert "before.test" in following.stdout.readline(), "what was before comes first"
+                for name in ("one.test", "two.test"):
+                    begun = time.monotonic()
+                    box.resolve(name)
+                    assert name in following.stdout.readline()
+                    assert time.monotonic() - begun < 5
+            finally:
+                following.kill()
+                following.wait()
+            reply = box.api.call("GET", f"/sandboxes/{box.id}/egress/log?after=1")
+            assert [json.loads(line)["name"] for line in reply.body.decode().splitlines()] == ["one.test", "two.test"]
 
     def test_osb(self, net, bin_dir):
         import os

@@ -15,10 +15,12 @@ import subprocess
 import sys
 import textwrap
 import time
+from pathlib import Path
 
 import pytest
 from lib import rawhttp
 from lib.netlab import DNS, HOST, HOST6, lab  # noqa: F401
+from lib.service import child_pids
 from lib.waiting import wait_for
 
 AUTH = "OPENSANDBOX-EGRESS-AUTH"
@@ -567,6 +569,44 @@ class TestSettings:
         wait_for(lambda: posts.extend(seen for seen in lab.seen() if seen["what"] == "post") or posts, 5, "a post")
         body = json.loads(posts[0]["body"])
         assert (body["hostname"], body["sandboxId"], body["source"]) == ("secret.test", "box-7", "opensandbox-egress")
+
+    def test_webhook_by_tls(self, lab, sidecar, tmp_path):  # noqa: F811
+        """By a second process that has no right and no packet rule lets pass: it gets connections that are made already."""
+        trusted = tmp_path / "ca.pem"
+        trusted.write_bytes((lab.directory / "ca.pem").read_bytes())  # its own /var hides the lab's
+        one = sidecar(DENY_WEBHOOK="https://other.test/flaky-sidecar?x=1", SANDBOX_ID="box-8").start(SSL_CERT_FILE=str(trusted))
+        assert look_up("secret.test") == (3, 0)
+        posts = []
+        wait_for(lambda: posts.extend(seen for seen in lab.seen() if seen["what"] == "post") or len(posts) == 2, 8, "it is posted, and again after a failure")
+        assert {(post["host"], post["path"]) for post in posts} == {("other.test", "/flaky-sidecar?x=1")}
+        assert json.loads(posts[1]["body"])["hostname"] == "secret.test" and json.loads(posts[1]["body"])["sandboxId"] == "box-8"
+        (child,) = child_pids(one.process.pid)
+        status = Path(f"/proc/{child}/status").read_text()
+        assert "CapEff:\t0000000000000000" in status and "NoNewPrivs:\t1" in status
+        assert "ConnectionReset" in get("http://other.test/") or "gaierror" in get("http://other.test/"), "the policy denies that host still"
+        one.end(signal.SIGKILL)
+        wait_for(lambda: not Path(f"/proc/{child}").exists() or "Z (zombie)" in Path(f"/proc/{child}/status").read_text(), 5, "it ends with the sidecar")
+
+    def test_webhook_by_tls_to_nobody_who_cannot_prove_himself(self, lab, sidecar):  # noqa: F811
+        one = sidecar(DENY_WEBHOOK="https://other.test/denied").start()
+        assert look_up("secret.test") == (3, 0)
+        wait_for(lambda: 'webhook_total{outcome="failed"} 1' in one.call("GET", "/metrics").body.decode(), 20, "it is given up")
+        assert not [seen for seen in lab.seen() if seen["what"] == "post"]
+        assert "not reached" in one.text()
+
+    def test_what_is_not_logged(self, sidecar):
+        """Nothing that succeeds is; the list of it has to be one, and no more."""
+        one = sidecar()
+        (one.rules / "log_skip.always").write_text("# quiet\nallowed.test\n*.wild.test\n")
+        one.start()
+        before = one.text()
+        assert look_up("allowed.test") == (0, 1)
+        assert one.text() == before and "log_skip" not in before
+        one.end()
+        for wrong, says in (("http://no/\n", "log_skip.always: line 1"), ("10.0.0.0/8\n", "log_skip.always: only names")):
+            (one.rules / "log_skip.always").write_text(wrong)
+            one.launch()
+            assert one.process.wait(10) == 1 and says in one.text()
 
     def test_the_operators_lists(self, sidecar):
         one = sidecar()

@@ -93,6 +93,19 @@ class TestBytes:
         assert back.wait(30) == 0
         assert hashlib.file_digest(open(tmp_path / "out" / "random", "rb"), "sha256").hexdigest() == digest
 
+    def test_a_hundred_megabytes_through_a_new_sandbox(self, command, tmp_path):
+        """tar c | osb run -i host -- tar x, and back, in one line."""
+        (tmp_path / "in").mkdir()
+        (tmp_path / "out").mkdir()
+        with open(tmp_path / "in" / "random", "wb") as file:
+            for _ in range(MEGABYTES):
+                file.write(os.urandom(1 << 20))
+        pack = subprocess.Popen(["tar", "c", "-C", tmp_path / "in", "random"], stdout=subprocess.PIPE)
+        through = command("run", "-i", "-w", "/tmp", "host", "--", "sh", "-c", "tar x && tar c random", stdin=pack.stdout, stdout=subprocess.PIPE)
+        subprocess.run(["tar", "x", "-C", tmp_path / "out"], stdin=through.stdout, check=True, timeout=140)
+        assert (pack.wait(30), through.wait(30)) == (0, 0)
+        subprocess.run(["cmp", tmp_path / "in" / "random", tmp_path / "out" / "random"], check=True)
+
     def test_the_input_is_left_as_it_was(self, osb, made):
         """It belongs to whoever started us, too."""
         ours, theirs = os.pipe()

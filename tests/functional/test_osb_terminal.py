@@ -1,12 +1,10 @@
-"""osb in a real terminal, driven through tmux: vim in a sandbox, another size, leaving and coming back; a live table."""
+"""osb in a real terminal, driven through tmux: vim in a sandbox, another size, leaving and coming back; a live table; completion in shells; a prompt."""
 
-import os
 import shutil
-import subprocess
-import time
 
 import pytest
 from lib.api import Api
+from lib.terminal import Screen
 
 pytestmark = pytest.mark.skipif(not shutil.which("tmux"), reason="no tmux here")
 
@@ -23,46 +21,11 @@ def made(api):
     api.delete(name)
 
 
-class Screen:
-    """A terminal of tmux, with a server of its own."""
-
-    def __init__(self, directory, environment, columns=100, rows=30):
-        self.socket = str(directory / "tmux")
-        self.environment = environment
-        self.tmux("-f", "/dev/null", "new-session", "-d", "-s", "t", "-x", str(columns), "-y", str(rows), "env -i TERM=xterm-256color PATH=$PATH PS1='$ ' sh")
-
-    def tmux(self, *words):
-        return subprocess.run(["tmux", "-S", self.socket, *words], env=self.environment, capture_output=True, text=True, timeout=20)
-
-    def type(self, text, enter=True):
-        self.tmux("send-keys", "-t", "t", "-l", text)
-        if enter:
-            self.keys("Enter")
-
-    def keys(self, *names):
-        self.tmux("send-keys", "-t", "t", *names)
-
-    def shows(self):
-        return self.tmux("capture-pane", "-p", "-t", "t").stdout
-
-    def expect(self, condition, timeout=20):
-        until = time.monotonic() + timeout
-        while time.monotonic() < until:
-            screen = self.shows()
-            if condition(screen):
-                return screen
-            time.sleep(0.1)
-        raise AssertionError("this is not on the screen in time:\n" + self.shows())
-
-    def close(self):
-        self.tmux("kill-server")
-
-
 @pytest.fixture
 def screen(api, bin_dir, tmp_path):
     environment = {"PATH": f"{bin_dir}:/usr/bin:/bin", "HOME": str(tmp_path), "LC_ALL": "C.UTF-8"}
     made = Screen(tmp_path, environment)
-    made.type(f"export OPEN_SANDBOX_DOMAIN={api.address[0]}:{api.address[1]} OPEN_SANDBOX_API_KEY={api.key}; clear")
+    made.type(f"export HOME={tmp_path} OPEN_SANDBOX_DOMAIN={api.address[0]}:{api.address[1]} OPEN_SANDBOX_API_KEY={api.key}; clear")
     yield made
     made.close()
 
@@ -97,3 +60,74 @@ def test_top_goes_on_and_ends_with_control_c(made, screen):
     screen.expect(lambda seen: made in seen and seen.splitlines()[0] != first.splitlines()[0])
     screen.keys("C-c")
     screen.expect(lambda seen: seen.rstrip().endswith("$"))
+
+
+SHELLS = {
+    "zsh": ["zsh -f", "PS1='ready> '; autoload -U compinit; compinit -D -u; source <(osb completion zsh)"],
+    "fish": ["fish --no-config", "function fish_prompt; echo -n 'ready> '; end; set -g fish_autosuggestion_enabled 0; osb completion fish | source"],
+    "bash": ["bash --norc", "PS1='ready> '; source <(osb completion bash)"],
+}
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_a_shell_completes_ids_and_images(made, screen, shell):
+    if not shutil.which(shell):
+        pytest.skip(f"no {shell} here")
+    for line in SHELLS[shell]:
+        screen.type(line)
+    screen.type("clear")
+    screen.expect(lambda seen: seen.strip() == "ready>")
+    screen.type(f"osb sandbox get {made[:-6]}", enter=False)
+    screen.keys("Tab")
+    screen.expect(lambda seen: made in seen)
+    screen.keys("C-u")
+    screen.type("osb run ho", enter=False)
+    screen.keys("Tab")
+    screen.expect(lambda seen: "osb run host" in seen)
+    screen.keys("C-u")
+    screen.type("osb sandbox ki", enter=False)
+    screen.keys("Tab")
+    screen.expect(lambda seen: "osb sandbox kill" in seen)
+
+
+class TestPrompt:
+    def test_lines_are_edited_and_come_back(self, screen):
+        screen.type("osb repl")
+        screen.expect(lambda seen: seen.rstrip().endswith(">>>"))
+        screen.type("print(4)", enter=False)
+        screen.keys("Left", "2", "Home", "Delete", "p", "End", "Enter")
+        screen.expect(lambda seen: "\n42\n" in seen)
+        screen.keys("Up", "BSpace", "BSpace", "BSpace")
+        screen.type("'中文' * 2)")
+        screen.expect(lambda seen: "\n中文中文\n" in seen)
+        screen.keys("C-d")
+        screen.expect(lambda seen: seen.rstrip().endswith("$"))
+        screen.type("clear; osb repl")
+        screen.expect(lambda seen: seen.rstrip().endswith(">>>"))
+        screen.keys("Up", "Up")
+        screen.expect(lambda seen: seen.rstrip().endswith(">>> print(42)"))
+
+    def test_a_line_longer_than_the_terminal(self, screen):
+        screen.type("osb repl")
+        screen.expect(lambda seen: seen.rstrip().endswith(">>>"))
+        screen.type("x = '" + "a" * 230 + "'", enter=False)
+        screen.keys("Home", "Delete", "y", "Enter")
+        screen.type("len(y)")
+        screen.expect(lambda seen: "\n230\n" in seen)
+
+    def test_tab_asks_the_context(self, screen):
+        screen.type("osb repl")
+        screen.expect(lambda seen: seen.rstrip().endswith(">>>"))
+        screen.type("cellar_of_mine = 7; import os")
+        screen.type("cellar_", enter=False)
+        screen.keys("Tab")
+        screen.expect(lambda seen: seen.rstrip().endswith(">>> cellar_of_mine"))
+        screen.keys("Enter")
+        screen.expect(lambda seen: "\n7\n" in seen)
+        screen.type("os.path.joi", enter=False)
+        screen.keys("Tab")
+        screen.expect(lambda seen: "os.path.join(" in seen)
+        screen.keys("C-u")
+        screen.type("os.O_C", enter=False)
+        screen.keys("Tab", "Tab")
+        screen.expect(lambda seen: "os.O_CLOEXEC" in seen and "os.O_CREAT" in seen)

@@ -1,5 +1,6 @@
 """`osb repl` as a person at a terminal uses it."""
 
+import base64
 import fcntl
 import os
 import pty
@@ -14,11 +15,12 @@ from lib.waiting import wait_for
 
 
 class Person:
-    def __init__(self, bin_dir, service, *arguments):
+    def __init__(self, bin_dir, service, *arguments, **environment):
         ours, theirs = pty.openpty()
-        environment = {"OPEN_SANDBOX_DOMAIN": f"{service.address[0]}:{service.address[1]}", "PATH": os.environ["PATH"]}
+        directory = environment.pop("directory", None)
+        environment |= {"OPEN_SANDBOX_DOMAIN": f"{service.address[0]}:{service.address[1]}", "PATH": os.environ["PATH"]}
         self.process = subprocess.Popen(
-            [bin_dir / "osb", "repl", *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=environment,
+            [bin_dir / "osb", "repl", *arguments], stdin=theirs, stdout=theirs, stderr=theirs, env=environment, cwd=directory,
             start_new_session=True, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
         )  # fmt: skip
         os.close(theirs)
@@ -54,8 +56,8 @@ class Person:
 def person(bin_dir, service):
     made = []
 
-    def sit_down(*arguments):
-        made.append(Person(bin_dir, service, *arguments))
+    def sit_down(*arguments, **environment):
+        made.append(Person(bin_dir, service, *arguments, **environment))
         return made[-1]
 
     yield sit_down
@@ -114,3 +116,33 @@ def test_the_end_of_the_terminal(person, api):
     prompt.process.send_signal(signal.SIGHUP)
     assert prompt.process.wait(20) == 128 + signal.SIGHUP
     assert {item["id"] for item in api.list_all()} == before
+
+
+PICTURE = b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 40
+DRAWN = "p = type('P', (), {'_repr_png_': lambda self: b'\\x89PNG\\r\\n\\x1a\\n' + bytes(range(256)) * 40})()\n"
+
+
+def test_a_picture_is_a_file_where_the_terminal_cannot_draw(person, tmp_path):
+    prompt = person(TERM="xterm", directory=tmp_path)
+    prompt.expect(">>> ")
+    prompt.type(DRAWN)
+    prompt.expect(">>> ")
+    prompt.type("p\n")
+    assert "picture: osb-picture-1.png" in prompt.expect(">>> ")
+    prompt.type("p\n")
+    assert "picture: osb-picture-2.png" in prompt.expect(">>> ")
+    assert (tmp_path / "osb-picture-1.png").read_bytes() == PICTURE == (tmp_path / "osb-picture-2.png").read_bytes()
+
+
+@pytest.mark.parametrize("environment, begin, end", [({"TERM": "xterm-kitty"}, "\x1b_Gf=100,a=T,m=1;", "\x1b\\"), ({"TERM_PROGRAM": "WezTerm"}, "\x1b]1337;File=inline=1:", "\a")])
+def test_a_picture_is_drawn_where_it_can(person, tmp_path, environment, begin, end):
+    prompt = person(directory=tmp_path, **environment)
+    prompt.expect(">>> ")
+    prompt.type(DRAWN)
+    prompt.expect(">>> ")
+    prompt.type("p\n")
+    prompt.expect(begin)
+    first = prompt.expect(end)
+    assert base64.b64decode(first)[:8] == PICTURE[:8]
+    prompt.expect(">>> ")
+    assert not list(tmp_path.iterdir())

@@ -62,6 +62,18 @@ def test_words_of_others_stay(skills, tmp_path):
     assert where.read_text().strip() == "Be kind."
 
 
+def test_members_for_programs(skills):
+    """Those that the published client has, in JSON and in YAML."""
+    listed = skills("list", "-o", "json")
+    assert all({"slug", "title", "summary", "trigger_hint", "area", "source_path"} <= set(one) for one in listed["skills"]) and len(listed["skills"]) == 5
+    assert all({"target", "scope", "label", "layout", "skills"} <= set(one) for one in listed["targets"])
+    shown = skills("show", "sandbox-lifecycle", "-o", "json")
+    assert set(shown) == {"skill", "title", "area", "summary", "trigger_hint", "when_to_use", "quick_start", "json_shapes", "content"}
+    assert shown["trigger_hint"].startswith("Use when") and len(shown["when_to_use"]) >= 2 and "osb run" in shown["quick_start"]
+    lines = skills("show", "sandbox-lifecycle", "-o", "yaml").splitlines()
+    assert "skill: sandbox-lifecycle" in lines and not lines[0].startswith("{")
+
+
 def test_show_and_mistakes(skills):
     assert skills("show", "network-egress").startswith("---\nname: network-egress")
     assert "--all-builtins" in skills("install", "-t", "codex", "--scope", "project", status=2)

@@ -248,7 +248,7 @@ def test_diff(api, bin_dir):
 
 def test_forks(api):
     baseline = leaks.snapshot(api.service)
-    source = api.create(env={"COLOUR": "blue"}, metadata={"team": "a"})["id"]
+    source = api.create(env={"COLOUR": "blue"}, metadata={"team": "a", "name": "the-one"})["id"]
     api.run(source, "echo x > /root/f")
     forks = of.fork(api, source, 3)
     assert len(set(forks)) == 3
@@ -257,6 +257,7 @@ def test_forks(api):
         assert api.get(one)["metadata"] == {"team": "a"} and api.status(one)["state"] == "Running"
     api.run(forks[0], "echo other > /root/f")
     assert api.run(source, "cat /root/f").stdout == "x" and api.run(forks[1], "cat /root/f").stdout == "x"
+    assert api.get(source)["metadata"] == {"team": "a", "name": "the-one"}, "a name is one sandbox's"
     (deeper,) = of.fork(api, forks[0])
     assert api.delete(source).status == 204
     assert api.run(deeper, "cat /root/f").stdout == "other"

@@ -190,7 +190,7 @@ def test_a_command_that_ended_in_time_leaves_what_it_started(service, api):
     sandbox = api.create()["id"]
     try:
         assert api.run(sandbox, "setsid sleep 4788 & true", timeout=60000).exit_code == 0
-        assert api.run(sandbox, "pgrep -cf 'sleep 4788'").stdout.strip() != "0"
+        wait_for(lambda: api.run(sandbox, "pgrep -c -x sleep").stdout.strip() == "1", 5, "setsid has become sleep")
         assert api.run(sandbox, "ps -o ppid= -C sleep | sort -u | tr -d ' '").stdout == "1"
     finally:
         assert api.delete(sandbox).status == 204

@@ -320,6 +320,25 @@ def test_a_volume_with_a_size(api, make):
 
 
 @no_disks
+def test_volumes_of_one_size_have_nothing_in_common(api, make):
+    """The second is a copy of what the first was made from, not of the first."""
+    one = make(claim("first", storage="24Mi"))
+    fine(api.run(one, "head -c 4M /dev/urandom > /data/f; sync /data/f"))
+    two = make(claim("second", storage="24Mi"))
+    assert fine(api.run(two, "ls -A /data; stat -c %u:%g /data")) == "0:0"
+    fine(api.run(two, "echo other > /data/f"))
+    assert fine(api.run(one, "stat -c %s /data/f")) == str(4 << 20)
+    for name in (one, two):
+        api.delete(name)
+    for name in ("first", "second"):
+        image = api.service.state_dir / "volumes/default" / name / "disk.img"
+        wait_for(lambda image=image: image.stat().st_ino not in loops(), 5, "its loop device is gone")
+        checked = subprocess.run(["fsck.ext4", "-fn", image], capture_output=True, text=True)
+        assert checked.returncode == 0, checked.stdout
+        remove(api, name)
+
+
+@no_disks
 def test_two_at_once_make_one_volume_of_a_size(api):
     with ThreadPoolExecutor(6) as pool:
         made = list(pool.map(lambda i: api.create(volumes=[claim("race", storage="16Mi")])["id"], range(6)))

@@ -84,6 +84,31 @@ def test_all_field_errors_are_collected_and_no_input_is_echoed(api):
     assert secret.encode() not in reply.body
 
 
+@pytest.mark.parametrize("method, path, headers, body, status", [
+    ("GET", "/s3cret", {}, None, 404),
+    ("S3CRET", "/sandboxes", {}, None, 501),
+    ("GET", "/sandboxes", {"Host": "s3cret.example"}, None, 403),
+    ("GET", "/sandboxes", {"Origin": "http://s3cret.example"}, None, 403),
+    ("GET", "/sandboxes?page=s3cret", {}, None, 422),
+    ("GET", "/sandboxes?metadata=s3cret", {}, None, 400),
+    ("POST", "/sandboxes", {}, create_body(resourceLimits={"cpu": "s3cret"}), 400),
+    ("POST", "/sandboxes", {}, create_body(metadata={"a": "s3cret/"}), 400),
+    ("POST", "/sandboxes", {}, create_body(extensions={"opensandbox.extensions.runtime": "s3cret"}), 400),
+    ("POST", "/sandboxes", {}, create_body(platform={"os": "linux", "arch": "s3cret"}), 400),
+])  # fmt: skip
+def test_what_was_sent_is_not_repeated(api, method, path, headers, body, status):
+    reply = api.call(method, path, json=body, headers=headers)
+    assert reply.status == status
+    assert b"s3cret" not in reply.body.lower()
+
+
+def test_nor_a_scope_or_a_port(api, make_sandbox):
+    sandbox = make_sandbox()["id"]
+    for path in ("diagnostics/logs?scope=s3cret", "endpoints/s3cret", "endpoints/0?x=s3cret"):
+        reply = api.call("GET", f"/sandboxes/{sandbox}/{path}")
+        assert 400 <= reply.status < 500 and b"s3cret" not in reply.body
+
+
 LIMITS = [
     ("cpu", value) for value in ("0", "-1", "", "many", "nan", "inf", "1e400", "0m", "-500m", "1.5.2", "1 2", "0x10", "9223372036854775807")
 ] + [

@@ -1,118 +1,189 @@
-"""Debian's Docker engine in network and mount namespaces of its own, with everything it keeps below one directory.
+"""The Docker engine of docker_engine.py as tests use it: fixtures' parts, services on it, and what has to be gone afterwards."""
 
-It never touches the host's networks, firewall or mounts. Whoever wants its sockets names the path; nothing else leads to it.
-"""
-
-import json
-import os
 import shutil
-import signal
 import subprocess
 import tempfile
+from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
 
-from .service import child_pids
+from .docker_engine import IMAGE, PLAIN_USER, Dockerd, environment, make_programs
+from .interpreter import image_root
+from .service import Service
 from .waiting import wait_for
 
-IMAGE = "small:1"
-# As another user, in another directory, with a variable.
-PLAIN_USER = "plain:1"
+__all__ = ["IMAGE", "PLAIN_USER", "Dockerd", "require_docker", "environment"]
+
+
+def skipped():
+    """Tests of other suites that an engine cannot pass, by a part of their names, with the reason (docker_skips)."""
+    lines = [line for line in (Path(__file__).parent / "docker_skips").read_text().splitlines() if line and not line.startswith("#")]
+    return {part: why.strip() for part, _, why in (line.partition("  ") for line in lines)}
 
 
 def require_docker():
-    for program in ("dockerd", "docker", "busybox", "unshare", "nsenter"):
+    for program in ("busybox", "unshare", "nsenter"):
         if shutil.which(program) is None:
-            pytest.skip(f"no {program} here; install docker.io and busybox-static to run this")
+            pytest.skip(f"no {program} here; install busybox-static and util-linux to run this")
+    if why := make_programs():
+        pytest.skip(f"no Docker engine: scripts/docker-engine: {why}")
 
 
-class Dockerd:
-    def __init__(self):
-        self.directory = Path(tempfile.mkdtemp(prefix="osb-dockerd-", dir="/var/tmp"))
-        self.directory.chmod(0o755)  # the server is not root and has to reach the socket
-        self.socket = self.directory / "docker.sock"
-        self.process = None
-        # Keeps the namespaces while the engine is away: what containers have of them is still there when it is back.
-        self.holder = subprocess.Popen(
-            ["unshare", "-n", "-m", "--propagation", "private", "sh", "-c", "ip link set lo up && echo ready && exec sleep infinity"],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        )  # fmt: skip
-        assert self.holder.stdout.readline() == b"ready\n"
+@contextmanager
+def engine(*options):
+    """One that runs and has the images; skipped where it cannot start."""
+    require_docker()
+    made = Dockerd(*options)
+    try:
+        try:
+            made.start()
+        except (AssertionError, TimeoutError) as error:
+            pytest.skip(f"the Docker engine does not start here: {str(error).strip().splitlines()[-1]}")
+        yield made.import_images()
+    finally:
+        made.destroy()
 
-    def start(self):
-        command = [
-            "dockerd", "--data-root", str(self.directory / "data"), "--exec-root", str(self.directory / "exec"),
-            "-H", f"unix://{self.socket}", "-G", "docker", "--pidfile", str(self.directory / "pid"),
-        ]  # fmt: skip
-        with open(self.directory / "log", "ab") as log:
-            self.process = subprocess.Popen(
-                ["nsenter", "-t", str(self.holder.pid), "-n", "-m", *command],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-            )  # fmt: skip
-        wait_for(self.answers, 60, "dockerd answers", interval=0.1)
-        return self
 
-    def answers(self):
-        assert self.process.poll() is None, (self.directory / "log").read_text()[-2000:]
-        return self.docker("version", check=False).returncode == 0
+SLEEPER = ["sleep", "1000"]
 
-    def docker(self, *words, check=True, **options):
-        return subprocess.run(["docker", "-H", f"unix://{self.socket}", *words], capture_output=True, check=check, timeout=60, **options)
 
-    def inspect(self, name):
-        return json.loads(self.docker("inspect", name).stdout)[0]
+def service_on(bin_dir, engine, docker=None, registry=None, **options):
+    """A service whose sandboxes are containers of this engine."""
+    sections = {"runtime": {"type": "docker"}, "docker": {"socket": str(engine.socket), **(docker or {})}, **options.pop("sections", {})}
+    return Service(bin_dir, sections=sections, registry=registry or {"pull_policy": "never"}, **options)
 
-    def containers(self):
-        return self.docker("ps", "-a", "--format", "{{.Names}}").stdout.decode().split()
 
-    def import_images(self):
-        root = self.directory / "root"
-        for name in ("bin", "etc", "tmp", "root", "home/plain"):
-            (root / name).mkdir(parents=True)
-        (root / "tmp").chmod(0o1777)
-        os.chown(root / "home/plain", 1000, 1000)
-        shutil.copy(shutil.which("busybox"), root / "bin/busybox")
-        for applet in subprocess.run(["busybox", "--list"], capture_output=True, check=True, text=True).stdout.split():
-            if applet != "busybox":
-                (root / "bin" / applet).symlink_to("busybox")
-        (root / "etc/passwd").write_text("root:x:0:0:root:/root:/bin/sh\nplain:x:1000:1000::/home/plain:/bin/sh\n")
-        tar = subprocess.run(["tar", "-C", root, "-c", "."], capture_output=True, check=True).stdout
-        self.docker("import", "-", IMAGE, input=tar)
-        self.docker("import", "-c", "USER plain", "-c", "WORKDIR /home/plain", "-c", "ENV OF_IMAGE=yes", "-", PLAIN_USER, input=tar)
-        shutil.rmtree(root)
+def ours(engine):
+    return [name for name in engine.containers() if name.startswith("sandbox-")]
 
-    def kill(self):
-        """kill -9; its containers run on until it is started again."""
-        self.process.kill()
-        self.process.wait(20)
-        # Its containerd dies with it. Where nobody reaps that, the next engine would take it for alive and wait for it.
-        (self.directory / "exec/containerd/containerd.pid").unlink(missing_ok=True)
 
-    def shims(self):
-        """Of containers that an engine has left behind: they name its socket, which is below our directory."""
-        for path in Path("/proc").glob("[0-9]*/cmdline"):
-            try:
-                words = path.read_bytes().split(b"\0")
-            except OSError:
-                continue
-            if b"containerd-shim" in words[0] and any(word.startswith(bytes(self.directory) + b"/") for word in words):
-                yield int(path.parent.name)
+def handles(service):
+    """Directories that the server keeps for containers."""
+    return [path for path in (service.state_dir / "db/docker").iterdir() if path.is_dir()]
+
+
+def create(api, **fields):
+    return api.create(**{"image": {"uri": IMAGE}, "entrypoint": SLEEPER, **fields})["id"]
+
+
+def state(api, sandbox, wanted, timeout=20):
+    def reached():
+        status = api.status(sandbox)
+        assert status["state"] == wanted, status
+        return status
+
+    return wait_for(reached, timeout, f"{sandbox} is {wanted}")
+
+
+@contextmanager
+def nothing_left(api, engine):
+    """What is made meanwhile is deleted, and then there is no container, file, image, volume or network more than before."""
+    before = (engine.images(), engine.volumes(), engine.networks())
+    yield
+    for sandbox in api.list_all():
+        assert api.delete(sandbox["id"]).status == 204
+    for snapshot in api.call("GET", "/snapshots").json["items"]:
+        assert api.call("DELETE", f"/snapshots/{snapshot['id']}").status == 204
+    wait_for(lambda: not ours(engine), 20, "no container is left")
+    wait_for(lambda: not handles(api.service), 10, "no directory is left")
+    wait_for(lambda: (engine.images(), engine.volumes(), engine.networks()) == before, 10, "no image, volume or network is left", interval=0.2)
+
+
+@lru_cache
+def shared_engine():
+    """One for everything in this process; whoever calls this calls close_shared_engine() in the end."""
+    require_docker()
+    made = Dockerd()
+    try:
+        made.start()
+        made.import_root("host", image_root(), without=HEAVY)
+    except BaseException:
+        made.destroy()
+        raise
+    return made
+
+
+def close_shared_engine():
+    if shared_engine.cache_info().currsize:
+        shared_engine().destroy()
+        shared_engine.cache_clear()
+
+
+# Of the code interpreter's root, which stands for the host: languages that only their own tests use.
+HEAVY = ("./usr/lib/jvm", "./usr/lib/go*", "./usr/share/go*", "./opt", "./usr/lib/node_modules", "./usr/lib/python3/dist-packages", "./usr/local/lib/node_modules")
+
+
+class DockerService(Service):
+    """The service of any suite, on a Docker engine (tests/run --runtime docker)."""
+
+    def __init__(self, bin_dir, *, images=None, sections=None, **options):
+        self.engine = shared_engine()
+        for name, root in (images or {}).items():
+            self.engine.import_root(name, root)
+        more = {"runtime": {"type": "docker"}, "docker": {"socket": str(self.engine.socket)}, **(sections or {})}
+        super().__init__(bin_dir, sections=more, **options)
 
     def destroy(self):
-        if self.process is not None and self.process.poll() is None:
-            if left := self.containers():
-                self.docker("rm", "-f", *left, check=False)
-            self.process.send_signal(signal.SIGTERM)
-            try:
-                self.process.wait(30)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait(10)
-        for pid in self.shims():
-            for child in child_pids(pid):
-                os.kill(child, signal.SIGKILL)
-            os.kill(pid, signal.SIGKILL)
-        self.holder.kill()
-        self.holder.wait(10)
+        try:
+            owner = (self.state_dir / "identity").read_text().split()[0]
+        except (OSError, IndexError):
+            owner = None
+        super().destroy()
+        if owner and (left := self.engine.docker("ps", "-aq", "--filter", f"label=opensandbox.io/owner={owner}").stdout.decode().split()):
+            self.engine.docker("rm", "-f", *left, check=False)
+
+
+class EngineRegistry:
+    """Debian's registry with a password, on loopback of the engine's network: the engine reaches it, and nobody else."""
+
+    auth = {"username": "me", "password": "letmein"}
+
+    def __init__(self, engine, port=5000):
+        import crypt  # noqa: PLC0415  (gone in later versions of Python)
+
+        if shutil.which("docker-registry") is None:
+            pytest.skip("no docker-registry here; install it to run this")
+        self.engine, self.host = engine, f"127.0.0.1:{port}"
+        self.directory = Path(tempfile.mkdtemp(prefix="osb-registry-", dir="/var/tmp"))
+        hashed = crypt.crypt(self.auth["password"], crypt.mksalt(crypt.METHOD_BLOWFISH, rounds=16))
+        (self.directory / "htpasswd").write_text(f"{self.auth['username']}:{hashed}\n")
+        (self.directory / "config.yml").write_text(
+            f"version: 0.1\nlog: {{level: error}}\nstorage: {{filesystem: {{rootdirectory: {self.directory}/data}}}}\n"
+            f"http:\n  addr: {self.host}\nauth:\n  htpasswd:\n    realm: test\n    path: {self.directory}/htpasswd\n"
+        )
+        self.log = self.directory / "access.log"
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen([*engine.inside(), "docker-registry", "serve", self.directory / "config.yml"], stdout=log, stderr=subprocess.DEVNULL)
+
+    def __enter__(self):
+        wait_for(self.login, 20, "the registry answers", interval=0.1)
+        return self
+
+    def client(self, *words, check=True, **options):
+        return subprocess.run(
+            ["docker", "--config", self.directory / "client", "-H", f"unix://{self.engine.socket}", *words],
+            capture_output=True, check=check, timeout=60, env=environment(), **options,
+        )  # fmt: skip
+
+    def login(self):
+        assert self.process.poll() is None, "docker-registry has ended"
+        given = self.auth["password"].encode()
+        return self.client("login", "-u", self.auth["username"], "--password-stdin", self.host, check=False, input=given).returncode == 0
+
+    def push(self, name, image):
+        """What the image is called there; the engine itself does not know that name afterwards."""
+        full = f"{self.host}/{name}:1"
+        self.engine.docker("tag", image, full)
+        self.client("push", full)
+        self.engine.docker("rmi", full)
+        return full
+
+    def count(self, part):
+        return sum(part in line for line in self.log.read_text().splitlines())
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait(10)
         shutil.rmtree(self.directory, ignore_errors=True)

@@ -89,12 +89,14 @@ def check_metrics(seen):
     assert abs(stamp - seen["now"]) < 5000
 
 
-def check_lifecycle(seen):
+def check_lifecycle(seen, runtime="native"):
     assert seen["info"] == [True, "Running", "host", "1", ["tail", "-f", "/dev/null"]]
     assert seen["created"] is True
     assert 280 <= seen["left"] <= 300
     processors, memory, colour = seen["limits"]
-    assert processors == "1" and "262144 kB" in memory and colour == "blue"
+    assert colour == "blue"
+    if runtime == "native":  # in a container /proc has the host's numbers
+        assert processors == "1" and "262144 kB" in memory
     assert 3580 <= seen["renewed"] <= 3600
     assert seen["paused"] == "Paused" and seen["paused_twice"] == "SANDBOX::NOT_RUNNING"
     assert seen["resumed"] == ["Running", "kept"]

@@ -119,6 +119,40 @@ class Lab:
             while_()
         return running.communicate(timeout=10)[0].strip()
 
+    def start_http2(self, port=8443):
+        """nginx in the internet, which speaks HTTP/2 over TLS at every address, and passes WebSockets on. Until it is killed."""
+        (self.directory / "nginx.conf").write_text(f"""
+            daemon off; pid {self.directory}/nginx.pid; error_log {self.directory}/nginx.error; worker_processes 1;
+            events {{ worker_connections 256; }}
+            http {{
+              log_format what "$host $server_protocol"; access_log {self.directory}/nginx.seen what;
+              client_body_temp_path {self.directory}/nginx.body; proxy_temp_path {self.directory}/nginx.proxy;
+              fastcgi_temp_path {self.directory}/nginx.f; uwsgi_temp_path {self.directory}/nginx.u; scgi_temp_path {self.directory}/nginx.s;
+              server {{
+                listen {port} ssl http2; listen [::]:{port} ssl http2;
+                ssl_certificate {self.directory}/server.pem; ssl_certificate_key {self.directory}/server.key;
+                location / {{ return 200 "hello $host by $server_protocol"; }}
+                location /bytes/ {{ proxy_pass http://127.0.0.1; }}
+                location /socket {{
+                  proxy_pass http://127.0.0.1; proxy_http_version 1.1; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade;
+                }}
+              }}
+            }}
+        """)
+        enter = ["nsenter", f"--net=/proc/{self.internet.pid}/ns/net"]
+        running = subprocess.Popen([*enter, "nginx", "-c", self.directory / "nginx.conf"], stderr=subprocess.DEVNULL)
+        asks = lambda: subprocess.run([*enter, "curl", "-sk", f"https://1.2.3.10:{port}/"], capture_output=True).returncode == 0  # noqa: E731
+        wait_for(lambda: running.poll() is not None or asks(), 10, "nginx answers")
+        assert running.poll() is None, (self.directory / "nginx.error").read_text()
+        return running
+
+    def seen_by_http2(self):
+        """Host and protocol of each request since the last call."""
+        log = self.directory / "nginx.seen"
+        seen = log.read_text().splitlines()
+        os.truncate(log, 0)
+        return seen
+
     def listen_in(self):
         """Notes every frame that reaches the internet's device from now on; the call that is returned ends that and gives them."""
         running = self.start_outside("""

@@ -18,7 +18,7 @@ DOCS = REPOSITORY / "docs"
 LANGUAGES = {"sh", "bash", "python", "text", "toml", "json", "yaml", "dockerfile", "c", "cpp"}
 RUNNABLE = {"sh", "bash", "python"}
 # What has to be there in Chinese; other pages may be.
-GUIDES = ("README", "install", "first-sandbox", "images", "network", "snapshots", "volumes", "code-interpreter", "pools", "limits", "operations", "migration", "mcp", "security-model")
+GUIDES = ("README", "install", "first-sandbox", "command-line", "configuration", "architecture", "performance", "images", "network", "snapshots", "volumes", "code-interpreter", "pools", "limits", "operations", "migration", "mcp", "security-model")
 FENCE = re.compile(r"^(?P<indent> *)```(?P<language>[\w-]*)\n(?P<text>.*?)^(?P=indent)```$", re.M | re.S)
 MARKER = re.compile(r"<!-- (?P<key>not run|exit|anywhere)(?:: (?P<value>[^\n]*?))? -->\n\Z")
 SOURCE = re.compile(r"\A<!-- translation of (?P<path>\S+) (?P<hash>[0-9a-f]{16}) -->\n")

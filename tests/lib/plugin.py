@@ -11,7 +11,7 @@ from zlib import crc32
 
 import pytest
 
-from . import leaks
+from . import dockerd, leaks
 from .api import Api
 from .interpreter import NAME as INTERPRETER
 from .interpreter import image_root
@@ -27,6 +27,7 @@ def pytest_addoption(parser):
     parser.addoption("--bin", default=None, help="directory of the executables under test")
     parser.addoption("--long", action="store_true", help="also run the long variants")
     parser.addoption("--part", default="1/1", help="1/2 and 2/2 are halves of the files, for runs side by side")
+    parser.addoption("--runtime", default="native", choices=("native", "docker"), help="what the services of the fixtures run sandboxes on")
     parser.addoption("--rootless", action="store_true", help="let an ordinary user start every service; tests of what that lacks fail")
 
 
@@ -34,6 +35,10 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "long: takes minutes; runs with --long only")
     # Whoever ends the run early must not leave services and sandboxes behind.
     signal.signal(signal.SIGTERM, lambda *_: pytest.exit("ended by SIGTERM", returncode=143))
+
+
+def pytest_unconfigure():
+    dockerd.close_shared_engine()
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -61,9 +66,12 @@ def pytest_collection_modifyitems(config, items):
     reason = None
     if os.geteuid() != 0:
         reason = "the service under test has to be started as root"
+    without = dockerd.skipped() if config.getoption("--runtime") == "docker" else {}
     for item in items:
         if reason:
             item.add_marker(pytest.mark.skip(reason=reason))
+        elif why := next((why for part, why in without.items() if part in item.nodeid), None):
+            item.add_marker(pytest.mark.skip(reason=f"not with the Docker runtime: {why}"))
         elif "long" in item.keywords and not config.getoption("--long"):
             item.add_marker(pytest.mark.skip(reason="a long variant; give --long"))
 
@@ -132,6 +140,8 @@ def interpreter_api(interpreter_service):
 
 
 def service_class(request):
+    if request.config.getoption("--runtime") == "docker":
+        return dockerd.DockerService
     return RootlessService if request.config.getoption("--rootless") else Service
 
 

@@ -220,12 +220,20 @@ def remove_claims(state_dir):
             continue
 
 
+def toml_value(value):
+    # A JSON text of a string, number, boolean or list of these is also a TOML value; tables are written otherwise.
+    if isinstance(value, list):
+        return "[" + ", ".join(toml_value(one) for one in value) + "]"
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{json.dumps(key)} = {toml_value(one)}" for key, one in value.items()) + " }"
+    return json.dumps(value)
+
+
 def to_toml(sections):
-    # A JSON text of a string, number, boolean or list of these is also a TOML value.
     lines = []
     for name, values in sections.items():
         lines.append(f"[{name}]")
-        lines += [f"{json.dumps(key)} = {json.dumps(value)}" for key, value in values.items()]
+        lines += [f"{json.dumps(key)} = {toml_value(value)}" for key, value in values.items()]
     return "\n".join(lines) + "\n"
 
 

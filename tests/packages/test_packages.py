@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 from lib.api import Api
 from lib.plugin import REPOSITORY
-from lib.service import Service
+from lib.service import Service, remove_claims
+from lib.tls_front import TlsFront
+from lib.venvs import ensure_venv
 
 # The dynamic loader, the C library, a shell: none of it is in here.
 CLEAN = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8"}
@@ -80,6 +82,35 @@ def test_static_client_asks_files_and_dns(dist, tmp_path, keyed_service):
     assert json.loads(succeed("chroot", root, "/osb", "ls", "--json", *where)) == []
 
 
+def test_static_client_speaks_tls(dist, tmp_path, keyed_service):
+    """Without any library or trust store of the machine."""
+    with tarfile.open(only(dist, "*.tar.gz")) as archive:
+        archive.extractall(tmp_path, filter="data")
+    root = only(tmp_path, "opensandbox-*") / "bin"
+    (tmp_path / "front").mkdir()
+    front = TlsFront(tmp_path / "front", "%s:%d" % keyed_service.address)
+    try:
+        (root / "etc").mkdir()
+        (root / "etc/hosts").write_text("127.0.0.1 localhost\n")
+        shutil.copy(front.ca, root / "ca.pem")
+        where = ["--server", f"https://localhost:{front.port}", "--api-key", keyed_service.api_key]
+        assert json.loads(succeed("chroot", root, "/osb", "--ca-file", "/ca.pem", "ls", "--json", *where)) == []
+        assert "SERVER::UNTRUSTED" in run("chroot", root, "/osb", "ls", *where).stderr
+    finally:
+        front.close()
+
+
+def test_static_client_says_what_import_lacks(dist, tmp_path):
+    """Names in archives need a locale of the machine, which an empty root has not."""
+    with tarfile.open(only(dist, "*.tar.gz")) as archive:
+        archive.extractall(tmp_path, filter="data")
+    root = only(tmp_path, "opensandbox-*") / "bin"
+    (root / "given").mkdir()
+    succeed("tar", "c", "-f", root / "given.tar", "-C", root / "given", ".")
+    done = run("chroot", root, "/osb", "images", "import", "--state-dir", "/state", "-n", "x", "/given.tar")
+    assert done.returncode == 1 and "C.UTF-8" in done.stderr and "remedy" in done.stderr, done
+
+
 def install_wheel(dist, home):
     """An empty environment, filled by uv from the file alone."""
     uv = Path(sys.executable).parent / "uv"
@@ -125,6 +156,32 @@ def test_wheel_does_what_the_documents_show(dist, request):
     sandbox = api.create()
     assert api.run(sandbox["id"], "echo from the wheel").stdout.strip() == "from the wheel"
     api.delete(sandbox["id"])
+
+
+def test_wheel_quickstart_unmodified(dist, request):
+    """As written, with the port and the state directory of the example: on a machine whose port 8080 and /var/lib are free."""
+    home = Path("/var/tmp") / f"osb-quick-{os.getpid()}"
+    home.mkdir(mode=0o755)
+    (home / "lib").mkdir()
+    bin_dir, environment = install_wheel(dist, home)
+    script = f"mount --make-rprivate / && mount --bind {home}/lib /var/lib && ip link set lo up && echo && exec sleep infinity"
+    holder = subprocess.Popen(["unshare", "--mount", "--net", "sh", "-c", script], stdout=subprocess.PIPE)
+    holder.stdout.readline()
+    enter = ["nsenter", "-t", str(holder.pid), "-m", "-n"]
+    succeed(*enter, bin_dir / "opensandbox-server", "init-config", home / ".sandbox.toml", "--example", "docker-zh", env=environment)
+    with open(home / "log", "wb") as log:
+        server = subprocess.Popen([*enter, bin_dir / "opensandbox-server"], env=environment, stdout=log, stderr=log)
+    try:
+        script = "from opensandbox import SandboxSync\nwith SandboxSync.create('host') as s:\n    print(s.commands.run('echo from the wheel').logs.stdout[0].text)\n    s.kill()\n"
+        client = [*enter, ensure_venv("sdk-new"), "-c", f"import time, socket\nfor _ in range(200):\n    try: socket.create_connection(('localhost', 8080)).close(); break\n    except OSError: time.sleep(0.05)\n{script}"]
+        assert "from the wheel" in succeed(*client, env={**environment, "OPEN_SANDBOX_DOMAIN": "localhost:8080"}), (home / "log").read_text()
+    finally:
+        server.terminate()
+        server.wait(20)
+        remove_claims(home / "lib/opensandbox")
+        holder.kill()
+        holder.wait()
+        shutil.rmtree(home, ignore_errors=True)
 
 
 def test_image_is_accepted_by_others(dist, tmp_path):

@@ -22,9 +22,9 @@ LAUNCHER_FD = 4
 SERVICE_ID = 60_700
 MAX_MESSAGE = 128 * 1024
 
-VERSION = 4
+VERSION = 5
 START, STOP, DESTROY, LIST, ADOPT, SOCKETS, OOMS, FREEZE, THAW, RECALL, RECORD, HEALTH, IMAGES, LISTENERS = range(1, 15)
-CAPTURE, KEEP, DROP, SNAPSHOTS, DIFF, VOLUME, VOLUMES, DROP_VOLUME = range(15, 23)
+CAPTURE, KEEP, DROP, SNAPSHOTS, DIFF, VOLUME, VOLUMES, DROP_VOLUME, CALLERS, CONTAINER = range(15, 25)
 KINDS = ["overlay", "bind", "proc", "sysfs", "devices", "mask", "read_only", "hostname", "scratch", "seal", "show_limits", "volume"]
 WRITABLE = 1  # access of a volume
 OWNER = 1  # ids of a directory of the host
@@ -53,8 +53,8 @@ def system_steps():
     return steps
 
 
-def plan(sandbox_id, steps, *, image="", limits=(-1,) * 8, count=None, record=b"", network=0, policy=""):
-    head = text(sandbox_id) + text(image) + struct.pack("<8qB", *limits, network) + text(policy)
+def plan(sandbox_id, steps, *, image="", limits=(-1,) * 8, count=None, record=b"", network=0, policy="", kernel=0):
+    head = text(sandbox_id) + text(image) + struct.pack("<8qB", *limits, network) + text(policy) + struct.pack("<B", kernel)
     return head + struct.pack("<I", len(steps) if count is None else count) + b"".join(steps) + text(record)
 
 
@@ -330,9 +330,12 @@ def write_corpus(directory):
     for index, limits in enumerate(hostile_limits()):
         seeds[f"limits {index}"] = request(6, START, plan(GOOD_ID, limited, limits=limits))
     seeds["network"] = request(6, START, plan(GOOD_ID, ordinary_steps(lower), network=1, policy="web"))
+    seeds["kernel"] = request(6, START, plan(GOOD_ID, ordinary_steps(lower), kernel=1))
+    seeds["no kernel"] = request(6, START, plan(GOOD_ID, ordinary_steps(lower), kernel=2))
     seeds["adopt"] = request(7, ADOPT, text(GOOD_ID) + struct.pack("<qQ", 1, 1))
     seeds["sockets"] = request(8, SOCKETS, text(GOOD_ID) + struct.pack("<I", 2**32 - 1))
     seeds["listeners"] = request(12, LISTENERS, GOOD_ID)
+    seeds["container"] = request(18, CONTAINER, text(GOOD_ID) + text("a" * 64) + struct.pack("<q", 1234))
     seeds["capture"] = request(9, CAPTURE, text(GOOD_ID) + text(GOOD_ID))
     seeds["keep"] = request(10, KEEP, GOOD_ID)
     seeds["snapshots"] = request(11, SNAPSHOTS, GOOD_ID)

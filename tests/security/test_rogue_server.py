@@ -205,6 +205,8 @@ def test_ids_limits_and_sources_of_others(server, sources, bin_dir):
         assert_refused(server.start(new_id(), steps, image=image)[0])
     for network, policy in ((1, "web"), (0, "web"), (2, "web"), (3, ""), (255, "x" * 50_000)):
         assert_refused(server.start(new_id(), steps, network=network, policy=policy)[0])
+    for kernel in (1, 2, 255):  # it was started without runsc; there are no others
+        assert server.start(new_id(), steps, kernel=kernel)[0].error, kernel
     state = server.state_dir
     for path in (state, state / "db", state / "images", state / "run", state / "sandboxes", state / "images" / ".." / "db", bin_dir):
         assert_refused(server.start(new_id(), rogue.ordinary_steps(str(path)))[0])
@@ -287,6 +289,75 @@ def test_sockets(server, sources):
             assert os.stat(f"/proc/{pid}/ns/net").st_ino != os.stat("/proc/self/ns/net").st_ino
             assert made.getsockname() == ("0.0.0.0", 0)
     server.ask(rogue.DESTROY, sandbox_id)
+
+
+@pytest.fixture
+def group_of():
+    """Puts a process into groups that are named like a container's, as an engine would."""
+    made = []
+
+    def put(pid, name):
+        for mount in {Path(mount) for mount in cgroup_mounts().values()}:
+            group = mount / f"osb-rogue-test-{os.getpid()}" / name
+            group.mkdir(parents=True, exist_ok=True)
+            made.append(group)
+            with suppress(OSError):  # of a kind that needs to be set up first, as cpuset
+                (group / "cgroup.procs").write_text(str(pid))
+
+    yield put
+    for group in made:
+        for path in (group, group.parent):
+            with suppress(OSError):
+                path.rmdir()
+
+
+def test_networks_of_containers(server, sources, group_of):
+    """An outlet is opened in a network in which there is nothing, of the first process of the container that is named; nowhere else."""
+    container = "c0" * 32
+    children = []
+
+    def run(*flags, setup="true"):
+        """The pid of `sleep` in namespaces of its own."""
+        process = subprocess.Popen(["unshare", "--fork", *flags, "sh", "-c", f"{setup}; echo ready; exec sleep 300"], stdout=subprocess.PIPE, text=True)
+        children.append(process)
+        assert process.stdout.readline() == "ready\n"
+        return int(Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text())
+
+    def ask(pid, name=None, of=container):
+        return server.ask(rogue.CONTAINER, rogue.text(name or new_id()) + rogue.text(of) + struct.pack("<q", pid))
+
+    try:
+        sandbox_id = new_id()
+        answer, native = server.start(sandbox_id, rogue.ordinary_steps(str(sources / "plain")))
+        assert native, answer
+        outside, alone = run("--pid", "--net", setup="ip link set lo up"), run("--pid", "--net", setup="ip link set lo up")
+        hosts, connected = run("--pid"), run("--pid", "--net", setup="ip link set lo up; ip link add d0 type veth peer name d1; ip link set d0 up")
+        second = run("--net", setup="ip link set lo up")  # not the first of a pid namespace
+        for pid in (alone, hosts, connected, second):
+            group_of(pid, container)
+        for pid, why in [(outside, "not in that container"), (hosts, "the network of the host"), (connected, "something in this network"),
+                         (second, "not the first one"), (native, "not in that container"), (1, ""), (os.getpid(), ""), (server.process.pid, ""),
+                         (0, ""), (-1, ""), (2**31, ""), (2**63 - 1, "")]:  # fmt: skip
+            answer = ask(pid)
+            assert answer.error and why in answer.message and not answer.descriptors, (pid, answer)
+        for name in rogue.hostile_ids():
+            assert ask(alone, name or " ").error, name[:50]
+        for of in ("", "c0", "C0" * 32, "c0" * 33, "../" + "c0" * 30, "\0" * 64, "c1" * 32):
+            assert ask(alone, of=of).error, of
+        assert not list((server.state_dir / "containers").iterdir()), "nothing is left of what was refused"
+        rules = lambda pid: subprocess.run(["nsenter", "-n", "-t", str(pid), "ip", "-o", "addr"], capture_output=True, text=True).stdout  # noqa: E731
+        assert "10.0.2.15" not in rules(alone) + rules(outside) + rules(connected) + rules(hosts)
+        name = new_id()
+        assert not (answer := ask(alone, name)).error, answer
+        assert "10.0.2.15" in rules(alone)
+        assert ask(alone, name).error and ask(alone).error, "it is one sandbox's and stays so"
+        assert not server.ask(rogue.DESTROY, name).error
+        assert not list((server.state_dir / "containers").iterdir())
+    finally:
+        server.ask(rogue.DESTROY, sandbox_id)
+        for process in children:
+            process.kill()
+            process.wait()
 
 
 def test_lists(server):

@@ -2,6 +2,7 @@
 
 // Every verb there is. A request that is not in this list is not understood, and not fuzzed.
 
+#include "launcher/messages/container.h"
 #include "launcher/messages/ending.h"
 #include "launcher/messages/finding.h"
 #include "launcher/messages/looking.h"
@@ -62,6 +63,8 @@ auto with_request_of(Verb verb, Use use) {
       return use(DropVolumeRequest{});
     case Verb::callers:
       return use(CallersRequest{});
+    case Verb::container:
+      return use(ContainerRequest{});
   }
   __builtin_unreachable();  // decode_request lets no other verb through
 }

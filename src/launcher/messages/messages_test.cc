@@ -34,6 +34,7 @@ TEST(Messages, BodiesWithFieldsAreReadExactly) {
   expect_exact(HealthRequest{});
   expect_exact(ImagesRequest{});
   expect_exact(CallersRequest{});
+  expect_exact(ContainerRequest{kId, std::string(64, 'a'), 1234});
   expect_exact(ListenersAnswer{kId, true});
   expect_exact(CaptureRequest{kId, kId});
   expect_exact(KeepAnswer{"image", 1, 2, {{"root", "digest"}, {"usr", "other"}}, "record"});
@@ -66,6 +67,8 @@ TEST(Messages, IdsAreShort) {
   EXPECT_FALSE(decode_body<SocketsRequest>(encode_body(SocketsRequest{more, 1})));
   EXPECT_FALSE(decode_body<AdoptRequest>(encode_body(AdoptRequest{more, {1, 1}})));
   EXPECT_FALSE(decode_body<RecordRequest>(encode_body(RecordRequest{more, ""})));
+  EXPECT_FALSE(decode_body<ContainerRequest>(encode_body(ContainerRequest{more, most, 2})));
+  EXPECT_FALSE(decode_body<ContainerRequest>(encode_body(ContainerRequest{most, more, 2})));
   EXPECT_FALSE(decode_body<ListAnswer>(encode_body(ListAnswer{{more}})));
 }
 

@@ -31,15 +31,16 @@ enum class Verb : uint8_t {
   volume,  // volumes.h
   volumes,
   drop_volume,
-  callers,  // looking.h
+  callers,    // looking.h
+  container,  // container.h
 };
-inline constexpr Verb kLastVerb = Verb::callers;
+inline constexpr Verb kLastVerb = Verb::container;
 
 constexpr std::string_view to_string(Verb verb) {
   constexpr std::string_view kNames[] = {
       "start", "stop",      "destroy", "list",   "adopt",   "sockets",     "ooms",    "freeze",
       "thaw",  "recall",    "record",  "health", "images",  "listeners",   "capture", "keep",
-      "drop",  "snapshots", "diff",    "volume", "volumes", "drop-volume", "callers"};
+      "drop",  "snapshots", "diff",    "volume", "volumes", "drop-volume", "callers", "container"};
   return kNames[static_cast<uint8_t>(verb) - 1];
 }
 

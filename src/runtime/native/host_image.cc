@@ -308,9 +308,9 @@ Result<std::string> write_host_image(const std::string& state_dir) {
     // Built aside and put in place by one rename: what has the name is complete.
     std::string name = ".new-" + new_hex_id(), fresh = images + "/" + name;
     Fd dir = TRY(open_at(AT_FDCWD, images, O_RDONLY | O_DIRECTORY));
-    TRY(make_dir(fresh, 0700));
     Cleanup undo;
     undo.push([&] { (void)sys::remove_from_trash(dir.get(), name); });
+    TRY(make_dir(fresh, 0700));
     TRY(make_file(fresh + kBoot, boot));
     TRY(write_root(fresh + "/root"));
     TRY(write_common(fresh + "/common"));

@@ -10,6 +10,7 @@
 #include "runtime/native/egress_client.h"
 #include "runtime/native/entry_process.h"
 #include "runtime/native/isolation.h"
+#include "runtime/native/launcher_networks.h"
 #include "runtime/native/native_capabilities.h"
 #include "runtime/native/native_sandbox.h"
 #include "runtime/native/plan.h"
@@ -174,6 +175,11 @@ Task<Result<std::optional<NetworkPolicy>>> NativeRuntime::network_of(std::string
   if (!settings_.egress) co_return std::optional<NetworkPolicy>();
   co_return co_await egress_policy(socket_path(launcher::kEgressSocketName, launcher::kEgressSocketSuffix),
                                    std::move(handle));
+}
+
+std::unique_ptr<ContainerNetworks> NativeRuntime::container_networks() {
+  return std::make_unique<LauncherNetworks>(
+      launcher_, socket_path(launcher::kEgressSocketName, launcher::kEgressSocketSuffix));
 }
 
 Task<Result<std::string>> NativeRuntime::metrics() {

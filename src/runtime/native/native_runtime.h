@@ -9,6 +9,7 @@
 
 #include "calls/launcher_client.h"
 #include "launcher/plan.h"
+#include "runtime/container_networks.h"
 #include "runtime/native/control.h"
 #include "runtime/native/image_pulls.h"
 #include "runtime/native/images.h"
@@ -76,6 +77,8 @@ class NativeRuntime : public Runtime {
   Task<Result<std::string>> metrics() override;
   Task<Result<std::vector<NamedVolume>>> list_volumes(std::string owner) override;
   Task<Result<void>> remove_volume(std::string owner, std::string name) override;
+  // For containers of another runtime of this server. Borrows from this one.
+  std::unique_ptr<ContainerNetworks> container_networks();
 
  private:
   struct Sandbox;

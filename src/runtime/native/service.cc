@@ -81,6 +81,11 @@ Result<void> exec_launcher(ServiceOptions options) {
     settings.egress_fd = egress_program.get();
     TRY(keep_across_exec(settings.egress_fd));
   }
+  if (options.runsc.valid()) {
+    settings.runsc_fd = options.runsc.get();
+    settings.runsc_platform = options.runsc_platform;
+    TRY(keep_across_exec(settings.runsc_fd));
+  }
   for (int fd : {settings.listener_fd, settings.server_fd, settings.execd_fd}) TRY(keep_across_exec(fd));
 
   std::vector<std::string> words = launcher::to_arguments(settings);

@@ -62,8 +62,8 @@ def lived(service):
     return run_driver(service, "Lifecycle")
 
 
-def test_lifecycle(lived):
-    foreign_sdk.check_lifecycle(lived)
+def test_lifecycle(lived, pytestconfig):
+    foreign_sdk.check_lifecycle(lived, pytestconfig.getoption("--runtime"))
 
 
 def test_manager(lived):

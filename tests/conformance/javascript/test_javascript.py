@@ -56,8 +56,8 @@ def lived(service, request):
     return run_driver(service, "lifecycle.mjs", request.param)
 
 
-def test_lifecycle(lived):
-    foreign_sdk.check_lifecycle(lived)
+def test_lifecycle(lived, pytestconfig):
+    foreign_sdk.check_lifecycle(lived, pytestconfig.getoption("--runtime"))
     assert lived["url"] is True
     assert lived["patched"]["kept"] == "yes" and "n" not in lived["patched"]
     assert lived["forever"] is None
@@ -128,3 +128,19 @@ def test_volumes(seen):
     assert seen["volume_written"]["exit"] == 0
     assert seen["volume_read"]["stdout"] == ["shared"] and "Read-only file system" in seen["volume_read"]["stderr"][0]
     assert seen["volumes_refused"] == ["VOLUME::HOST_PATH_NOT_ALLOWED", "VOLUME::PVC_NOT_FOUND"], "the second went with its last sandbox"
+
+
+@pytest.fixture(scope="module", params=["direct", "proxied"])
+def network(service, request):
+    return run_driver(service, "network.mjs", request.param)
+
+
+def test_network_policies(network):
+    """Nothing is looked up outside: what is tried is denied."""
+    assert network["given"] == ["deny", ["allow example.com", "deny *.example.com"]]
+    assert network["patched"] == ["deny", ["deny blocked.example", "allow EXAMPLE.com", "deny *.example.com"]]
+    assert network["deleted"] == ["deny", ["deny blocked.example", "deny *.example.com"]]
+    assert network["denied"] != 0
+    assert network["empty"] == ["deny", []] and network["none"] == ["allow", []]
+    assert "no egress target" in network["wrong_create"]
+    assert network["wrong_patch"] != "done"

@@ -178,6 +178,8 @@ def test_the_first_process_of_a_container(unit, new_service):
         api = Api(service)
         made = api.create(resourceLimits=LIMITS)["id"]
         assert unit in group_of(service, made).parents
+        (own,) = unit.glob("*-service")
+        assert (own / "cpu.weight").read_text().strip() == "300", "it goes before the group of all sandboxes"
         assert_limits_bind(service, api, made)
         assert_reason_of_memory(api)
         assert api.call("POST", f"/sandboxes/{made}/pause").status == 202

@@ -1,0 +1,46 @@
+// Policies of containers. Such a container is made without a network; before its entry process starts, the
+// launcher opens the way that a native sandbox has, and the egress process holds it. Nothing of ours is
+// inside to be attacked, and whatever is missing means that nothing leaves.
+
+#include "docker/docker_sandbox.h"
+
+namespace osb::docker {
+namespace {
+
+constexpr auto kConnectDeadline = std::chrono::seconds(10);
+
+}  // namespace
+
+Task<Created<void>> DockerRuntime::open_network(SandboxPtr sandbox, std::string id,
+                                                runtime::NetworkPolicy policy) {
+  using Kind = CreateFailure::Kind;
+  auto container = co_await engine_.inspect(sandbox->container);
+  auto opened = container
+                    ? co_await settings_.networks->open(sandbox->handle, {sandbox->container, container->pid},
+                                                        std::move(id), std::move(policy))
+                    : Result<void>(std::unexpected(std::move(container.error())));
+  if (opened) co_return Created<void>();
+  // The engine may be where processes have other numbers, or the kernel without packet rules.
+  bool cannot = opened.error().code == Code::unsupported;
+  co_return std::unexpected(CreateFailure{cannot ? Kind::unsupported : Kind::step_failed,
+                                          std::move(opened.error()).in("open the sandbox's network")});
+}
+
+Task<Result<io::Stream>> DockerRuntime::connect_egress(SandboxPtr sandbox) {
+  if (!sandbox->has_policy || !settings_.networks)
+    co_return fail(
+        Code::unavailable,
+        "the container was made without a network policy and has the engine's network; make a new one "
+        "with networkPolicy to have it");
+  co_return CO_TRY(co_await io::with_deadline(kConnectDeadline, "the egress process",
+                                              settings_.networks->connect(sandbox->handle)));
+}
+
+Task<Result<std::optional<runtime::NetworkPolicy>>> DockerRuntime::network_of(std::string handle) {
+  auto found = sandboxes_.find(handle);
+  if (found == sandboxes_.end() || !found->second->has_policy || !settings_.networks)
+    co_return std::optional<runtime::NetworkPolicy>();
+  co_return co_await settings_.networks->policy_of(std::move(handle));
+}
+
+}  // namespace osb::docker

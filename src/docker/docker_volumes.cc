@@ -1,0 +1,177 @@
+// What containers see of the host and of the engine. Named volumes are the engine's: those that sandboxes
+// asked for have labels that say so, and whose they are; others may be used when somebody has put the first
+// of these labels on them.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "base/sha256.h"
+#include "docker/docker_sandbox.h"
+#include "sandbox/principal.h"
+
+namespace osb::docker {
+namespace {
+
+using Kind = CreateFailure::Kind;
+using runtime::Mount;
+using runtime::NamedVolume;
+
+constexpr char kManagedLabel[] = "opensandbox.io/volume-managed-by";
+constexpr char kTenantLabel[] = "opensandbox.io/volume-of";
+constexpr char kClaimLabel[] = "opensandbox.io/volume-claim";
+constexpr ApiVersion kSubPaths{1, 45};
+constexpr size_t kOwnerDigits = 16;
+
+std::unexpected<CreateFailure> failed(Kind kind, Error error) {
+  return std::unexpected(CreateFailure{kind, std::move(error)});
+}
+
+// Names of an engine are everybody's: those of one owner are as the request has them, the rest are apart. No
+// claim has a dot in its name.
+std::string engine_name(const std::string& owner, const std::string& claim) {
+  if (owner.empty() || owner == sandbox::kDefaultOwner) return claim;
+  return "o" + to_hex(sha256_digest(owner)).substr(0, kOwnerDigits) + "." + claim;
+}
+
+std::string owner_of(const std::string& owner) {
+  return owner.empty() ? std::string(sandbox::kDefaultOwner) : owner;
+}
+
+std::string label_of(const Volume& volume, const char* name) {
+  auto found = volume.labels.find(name);
+  return found == volume.labels.end() ? "" : found->second;
+}
+
+bool may_use(const Volume& volume, const std::string& owner) {
+  if (!volume.labels.contains(kManagedLabel)) return false;
+  std::string of = label_of(volume, kTenantLabel);
+  return of.empty() || of == owner_of(owner);
+}
+
+Kind kind_of(const Error& error, bool has_sub_path) {
+  switch (error.code) {
+    case Code::invalid_argument:
+      return has_sub_path ? Kind::sub_path_refused : Kind::host_path_refused;
+    case Code::permission_denied:
+      return error.sys_errno != 0 ? Kind::host_path_failed : Kind::host_path_refused;
+    default:
+      return Kind::host_path_failed;
+  }
+}
+
+bool is_away(const Error& error) { return error.code == Code::unavailable || error.code == Code::timeout; }
+
+}  // namespace
+
+Task<Created<ContainerMount>> DockerRuntime::find_volume(std::string owner, Mount mount,
+                                                         std::vector<std::string>& made) {
+  ContainerMount out{.kind = ContainerMount::Kind::volume,
+                     .source = engine_name(owner, mount.source),
+                     .target = mount.target,
+                     .read_only = mount.access == Mount::Access::read_only,
+                     .sub_path = mount.sub_path};
+  if (mount.size_bytes)
+    co_return failed(Kind::unsupported,
+                     {Code::unsupported, 0, "volumes of an engine have no size of their own"});
+  if (!mount.sub_path.empty()) {
+    auto version = co_await engine_.spoken();
+    if (!version) co_return failed(Kind::unavailable, std::move(version.error()));
+    // Before that an engine would follow links in the volume.
+    if (*version < kSubPaths)
+      co_return failed(Kind::unsupported, {Code::unsupported, 0,
+                                           "this engine shows volumes as a whole only; Docker 26 and later "
+                                           "can show a directory of one (subPath)"});
+  }
+  auto there = co_await engine_.volume(out.source);
+  if (there && may_use(*there, owner)) co_return out;
+  if (there)
+    co_return failed(
+        Kind::volume_missing,
+        {Code::not_found, 0,
+         fmt::format("the engine's volume of this name was not made for sandboxes; its owner can "
+                     "make one with the label {}",
+                     kManagedLabel)});
+  if (is_away(there.error())) co_return failed(Kind::unavailable, std::move(there.error()));
+  if (there.error().code != Code::not_found) co_return failed(Kind::volume_failed, std::move(there.error()));
+  if (!mount.create) co_return failed(Kind::volume_missing, {Code::not_found, 0, "there is no such volume"});
+  // The engine makes it together with the container.
+  out.labels = {{kManagedLabel, "server"}, {kTenantLabel, owner_of(owner)}, {kClaimLabel, mount.source}};
+  if (mount.ephemeral) out.labels[kVolumeGoesLabel] = owner_;
+  made.push_back(out.source);
+  co_return out;
+}
+
+Task<Created<DockerRuntime::Mounts>> DockerRuntime::find_mounts(const runtime::SandboxSpec& spec) {
+  Mounts out;
+  for (size_t i = 0; i < spec.mounts.size(); ++i) {
+    const Mount& mount = spec.mounts[i];
+    if (mount.kind == Mount::Kind::host_path) {
+      std::string path = mount.source + (mount.sub_path.empty() ? "" : "/" + mount.sub_path);
+      auto found = look_up_host_path(settings_.shared_paths, settings_.state_dir, path);
+      if (!found) {
+        Kind kind = kind_of(found.error(), !mount.sub_path.empty());
+        const char* field = kind == Kind::sub_path_refused ? "subPath" : "host.path";
+        co_return failed(kind, std::move(found.error()).in(fmt::format("volumes[{}].{}", i, field)));
+      }
+      out.shown.push_back(*found);
+      out.mounts.push_back({.kind = ContainerMount::Kind::host_path,
+                            .source = std::move(path),
+                            .target = mount.target,
+                            .read_only = mount.access == Mount::Access::read_only});
+      continue;
+    }
+    auto volume = co_await find_volume(spec.owner, mount, out.made);
+    if (!volume) {
+      volume.error().error = std::move(volume.error().error).in(fmt::format("volumes[{}].pvc", i));
+      co_return std::unexpected(std::move(volume.error()));
+    }
+    out.mounts.push_back(std::move(*volume));
+  }
+  co_return out;
+}
+
+// Those that are to go with the last sandbox that has them.
+Task<> DockerRuntime::forget_volumes(std::vector<std::string> names) {
+  for (const std::string& name : names) {
+    auto volume = co_await engine_.volume(name);
+    if (!volume || label_of(*volume, kVolumeGoesLabel) != owner_) continue;
+    auto removed = co_await engine_.remove_volume(name);
+    if (!removed && removed.error().code != Code::wrong_state && removed.error().code != Code::not_found)
+      log::warn("a volume that was to go stays until the next start", {{"error", removed.error().message}});
+  }
+}
+
+Task<Result<std::vector<NamedVolume>>> DockerRuntime::list_volumes(std::string owner) {
+  auto volumes = CO_TRY(
+      co_await engine_.volumes_with(std::string(kTenantLabel) + "=" + owner_of(owner), Engine::Which::all));
+  auto containers = CO_TRY(co_await engine_.labels_of_all(std::string(kOwnerLabel) + "=" + owner_));
+  std::map<std::string, uint32_t> users;
+  for (const auto& labels : containers) {
+    for (const std::string& name : volumes_in(labels)) ++users[name];
+  }
+  std::vector<NamedVolume> out;
+  for (const Volume& volume : volumes) {
+    std::string claim = label_of(volume, kClaimLabel);
+    if (claim.empty() || engine_name(owner, claim) != volume.name) continue;
+    out.push_back({.name = claim,
+                   .created = parse_time(volume.created).value_or(WallTime()),
+                   .ephemeral = !label_of(volume, kVolumeGoesLabel).empty(),
+                   .users = users[volume.name],
+                   .size_bytes = {}});
+  }
+  std::ranges::sort(out, {}, &NamedVolume::name);
+  co_return out;
+}
+
+Task<Result<void>> DockerRuntime::remove_volume(std::string owner, std::string name) {
+  std::string there = engine_name(owner, name);
+  auto volume = CO_TRY(co_await engine_.volume(there));
+  // What was made by hand is not for clients to remove.
+  if (label_of(volume, kTenantLabel) != owner_of(owner))
+    co_return fail(Code::not_found, "there is no such volume");
+  co_return co_await engine_.remove_volume(there);
+}
+
+}  // namespace osb::docker

@@ -1,0 +1,140 @@
+// Containers that wait for a claim: execd runs in them and holds the place of the entry process.
+
+#include <boost/json.hpp>
+
+#include "docker/docker_sandbox.h"
+#include "json/decode.h"
+#include "runtime/native/start_entry.h"
+
+namespace osb::docker {
+namespace {
+
+using Kind = CreateFailure::Kind;
+using runtime::ControlState;
+
+constexpr auto kWaitingDeadline = std::chrono::seconds(20);
+
+std::unexpected<CreateFailure> failed(Kind kind, Error error) {
+  return std::unexpected(CreateFailure{kind, std::move(error)});
+}
+
+// What the entry process is told of its limits, for a server that did not make the container.
+std::string to_shape(const Limits& limits) {
+  boost::json::object shape;
+  if (limits.cpu_millis) shape["cpuMillis"] = *limits.cpu_millis;
+  if (limits.memory_bytes) shape["memoryBytes"] = *limits.memory_bytes;
+  return json::print(shape);
+}
+
+Result<Limits> limits_of(std::string_view shape) {
+  auto value = TRY(json::parse(shape));
+  json::Issues issues;
+  auto field = json::Field::root(value, issues, "shape", json::Reading::exact);
+  Limits limits;
+  limits.cpu_millis = field["cpuMillis"].integer();
+  limits.memory_bytes = field["memoryBytes"].integer();
+  if (!issues.empty()) return fail(Code::corrupt, "what is kept about a waiting sandbox makes no sense");
+  return limits;
+}
+
+}  // namespace
+
+// Says that the entry process will come, and hears that none has.
+Task<Result<void>> DockerRuntime::hold_place(SandboxPtr sandbox) {
+  CO_TRY(co_await sandbox->control->hold());
+  auto state = CO_TRY(co_await io::with_deadline(kWaitingDeadline, "execd", sandbox->control->next()));
+  if (state.kind != ControlState::Kind::waiting)
+    co_return fail(Code::wrong_state, "its entry process was started already");
+  co_return Result<void>();
+}
+
+Task<Created<runtime::Warm>> DockerRuntime::warm(PreparedPtr given, std::string record) {
+  auto& prepared = static_cast<DockerPrepared&>(*given);
+  auto sandbox = co_await begin(prepared.spec, prepared.image, std::move(record));
+  if (!sandbox) co_return std::unexpected(std::move(sandbox.error()));
+  if (auto held = co_await hold_place(*sandbox); !held) {
+    co_await undo(prepared.spec.handle, (*sandbox)->made);
+    co_return failed(Kind::step_failed, std::move(held.error()).in("start execd"));
+  }
+  (*sandbox)->waiting = prepared.spec.limits;
+  sandboxes_[prepared.spec.handle] = *sandbox;
+  tasks_.spawn(watch_waiting(*sandbox));
+  co_return runtime::Warm{.identity = (*sandbox)->container, .shape = to_shape(prepared.spec.limits)};
+}
+
+// Nobody reads its control connection before it is claimed: only its death is noticed.
+Task<> DockerRuntime::watch_waiting(SandboxPtr sandbox) {
+  Result<End> asked = fail(Code::cancelled, "the server ends");
+  int first = co_await io::race(ask_for_end(sandbox, asked), sandbox->claimed.wait());
+  if (first != 0 || sandbox->removed) co_return;
+  sandbox->end = std::move(asked);
+  sandbox->over.set();
+}
+
+Task<Created<void>> DockerRuntime::claim(std::string handle, Claim claim,
+                                         std::optional<runtime::NetworkPolicy> network) {
+  auto found = sandboxes_.find(handle);
+  if (found == sandboxes_.end() || !found->second->waiting || found->second->over.is_set())
+    co_return failed(Kind::step_failed, {Code::not_found, 0, "the sandbox does not wait any more"});
+  SandboxPtr sandbox = found->second;
+  if (network && !sandbox->has_policy) {
+    co_return failed(Kind::unsupported,
+                     {Code::unsupported, 0,
+                      "containers of this pool have a network of the engine's already; a pool whose template "
+                      "has a networkPolicy makes some that take one"});
+  }
+  if (network) {
+    auto opened = co_await open_network(sandbox, claim.id, std::move(*network));
+    if (!opened) co_return std::unexpected(std::move(opened.error()));
+  }
+  Limits limits = *std::exchange(sandbox->waiting, std::nullopt);
+  sandbox->claimed.set();
+  auto sent = co_await sandbox->control->start(entry_of(claim, limits));
+  if (!sent) co_return failed(Kind::step_failed, std::move(sent).error().in("start execd"));
+  // execd is at work meanwhile. Whoever copies this sandbox needs what is in it.
+  auto kept = files_.write_record(handle, claim.record);
+  auto heard = co_await runtime::hear_started(*sandbox->control);
+  if (heard && !kept) co_return failed(Kind::step_failed, std::move(kept.error()));
+  if (heard) {
+    sandbox->heard = std::move(*heard);
+    track(sandbox);
+    co_return Created<void>();
+  }
+  if (heard.error().kind == Kind::step_failed) {
+    auto there = co_await engine_.inspect(sandbox->container);
+    bool gone = there ? !there->running : there.error().code == Code::not_found;
+    if (gone) heard.error().error.code = Code::not_found;
+  }
+  co_return std::unexpected(std::move(heard.error()));
+}
+
+Task<Adoption> DockerRuntime::adopt_warm(std::string handle, runtime::Warm warm) {
+  using Found = Adoption::Kind;
+  auto ended = [](std::string why) {
+    return Adoption{.kind = Found::ended, .end = {End::Kind::lost, 0, std::move(why)}};
+  };
+  auto limits = limits_of(warm.shape);
+  if (!limits) co_return ended(std::move(limits.error().message));
+  auto container = co_await find(handle);
+  if (!container && container.error().code != Code::not_found)
+    co_return Adoption{.kind = Found::unknown, .error = std::move(container.error())};
+  if (!container || container->id != warm.identity) co_return ended("its container is not there any more");
+  if (!container->running) co_return Adoption{.kind = Found::ended, .end = end_of(*container)};
+  // execd would not answer, and nobody of ours pauses one that waits.
+  if (container->paused) co_return Adoption{.kind = Found::adopted, .paused = true};
+  auto sandbox = std::make_shared<Sandbox>(handle, container->id, executor_);
+  sandbox->remember(*container);
+  auto control = co_await io::with_deadline(
+      kWaitingDeadline, "execd", runtime::ControlConnection::open(files_.socket(handle, "control")));
+  if (!control) co_return Adoption{.kind = Found::unknown, .error = std::move(control.error())};
+  sandbox->control = std::move(*control);
+  auto held = co_await hold_place(sandbox);
+  if (!held && held.error().code == Code::wrong_state) co_return ended(std::move(held.error().message));
+  if (!held) co_return Adoption{.kind = Found::unknown, .error = std::move(held.error())};
+  sandbox->waiting = *limits;
+  sandboxes_[handle] = sandbox;
+  tasks_.spawn(watch_waiting(sandbox));
+  co_return Adoption{.kind = Found::adopted};
+}
+
+}  // namespace osb::docker

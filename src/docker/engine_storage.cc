@@ -1,0 +1,69 @@
+// Images that are made of containers, and volumes.
+
+#include <boost/json.hpp>
+
+#include "base/strings.h"
+#include "docker/engine.h"
+#include "json/decode.h"
+
+namespace osb::docker {
+namespace {
+
+constexpr size_t kMostList = 64 << 20;
+constexpr auto kQuestion = std::chrono::seconds(10);
+// For as much as a disk holds: nobody waits for it but the snapshot itself.
+constexpr auto kCommit = std::chrono::hours(1);
+constexpr auto kChanges = std::chrono::minutes(1);
+
+std::string filter(boost::json::object filters) { return percent_encode(json::print(filters)); }
+
+}  // namespace
+
+Task<Result<std::string>> Engine::commit(std::string container, std::string repository, std::string tag,
+                                         std::string body) {
+  std::string path = "/commit?container=" + percent_encode(container) +
+                     "&repo=" + percent_encode(repository) + "&tag=" + percent_encode(tag) + "&pause=1";
+  auto text = CO_TRY(
+      co_await ask_within(kCommit, {.method = "POST", .path = std::move(path), .body = std::move(body)}));
+  co_return parse_created(text);
+}
+
+Task<Result<void>> Engine::remove_image(std::string reference, Used used) {
+  std::string path = "/images/" + reference_path(reference) + (used == Used::untagged ? "?force=1" : "");
+  CO_TRY(co_await ask_in_time({.method = "DELETE", .path = std::move(path)}));
+  co_return Result<void>();
+}
+
+Task<Result<std::vector<Image>>> Engine::images_with(std::string label) {
+  std::string path = "/images/json?filters=" + filter({{"label", boost::json::array{label}}});
+  auto text = CO_TRY(co_await ask_in_time({.method = "GET", .path = std::move(path), .most = kMostList}));
+  co_return parse_image_list(text);
+}
+
+Task<Result<std::vector<sandbox::FileChange>>> Engine::changes(std::string container) {
+  auto text = CO_TRY(co_await ask_within(
+      kChanges,
+      {.method = "GET", .path = "/containers/" + percent_encode(container) + "/changes", .most = kMostList}));
+  co_return parse_changes(text);
+}
+
+Task<Result<Volume>> Engine::volume(std::string name) {
+  auto text =
+      CO_TRY(co_await ask_within(kQuestion, {.method = "GET", .path = "/volumes/" + percent_encode(name)}));
+  co_return parse_volume(text);
+}
+
+Task<Result<std::vector<Volume>>> Engine::volumes_with(std::string label, Which which) {
+  boost::json::object filters{{"label", boost::json::array{label}}};
+  if (which == Which::unused) filters["dangling"] = boost::json::array{"true"};
+  auto text = CO_TRY(co_await ask_in_time(
+      {.method = "GET", .path = "/volumes?filters=" + filter(std::move(filters)), .most = kMostList}));
+  co_return parse_volume_list(text);
+}
+
+Task<Result<void>> Engine::remove_volume(std::string name) {
+  CO_TRY(co_await ask_in_time({.method = "DELETE", .path = "/volumes/" + percent_encode(name)}));
+  co_return Result<void>();
+}
+
+}  // namespace osb::docker

@@ -1,0 +1,68 @@
+#include "docker/host_path.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/strings.h"
+
+namespace osb::docker {
+namespace {
+
+Result<FileId> id_of(int fd) {
+  struct stat info{};
+  if (::fstat(fd, &info) < 0) return fail_errno("look at a directory");
+  return FileId{info.st_dev, info.st_ino};
+}
+
+bool is_at_or_below(std::string_view path, std::string_view top) {
+  return path == top || (path.starts_with(top) && path.substr(top.size()).starts_with('/'));
+}
+
+// Where it really is. What only its owner may enter has a name all the same.
+Result<std::string> place_of(int fd) {
+  char path[PATH_MAX];
+  ssize_t length = ::readlink(("/proc/self/fd/" + std::to_string(fd)).c_str(), path, sizeof path);
+  if (length < 0 || static_cast<size_t>(length) == sizeof path) return fail_errno("look at a directory");
+  return std::string(path, static_cast<size_t>(length));
+}
+
+Result<Fd> open_part(int parent, const std::string& name) {
+  auto opened = open_beneath(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW);
+  if (!opened && opened.error().code == Code::not_found) {
+    if (::mkdirat(parent, name.c_str(), 0755) < 0 && errno != EEXIST)
+      return fail(Code::not_found,
+                  "there is no such directory, and this server's user may not make it; make it on the host");
+    opened = open_beneath(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW);
+  }
+  if (opened || (opened.error().sys_errno != ELOOP && opened.error().sys_errno != ENOTDIR)) return opened;
+  return fail(Code::invalid_argument, "a symbolic link or a file is on the way; only directories are used");
+}
+
+}  // namespace
+
+std::string to_line(const FileId& id) {
+  return std::to_string(id.device) + " " + std::to_string(id.inode) + "\n";
+}
+
+Result<FileId> look_up_host_path(const std::vector<std::string>& allowed, const std::string& state_dir,
+                                 const std::string& path) {
+  for (const std::string& root : allowed) {
+    if (!is_at_or_below(path, root)) continue;
+    // The root itself is the operator's word and may be a link; what lies below may be somebody else's.
+    Fd at = TRY(open_at(AT_FDCWD, root, O_PATH | O_DIRECTORY));
+    if (path != root) {
+      for (std::string_view part : split(path.substr(root.size() + 1), '/'))
+        at = TRY(open_part(at.get(), std::string(part)));
+    }
+    Fd state = TRY(open_at(AT_FDCWD, state_dir, O_PATH | O_DIRECTORY));
+    std::string here = TRY(place_of(at.get())), own = TRY(place_of(state.get()));
+    if (is_at_or_below(here, own) || is_at_or_below(own, here))
+      return fail(Code::permission_denied, "refused: the files of the service are in there");
+    return id_of(at.get());
+  }
+  return fail(Code::permission_denied, "refused: not below a directory of storage.allowed_host_paths");
+}
+
+}  // namespace osb::docker

@@ -1,0 +1,66 @@
+#include "docker/host_path.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+namespace osb::docker {
+namespace {
+
+namespace fs = std::filesystem;
+
+class HostPathTest : public testing::Test {
+ protected:
+  HostPathTest() {
+    char name[] = "/tmp/osb-host-path-XXXXXX";
+    directory_ = ::mkdtemp(name);
+    for (const char* part : {"/shared/a/b", "/state/db", "/secret"})
+      fs::create_directories(directory_ + part);
+    std::ofstream(directory_ + "/shared/file") << "text";
+    fs::create_symlink(directory_ + "/secret", directory_ + "/shared/link");
+    fs::create_symlink("..", directory_ + "/shared/a/up");
+  }
+  ~HostPathTest() override { fs::remove_all(directory_); }
+  Result<FileId> look_up(const std::string& path) {
+    return look_up_host_path({directory_ + "/shared", directory_ + "/state"}, directory_ + "/state",
+                             directory_ + path);
+  }
+  std::string directory_;
+};
+
+TEST_F(HostPathTest, WhatIsThere) {
+  auto found = look_up("/shared/a/b");
+  ASSERT_TRUE(found) << found.error().message;
+  struct stat info{};
+  ASSERT_EQ(::stat((directory_ + "/shared/a/b").c_str(), &info), 0);
+  EXPECT_EQ(to_line(*found), std::to_string(info.st_dev) + " " + std::to_string(info.st_ino) + "\n");
+  EXPECT_TRUE(look_up("/shared"));
+}
+
+TEST_F(HostPathTest, WhatIsMissingIsMade) {
+  EXPECT_TRUE(look_up("/shared/new/directory"));
+  EXPECT_TRUE(fs::is_directory(directory_ + "/shared/new/directory"));
+}
+
+TEST_F(HostPathTest, NoLinkIsFollowed) {
+  for (const char* path :
+       {"/shared/link", "/shared/link/x", "/shared/a/up", "/shared/a/up/a", "/shared/file", "/shared/file/x"})
+    EXPECT_EQ(look_up(path).error().code, Code::invalid_argument) << path;
+  EXPECT_FALSE(fs::exists(directory_ + "/secret/x"));
+}
+
+TEST_F(HostPathTest, WhatIsNotOnTheListOrTheServicesOwn) {
+  for (const char* path : {"/secret", "/sharedx", "/state", "/state/db"})
+    EXPECT_EQ(look_up(path).error().code, Code::permission_denied) << path;
+  fs::create_symlink(directory_ + "/state", directory_ + "/way");
+  auto around = look_up_host_path({directory_ + "/way"}, directory_ + "/state", directory_ + "/way/db");
+  EXPECT_EQ(around.error().code, Code::permission_denied) << "under another name";
+  auto above = look_up_host_path({directory_}, directory_ + "/state", directory_);
+  EXPECT_EQ(above.error().code, Code::permission_denied) << "the service's files lie below it";
+}
+
+}  // namespace
+}  // namespace osb::docker

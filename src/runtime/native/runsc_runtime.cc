@@ -1,0 +1,39 @@
+#include "runtime/native/runsc_runtime.h"
+
+#include "runtime/native/native_sandbox.h"
+
+namespace osb::runtime {
+
+Capabilities runsc_capabilities(Capabilities native) {
+  native.snapshots = Ability::cannot(
+      "runsc keeps changes of files in its own memory, and what is on the disk of a sandbox that runs is not "
+      "what its programs see; use the native runtime for sandboxes that are to be captured");
+  native.pids = Ability::cannot(
+      "programs under runsc are no processes of this host, and nothing counts them; their memory and "
+      "processor time can be limited");
+  return native;
+}
+
+RunscRuntime::RunscRuntime(NativeRuntime& native)
+    : native_(native), capabilities_(runsc_capabilities(native.capabilities())) {}
+
+Isolation RunscRuntime::isolation() const {
+  Isolation out = native_.isolation();
+  out.tier =
+      "gVisor (runsc): system calls of programs are answered by a kernel in user space, which has a user "
+      "namespace, no capabilities and a seccomp filter of its own; around it namespaces and control groups "
+      "as in a native sandbox";
+  out.missing.push_back(
+      "the host's TCP/IP is behind runsc's socket calls, in the sandbox's own network namespace");
+  return out;
+}
+
+Task<Created<PreparedPtr>> RunscRuntime::prepare(SandboxSpec spec) {
+  auto prepared = co_await native_.prepare(std::move(spec));
+  if (prepared) static_cast<NativePrepared&>(**prepared).plan.kernel = launcher::Plan::Kernel::runsc;
+  co_return prepared;
+}
+
+Task<Result<std::vector<std::string>>> RunscRuntime::list() { co_return std::vector<std::string>(); }
+
+}  // namespace osb::runtime

@@ -1,0 +1,93 @@
+"""The compose files with the image that our packaging writes, in an engine of the test's own. Skipped without Docker or the static executable."""
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from lib import compose
+from lib.dockerd import Dockerd, require_docker
+from lib.plugin import REPOSITORY
+from lib.waiting import wait_for
+
+FILES = REPOSITORY / "packaging" / "compose"
+SERVER = "opensandbox-server"
+KEY = "a-key-of-the-test"
+
+PROGRAM = """
+    import sys
+    from datetime import timedelta
+
+    import opensandbox
+    from opensandbox.config import ConnectionConfigSync
+
+    config = ConnectionConfigSync(domain=f"127.0.0.1:{sys.argv[1]}", api_key=sys.argv[2])
+    with opensandbox.SandboxSync.create("small", connection_config=config, timeout=timedelta(minutes=5), entrypoint=["sleep", "1000"]) as sandbox:
+        print(sandbox.commands.run("echo 'Hello OpenSandbox!'").logs.stdout[0].text)
+        sandbox.files.write_file("/tmp/hello.txt", "Hello World")
+        print("Content:", sandbox.files.read_file("/tmp/hello.txt"))
+        sandbox.kill()
+"""
+
+
+@pytest.fixture(scope="module")
+def engine(bin_dir, tmp_path_factory):
+    require_docker()
+    if not (bin_dir / "osb-static").exists():
+        pytest.skip(f"no osb-static in {bin_dir}: cmake --build build/release --target osb-static")
+    made = Dockerd()
+    try:
+        made.start().import_images()
+        out = tmp_path_factory.mktemp("dist")
+        subprocess.run([REPOSITORY / "scripts/package", "--bin", bin_dir, "--out", out, "image"], check=True, capture_output=True)
+        (archive,) = out.glob("*-image-*.tar")
+        subprocess.run(
+            ["skopeo", "copy", "--insecure-policy", f"oci-archive:{archive}", f"docker-archive:{out}/load.tar:opensandbox/server:latest"],
+            check=True, capture_output=True,
+        )  # fmt: skip
+        made.docker("load", "-i", out / "load.tar")
+        yield made
+    finally:
+        made.destroy()
+
+
+def log(engine):
+    done = engine.docker("logs", "--tail", "30", SERVER, check=False)
+    return (done.stdout + done.stderr).decode(errors="replace")
+
+
+def inside(engine, *words, **options):
+    """In the engine's network, where its ports are published."""
+    return subprocess.run(["nsenter", "-t", str(engine.holder.pid), "-n", *map(str, words)], capture_output=True, text=True, timeout=120, check=False, **options)
+
+
+def answers(engine, port):
+    done = inside(engine, "curl", "-s", "-m", "5", f"http://127.0.0.1:{port}/health")
+    assert '"healthy"' in done.stdout, done.stdout + log(engine)
+    return True
+
+
+@pytest.mark.parametrize("file, port", [("docker-compose.yaml", 8080), ("docker-compose.8194.yaml", 8194)])
+def test_the_first_program(engine, file, port, tmp_path):
+    pytest.importorskip("opensandbox")
+    engine.docker(*compose.run_words(FILES / file, {"OPENSANDBOX_SERVER_API_KEY": KEY}))
+    try:
+        wait_for(lambda: answers(engine, port), 30, "the server in its container answers", interval=0.2)
+        refused = inside(engine, "curl", "-s", "-m", "5", f"http://127.0.0.1:{port}/v1/sandboxes").stdout
+        assert "MISSING_API_KEY" in refused, refused
+        # An image without a registry, as somebody without one brings it.
+        engine.docker("save", "-o", tmp_path / "small.tar", "small:1")
+        engine.docker("cp", tmp_path / "small.tar", f"{SERVER}:/tmp/small.tar")
+        imported = engine.docker("exec", SERVER, "/usr/bin/osb", "images", "import", "/tmp/small.tar", "--name", "small", check=False)
+        assert imported.returncode == 0, imported
+        done = inside(engine, sys.executable, "-c", textwrap.dedent(PROGRAM), port, KEY)
+        assert done.stdout.splitlines() == ["Hello OpenSandbox!", "Content: Hello World"], done.stderr + log(engine)
+    finally:
+        engine.docker("rm", "-f", "-v", SERVER, check=False)
+        engine.docker("volume", "rm", "-f", "opensandbox-state", check=False)
+
+
+def test_the_two_files_differ_in_the_port_alone():
+    one, other = ((FILES / name).read_text() for name in ("docker-compose.yaml", "docker-compose.8194.yaml"))
+    different = [pair for pair in zip(one.splitlines(), other.splitlines(), strict=True) if pair[0] != pair[1]]
+    assert len(different) == 3 and all("8194" in pair[1] or "instead" in pair[0] for pair in different), different

@@ -1,0 +1,275 @@
+"""What containers are made of and keep: images, snapshots, pools, volumes, directories of the host."""
+
+import subprocess
+import threading
+
+import pytest
+from lib import pools as of
+from lib import snapshots
+from lib.api import Api, assert_envelope
+from lib.dockerd import IMAGE, PLAIN_USER, SLEEPER, EngineRegistry, create, nothing_left, ours, service_on, state
+from lib.waiting import wait_for
+
+
+@pytest.fixture
+def api(docker, engine):
+    """Every test leaves nothing behind."""
+    api = Api(docker)
+    with nothing_left(api, engine):
+        yield api
+
+
+# Snapshots
+
+
+def test_a_snapshot_and_what_is_made_of_it(api, engine):
+    source = create(api, image={"uri": PLAIN_USER}, env={"SECRET": "s3cr3t"}, metadata={"team": "red"})
+    api.run(source, "echo one > /tmp/one")
+    made = snapshots.make(api, source, "first")
+    api.run(source, "echo later > /tmp/later")
+    restored = snapshots.restore(api, made["id"], entrypoint=SLEEPER)
+    assert api.run(restored, "cat /tmp/one; ls /tmp/later; id -u; echo $SECRET.$OF_IMAGE").stdout.split() == ["one", "1000", ".yes"]
+    assert api.get(restored).get("metadata") in (None, {}), "what its source had is not its own"
+    image = engine.inspect(f"opensandbox-snapshots:{made['id']}")
+    assert "s3cr3t" not in str(image) and source not in str(image), "the image has nothing of the sandbox but its files"
+    assert image["Config"]["Labels"]["team"] == "" and image["Config"]["Labels"]["opensandbox.io/owner"] == ""
+    assert api.run(source, "echo on").stdout == "on", "it goes on"
+    used = api.call("DELETE", f"/snapshots/{made['id']}")
+    assert used.status == 409, used
+    # A snapshot of what was made from one, which then goes first.
+    api.run(restored, "echo two > /tmp/two")
+    second = snapshots.make(api, restored)
+    last = snapshots.restore(api, second["id"], entrypoint=SLEEPER)
+    assert api.delete(restored).status == 204
+    assert api.call("DELETE", f"/snapshots/{made['id']}").status == 204
+    assert api.run(last, "cat /tmp/one /tmp/two").stdout.split() == ["one", "two"]
+
+
+def test_a_snapshot_of_one_that_is_paused(api, engine):
+    source = create(api)
+    api.run(source, "echo kept > /tmp/file")
+    assert api.call("POST", f"/sandboxes/{source}/pause").status == 202
+    state(api, source, "Paused")
+    made = snapshots.make(api, source)
+    assert api.status(source)["state"] == "Paused" and engine.inspect(ours(engine)[0])["State"]["Paused"]
+    assert api.run(snapshots.restore(api, made["id"], entrypoint=SLEEPER), "cat /tmp/file").stdout == "kept"
+
+
+def test_forks_changes_and_back_again(api):
+    source = create(api, env={"COLOUR": "blue"})
+    api.run(source, "echo kept > /tmp/file; rm /etc/passwd")
+    changes = {(change["path"], change["kind"]) for change in changes_of(api, source)}
+    assert {("/tmp/file", "Added"), ("/etc/passwd", "Deleted")} <= changes
+    assert not any(path.startswith("/opt/opensandbox") for path, _ in changes), changes
+    first, second = snapshots.fork(api, source, 2)
+    for fork in (first, second):
+        assert api.run(fork, "cat /tmp/file; echo $COLOUR").stdout.split() == ["kept", "blue"]
+    assert api.delete(first).status == 204
+    assert api.run(second, "cat /tmp/file").stdout == "kept", "what they share goes with the last of them"
+    made = snapshots.make(api, source)
+    api.run(source, "echo changed > /tmp/file")
+    back = snapshots.rollback(api, source, made["id"])
+    assert back.status in (200, 202), back
+    wait_for(lambda: api.run(source, "cat /tmp/file").stdout == "kept", 10, "it is as it was")
+
+
+def changes_of(api, sandbox):
+    reply = api.call("GET", f"/sandboxes/{sandbox}/diff")
+    assert reply.status == 200, reply
+    return reply.json["changes"]
+
+
+# Pools
+
+
+def test_a_pool(api, engine):
+    of.make(api, shape=of.template(image={"uri": IMAGE}, env={"A": "pool"}), least=1, most=1)
+    of.filled(api)
+    (waiting,) = ours(engine)
+    claimed = of.claim(api, entrypoint=["sh", "-c", "echo entry $A $B > /tmp/e; exec sleep 1000"], env={"B": "mine"})
+    assert waiting in ours(engine)
+    wait_for(lambda: api.run(claimed, "cat /tmp/e").stdout == "entry pool mine", 5, "the entry process has the claim's environment")
+    assert api.run(claimed, "echo $OPENSANDBOX_ID").stdout == claimed
+    of.filled(api)
+    # One that dies while it waits is nobody's, and another takes its place.
+    (name,) = [name for name in ours(engine) if name != waiting]
+    engine.docker("rm", "-f", name)
+    wait_for(lambda: name not in ours(engine) and len(ours(engine)) == 2, 20, "another one is made")
+    of.filled(api)
+    assert api.run(of.claim(api, entrypoint=SLEEPER), "echo on").stdout == "on"
+    of.delete(api)
+
+
+def test_ready_sandboxes(bin_dir, engine):
+    """[sandbox] pool_size."""
+    service = service_on(bin_dir, engine, sections={"sandbox": {"pool_size": 1, "pool_image": IMAGE}})
+    try:
+        api = Api(service.start())
+        wait_for(lambda: ours(engine), 20, "one is made")
+        (waiting,) = ours(engine)
+
+        def is_taken():
+            """Nothing says when it is ready but that it is given away."""
+            sandbox = create(api)
+            taken = "taken ready" in api.call("GET", f"/sandboxes/{sandbox}/diagnostics/events").body.decode()
+            assert api.delete(sandbox).status == 204
+            return taken
+
+        wait_for(is_taken, 20, "a create takes it")
+        assert waiting not in ours(engine), "it went with its sandbox"
+    finally:
+        service.destroy()
+        engine.docker("rm", "-f", *ours(engine), check=False)
+
+
+# Volumes
+
+
+def volume(name, path, **more):
+    return {"name": "v", "mountPath": path, "pvc": {"claimName": name, **more}}
+
+
+def test_named_volumes(api, engine):
+    writer = create(api, volumes=[volume("cache", "/data")])
+    api.run(writer, "echo kept > /data/file")
+    reader = create(api, volumes=[{**volume("cache", "/data"), "readOnly": True}])
+    assert api.run(reader, "cat /data/file").stdout == "kept"
+    assert "Read-only" in api.run(reader, "touch /data/x").stderr
+    (listed,) = api.call("GET", "/volumes").json["items"]
+    assert (listed["name"], listed["sandboxes"]) == ("cache", 2), listed
+    assert_envelope(api.call("DELETE", "/volumes/cache"), 409)
+    for sandbox in (writer, reader):
+        assert api.delete(sandbox).status == 204
+    assert "cache" in engine.volumes(), "it outlives them"
+    assert api.call("DELETE", "/volumes/cache").status == 204
+    assert_envelope(api.call("DELETE", "/volumes/cache"), 404)
+
+
+def test_volumes_that_go_with_the_last_sandbox(api, engine):
+    fleeting = {"deleteOnSandboxTermination": True}
+    first, second = create(api, volumes=[volume("passing", "/data", **fleeting)]), create(api, volumes=[volume("passing", "/data")])
+    assert api.delete(first).status == 204
+    assert "passing" in engine.volumes(), "another has it"
+    assert api.delete(second).status == 204
+    wait_for(lambda: "passing" not in engine.volumes(), 10, "it has gone")
+
+
+def test_volumes_that_are_refused(api, engine):
+    engine.docker("volume", "create", "somebodys")
+    try:
+        theirs = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, volumes=[volume("somebodys", "/data")])
+        assert theirs.status in (400, 404) and "not made for sandboxes" in theirs.json["message"], theirs
+    finally:
+        engine.docker("volume", "rm", "somebodys")
+    missing = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, volumes=[volume("none", "/data", createIfNotExists=False)])
+    assert missing.status in (400, 404) and "no such volume" in missing.json["message"], missing
+    sized = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, volumes=[volume("sized", "/data", storage="1Gi")])
+    assert sized.status == 400 and "size" in sized.json["message"], sized
+    part = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, volumes=[{**volume("parts", "/data"), "subPath": "a"}])
+    assert part.status == 400 and "Docker 26" in part.json["message"], part
+    # An engine makes volumes before it sees that the rest cannot be: they do not stay.
+    wrong = api.post_create(image={"uri": IMAGE}, entrypoint=["/no/program"], volumes=[volume("half", "/data")])
+    assert wrong.status == 400, wrong
+
+
+def test_a_volume_that_its_owner_has_marked(api, engine):
+    engine.docker("volume", "create", "--label", "opensandbox.io/volume-managed-by=me", "marked")
+    try:
+        sandbox = create(api, volumes=[volume("marked", "/data")])
+        api.run(sandbox, "echo kept > /data/file")
+        assert api.delete(sandbox).status == 204
+        assert_envelope(api.call("DELETE", "/volumes/marked"), 404)
+    finally:
+        engine.docker("volume", "rm", "marked")
+
+
+def host(path, inside="/data", **more):
+    return {"name": "h" + inside.replace("/", ""), "mountPath": inside, "host": {"path": str(path)}, **more}
+
+
+def test_directories_of_the_host(api, docker):
+    place = docker.shared / "place"
+    (place / "sub").mkdir(parents=True)
+    (place / "sub/file").write_text("from the host")
+    sandbox = create(api, volumes=[host(place, subPath="sub"), host(place, "/ro", readOnly=True)])
+    assert api.run(sandbox, "cat /data/file").stdout == "from the host"
+    api.run(sandbox, "echo from inside > /data/new")
+    assert (place / "sub/new").read_text() == "from inside\n"
+    assert "Read-only" in api.run(sandbox, "touch /ro/x").stderr
+
+
+def test_links_on_the_way_lead_nowhere(api, docker, engine):
+    place = docker.shared / "links"
+    place.mkdir()
+    (place / "out").symlink_to("/etc")
+    refused = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, volumes=[host(place / "out")])
+    assert refused.status in (400, 403) and "link" in refused.json["message"], refused
+    outside = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, volumes=[host("/etc")])
+    assert outside.status in (400, 403), outside
+    assert not ours(engine)
+
+
+def test_a_directory_that_is_swapped_for_a_link(api, docker):
+    """Who may write beside it cannot make the engine mount something else: execd looks before anything runs."""
+    place = docker.shared / "swapped"
+    (place / "real").mkdir(parents=True)
+    (place / "link").symlink_to("/etc")
+    target = place / "target"
+    (place / "real").rename(target)
+    # Each name is there half of the time.
+    swap = "while :; do mv -T target real; mv -T link target; mv -T target link; mv -T real target; done"
+    process = subprocess.Popen(["sh", "-c", swap], cwd=place, stderr=subprocess.DEVNULL)
+    refused = 0
+    try:
+        for _ in range(8):
+            reply = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, volumes=[host(target)])
+            if reply.status == 202:
+                assert "hosts" not in api.run(reply.json["id"], "ls /data").stdout
+            else:
+                refused += 1
+    finally:
+        process.kill()
+        process.wait()
+    assert refused > 0, "it was never seen as a link"
+
+
+# Pulls
+
+
+@pytest.fixture
+def registry(engine):
+    """Debian's registry, where the engine sees it: on loopback of its own network."""
+    with EngineRegistry(engine) as made:
+        yield made
+
+
+def test_pulls(bin_dir, engine, registry):
+    service = service_on(bin_dir, engine, registry={"pull_policy": "if-not-present"})
+    try:
+        api = Api(service.start())
+        name = registry.push("private/small", IMAGE)
+        refused = api.post_create(image={"uri": name}, entrypoint=SLEEPER)
+        assert refused.status in (400, 401, 403) and "IMAGE" in refused.json["code"], refused.json
+        wrong = api.post_create(image={"uri": name, "auth": {"username": "me", "password": "wrong"}}, entrypoint=SLEEPER)
+        assert wrong.status in (400, 401, 403), wrong
+        missing = api.post_create(image={"uri": name + "x", "auth": registry.auth}, entrypoint=SLEEPER)
+        assert missing.status in (400, 404) and "IMAGE" in missing.json["code"], missing
+        # Several at once are one pull.
+        before = registry.count("manifests/1")
+        results = []
+        threads = [threading.Thread(target=lambda: results.append(api.post_create(image={"uri": name, "auth": registry.auth}, entrypoint=SLEEPER))) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert [reply.status for reply in results] == [202] * 3, results
+        assert registry.count("manifests/1") - before <= 3, "one pull: a HEAD, a GET, and what the engine asks besides"
+        for reply in results:
+            wait_for(lambda: api.run(reply.json["id"], "echo on").stdout == "on", 20, "it runs")
+        never = api.post_create(image={"uri": name + "2"}, entrypoint=SLEEPER, extensions={"opensandbox.extensions.image-pull-policy": "never"})
+        assert never.status in (400, 404), never
+        for sandbox in api.list_all():
+            assert api.delete(sandbox["id"]).status == 204
+        engine.docker("rmi", name)
+    finally:
+        service.destroy()

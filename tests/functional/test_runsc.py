@@ -1,0 +1,259 @@
+"""Sandboxes under runsc (gVisor), made by the native launcher without an engine. Skipped where no runsc is to be had."""
+
+from datetime import timedelta
+
+import pytest
+from lib.api import Api, assert_envelope
+from lib.interpreter import NAME, image_root, readme_program, run_program
+from lib.runsc import require_runsc, runsc_service
+from lib.service import Service
+from lib.waiting import wait_for
+
+EXTENSION = "opensandbox.extensions.runtime"
+RUNSC = {"extensions": {EXTENSION: "runsc"}}
+SLEEPER = ["sleep", "1000"]
+
+
+@pytest.fixture(scope="module")
+def service(bin_dir):
+    made = runsc_service(bin_dir)
+    try:
+        yield made.start(timeout=60)
+    finally:
+        made.destroy()
+
+
+@pytest.fixture
+def api(service):
+    """Every test leaves no process of its sandboxes behind."""
+    api = Api(service)
+    yield api
+    for sandbox in api.list_all():
+        assert api.delete(sandbox["id"]).status == 204
+    wait_for(lambda: not service.scope.processes(), 20, "no process of a sandbox is left")
+
+
+def create(api, **fields):
+    return api.create(**{"entrypoint": SLEEPER, **RUNSC, **fields})["id"]
+
+
+def kernel(api, sandbox):
+    return api.run(sandbox, "cat /proc/version").stdout
+
+
+def test_its_kernel_is_another_one(api):
+    sandbox, native = create(api), create(api, extensions={})
+    assert "gVisor" in api.run(sandbox, "dmesg").stdout + kernel(api, sandbox)
+    assert kernel(api, sandbox) != kernel(api, native) == open("/proc/version", encoding="utf-8").read().strip()
+    assert api.get(sandbox)["extensions"] == {EXTENSION: "runsc"} and EXTENSION not in api.get(native).get("extensions", {})
+    text = api.call("GET", f"/sandboxes/{sandbox}/diagnostics/inspect").body.decode()
+    assert "runtime       runsc\n" in text and "gVisor" in text and "  refused     snapshots: " in text
+
+
+def test_commands_files_and_ports(api):
+    sandbox = create(api, env={"GIVEN": "here"})
+    done = api.run(sandbox, "echo $GIVEN; id -u; hostname; echo bad >&2; exit 3")
+    assert done.stdout.split() == ["here", "0", "sandbox"] and done.stderr == "bad" and done.exit_code == 3
+    data = bytes(range(256)) * 5000
+    api.upload(sandbox, "/root/data.bin", data)
+    assert api.download(sandbox, "/root/data.bin") == data
+    assert api.run(sandbox, "wc -c < /root/data.bin").stdout.strip() == str(len(data))
+    server = "import http.server as h; h.ThreadingHTTPServer(('127.0.0.1', 8000), h.SimpleHTTPRequestHandler).serve_forever()"
+    api.execd(sandbox, "POST", "/command", json={"command": f'cd /etc && python3 -c "{server}"', "background": True})
+    reply = wait_for(lambda: answer(api, sandbox), 20, "the port answers")
+    assert reply.status == 200 and b"passwd" in reply.body
+
+
+def answer(api, sandbox):
+    reply = api.call("GET", f"/sandboxes/{sandbox}/proxy/8000/")
+    assert reply.status == 200, reply
+    return reply
+
+
+def test_the_published_client(api, service):
+    opensandbox = pytest.importorskip("opensandbox")
+    from opensandbox.config import ConnectionConfigSync
+
+    config = ConnectionConfigSync(domain=f"{service.address[0]}:{service.address[1]}")
+    options = {"connection_config": config, "timeout": timedelta(minutes=5), "entrypoint": SLEEPER, **RUNSC}
+    with opensandbox.SandboxSync.create("host", **options) as sandbox:
+        assert sandbox.commands.run("echo 'Hello OpenSandbox!'").logs.stdout[0].text == "Hello OpenSandbox!"
+        sandbox.files.write_file("/tmp/hello.txt", "Hello World")
+        assert sandbox.files.read_file("/tmp/hello.txt") == "Hello World"
+        sandbox.kill()
+
+
+def test_code_with_a_state(api):
+    sandbox = create(api)
+    made = api.execd(sandbox, "POST", "/code/context", json={"language": "python"})
+    assert made.status == 200, made
+    for code, shown in (("kept = 6", ""), ("print(kept * 7)", "42")):
+        reply = api.execd(sandbox, "POST", "/code", json={"code": code, "context": {"id": made.json["id"], "language": "python"}}, timeout=60)
+        assert reply.status == 200 and shown in reply.body.decode(), reply
+
+
+def test_pause_and_resume(api, service):
+    sandbox = create(api)
+    api.execd(sandbox, "POST", "/command", json={"command": "while true; do date +%s%N > /tmp/now; sleep 0.05; done", "background": True})
+    wait_for(lambda: api.run(sandbox, "cat /tmp/now").stdout, 10, "the program writes")
+    assert api.call("POST", f"/sandboxes/{sandbox}/pause").status == 202
+    wait_for(lambda: api.status(sandbox)["state"] == "Paused", 10, "it is paused")
+    service.kill_server()
+    assert api.status(sandbox)["state"] == "Paused"
+    assert api.call("POST", f"/sandboxes/{sandbox}/resume").status == 202
+    wait_for(lambda: api.status(sandbox)["state"] == "Running", 10, "it runs again")
+    assert api.run(sandbox, "echo back").stdout == "back"
+
+
+@pytest.mark.parametrize("killed", ["server", "launcher", "both"])
+def test_kill_9(api, service, killed):
+    sandbox = create(api)
+    api.upload(sandbox, "/root/kept", b"before")
+    if killed == "server":
+        service.kill_server()
+    else:
+        (service.kill_launcher if killed == "launcher" else service.kill_both)()
+        service.start(timeout=60)
+    assert api.status(sandbox)["state"] == "Running" and api.get(sandbox)["extensions"] == {EXTENSION: "runsc"}
+    assert api.run(sandbox, "cat /root/kept").stdout == "before"
+    assert api.delete(sandbox).status == 204
+
+
+def test_ends_say_why(api, service):
+    ended = create(api, entrypoint=["sh", "-c", "echo last words; sleep 1; exit 7"])
+    status = wait_for(lambda: over(api, ended), 20, "it ends")
+    assert status["state"] == "Terminated" or status["state"] == "Failed", status
+    assert "7" in status["message"], status
+    assert "last words" in api.call("GET", f"/sandboxes/{ended}/diagnostics/logs").body.decode()
+    reply = api.post_create(entrypoint=["/no/such/program"], **RUNSC)
+    assert reply.status in (400, 422), reply
+
+
+def over(api, sandbox):
+    status = api.status(sandbox)
+    assert status["state"] in ("Terminated", "Failed"), status
+    return status
+
+
+def test_expiry(api):
+    sandbox = create(api, timeout=60)
+    api.renew(sandbox, 2)
+    wait_for(lambda: sandbox not in [one["id"] for one in api.list_all()] or api.status(sandbox)["state"] != "Running", 20, "it expires")
+
+
+def test_out_of_memory(api):
+    """The kernel that runs out of it is the sandbox's own, so the sandbox ends."""
+    sandbox = create(api, entrypoint=["python3", "-c", "b = bytearray(600 << 20); import time; time.sleep(60)"], resourceLimits={"memory": "256Mi"})
+    status = wait_for(lambda: over(api, sandbox), 30, "it ends")
+    assert (status["state"], status["reason"]) == ("Failed", "OUT_OF_MEMORY"), status
+
+
+def test_refusals(api):
+    sandbox = create(api)
+    reply = api.call("POST", f"/sandboxes/{sandbox}/snapshots", json={})
+    assert reply.status in (400, 409, 501) and "runsc" in reply.body.decode(), reply
+    assert "no processes of this host" in api.post_create(resourceLimits={"pids": "100"}, **RUNSC).body.decode()
+    assert_envelope(api.post_create(extensions={EXTENSION: "kata"}), 400)
+
+
+def test_volumes(api):
+    volume = {"volumes": [{"name": "data", "pvc": {"claimName": "runsc-shared"}, "mountPath": "/data"}]}
+    writer, native = create(api, **volume), create(api, **volume, extensions={})
+    assert api.run(writer, "echo from-runsc > /data/a").exit_code == 0
+    assert api.run(native, "cat /data/a; echo from-native > /data/b").stdout == "from-runsc"
+    assert api.run(writer, "cat /data/b").stdout == "from-native"
+
+
+def test_read_only_root(api):
+    sandbox = create(api, extensions={EXTENSION: "runsc", "opensandbox.extensions.read-only-root": "true"})
+    assert api.run(sandbox, "touch /etc/x").exit_code != 0
+    assert api.run(sandbox, "echo a > /tmp/x && cat /tmp/x").stdout == "a"
+
+
+def test_a_failed_start_leaves_nothing(api, service):
+    before = service.scope.processes()
+    assert api.post_create(entrypoint=["/no/such/program"], **RUNSC).status != 202
+    wait_for(lambda: service.scope.processes() == before, 20, "nothing of it is left")
+
+
+def test_rules_choose(bin_dir):
+    made = runsc_service(bin_dir, runtime={"also": ["runsc"], "rules": [{"image": "host", "runtime": "runsc"}]})
+    try:
+        api = Api(made.start(timeout=60))
+        by_rule = create(api, extensions={})
+        assert api.get(by_rule)["extensions"] == {EXTENSION: "runsc"}
+        named = create(api, extensions={EXTENSION: "native"})
+        assert kernel(api, named) != kernel(api, by_rule)
+    finally:
+        made.destroy()
+
+
+def test_a_lost_database(bin_dir):
+    """The native runtime finds what the launcher has, and the record says whose it is."""
+    made = runsc_service(bin_dir, runtime={"also": ["runsc"], "rules": [{"image": "*", "runtime": "runsc"}]})
+    try:
+        api = Api(made.start(timeout=60))
+        sandbox = create(api, extensions={}, metadata={"team": "red"})
+        made.kill_both()
+        for file in (made.state_dir / "db").glob("opensandbox.db*"):
+            file.unlink()
+        made.start(timeout=60)
+        assert api.get(sandbox)["metadata"] == {"team": "red"}
+        assert "runtime       runsc\n" in api.call("GET", f"/sandboxes/{sandbox}/diagnostics/inspect").body.decode()
+        assert api.run(sandbox, "echo on").stdout == "on"
+        assert api.delete(sandbox).status == 204
+    finally:
+        made.destroy()
+
+
+def test_all_of_them(bin_dir):
+    """[secure_runtime] with gvisor: nothing less is offered, and what there was before is served."""
+    made = runsc_service(bin_dir)
+    try:
+        api = Api(made.start(timeout=60))
+        native = create(api, extensions={})
+        made.stop()
+        secured = runsc_service(bin_dir, secure={"type": "gvisor"}, directory=made.directory)
+        made.config_path.write_text(secured.config_path.read_text().replace(str(secured.address[1]), str(made.address[1])), encoding="utf-8")
+        made.start(timeout=60)
+        assert api.run(native, "echo still").stdout == "still"
+        standard = create(api, extensions={})
+        assert kernel(api, standard) != kernel(api, native)
+        assert_envelope(api.post_create(extensions={EXTENSION: "native"}), 400)
+    finally:
+        made.destroy()
+
+
+def test_the_readmes_program(bin_dir, tmp_path):
+    """Unchanged, on a service where all sandboxes are under runsc."""
+    pytest.importorskip("code_interpreter")
+    made = runsc_service(bin_dir, secure={"type": "gvisor"}, images={NAME: str(image_root())})
+    try:
+        (tmp_path / "program.py").write_text(readme_program())
+        lines = run_program([tmp_path / "program.py"], made.start(timeout=60), tmp_path)
+        assert lines[:3] == ["Hello OpenSandbox!", "Content: Hello World", "4"] and lines[3].startswith("3.11"), lines
+    finally:
+        made.destroy()
+
+
+def test_pools(bin_dir):
+    """What waits has booted already; a claim does not wait for runsc."""
+    made = runsc_service(bin_dir, secure={"type": "gvisor"}, sections={"sandbox": {"pool_size": 1}})
+    try:
+        api = Api(made.start(timeout=60))
+        wait_for(lambda: list((made.state_dir / "sandboxes").iterdir()), 20, "one waits")
+        sandbox = api.create(entrypoint=SLEEPER)["id"]
+        assert kernel(api, sandbox).startswith("Linux version 4.4.0"), "gVisor's word"
+        assert api.delete(sandbox).status == 204
+    finally:
+        made.destroy()
+
+
+def test_a_host_without_it(bin_dir):
+    require_runsc()
+    made = Service(bin_dir, sections={"secure_runtime": {"type": "gvisor", "runsc": "/nowhere/runsc"}})
+    try:
+        assert made.ends() == 78
+        assert "secure_runtime.runsc" in made.log_tail()
+    finally:
+        made.destroy()
