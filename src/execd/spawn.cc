@@ -193,6 +193,13 @@ std::vector<char*> pointers(const std::vector<std::string>& strings) {
   return out;
 }
 
+// A name was looked for, and nothing was found: the first place is no better an answer than the others.
+bool is_in_no_directory(const Plan& plan, const SpawnRequest& request) {
+  if (!request.program.empty() || request.argv[0].find('/') != std::string::npos) return false;
+  struct stat info;
+  return ::stat(plan.failed_path, &info) < 0;
+}
+
 SpawnError describe(const Plan& plan, const SpawnRequest& request) {
   SpawnError error{plan.error, request.argv.empty() ? "" : request.argv[0], {}};
   switch (plan.failed_at) {
@@ -218,6 +225,11 @@ SpawnError describe(const Plan& plan, const SpawnRequest& request) {
       error.path = plan.failed_path ? plan.failed_path : error.path;
       error.message = "exec " + error.path;
       break;
+  }
+  if (plan.failed_at == Stage::exec && plan.error == ENOENT && is_in_no_directory(plan, request)) {
+    error.path = request.argv[0];
+    error.message = "exec " + error.path + ": it is in no directory of PATH";
+    return error;
   }
   error.message += ": " + errno_text(plan.error);
   if (plan.failed_at == Stage::credentials)

@@ -9,7 +9,6 @@
 #include "api/resource_limits.h"
 #include "base/fd.h"
 #include "base/limit_bounds.h"
-#include "base/log.h"
 #include "base/strings.h"
 #include "image/reference.h"
 #include "sandbox/egress_target.h"
@@ -340,10 +339,7 @@ std::string config_path(const std::optional<std::string>& flag, const Environmen
 
 Result<Config> load_config(const std::string& path, const Environment& environment) {
   auto text = read_file(path);
-  if (!text && text.error().code == Code::not_found) {
-    log::info("no configuration file, using the defaults", {{"path", path}});
-    return parse_config("", "", environment);
-  }
+  if (!text && text.error().code == Code::not_found) return parse_config("", "", environment);
   if (!text) return std::unexpected(std::move(text.error()).in("configuration"));
   return parse_config(*text, path, environment);
 }
