@@ -205,7 +205,7 @@ int make_stage(const ChildOrder& order) {
   if (status == 0) status = check_call(::fchdir(stage));
   if (status == 0) status = check_call(::chroot("."));
   ::close(stage);
-  for (const char* name : {"/proc", "/dev", "/tmp", "/state", "/bundle", kStageBoot, kStageRoot})
+  for (const char* name : {"/proc", "/dev", "/tmp", "/state", "/bundle", kStageBoot, kStageRoot, kStageVolumes})
     if (status == 0) status = check_call(::mkdir(name, 0755));
   if (status == 0) status = check_call(::mknod("/dev/null", S_IFCHR | 0666, ::makedev(1, 3)));
   int proc =

@@ -1,5 +1,6 @@
 """Sandboxes under runsc (gVisor), made by the native launcher without an engine. Skipped where no runsc is to be had."""
 
+import shutil
 from datetime import timedelta
 
 import pytest
@@ -162,6 +163,37 @@ def test_volumes(api):
     assert api.run(writer, "echo from-runsc > /data/a").exit_code == 0
     assert api.run(native, "cat /data/a; echo from-native > /data/b").stdout == "from-runsc"
     assert api.run(writer, "cat /data/b").stdout == "from-native"
+
+
+def test_links_of_an_image_on_the_way_to_a_volume(bin_dir, tmp_path):
+    """They are followed inside the sandbox, as natively, and lead to nothing of the host's."""
+    root = tmp_path / "root"
+    for name in ("bin", "goal", "tmp", "proc"):
+        (root / name).mkdir(parents=True)
+    shutil.copy(shutil.which("busybox"), root / "bin/busybox")
+    for link, to in (("bin/sh", "busybox"), ("bin/cat", "busybox"), ("bin/sleep", "busybox"), ("aside", "/goal"), ("kernel", "/proc"), ("top", "/")):
+        (root / link).symlink_to(to)
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+        of_host = file.read().strip()
+    made = runsc_service(bin_dir, images={"links": str(root)})
+    try:
+        api = Api(made.start(timeout=60))
+
+        def reply_at(path, **fields):
+            volumes = [{"name": "data", "pvc": {"claimName": "linked"}, "mountPath": path}]
+            return api.post_create(image={"uri": "links"}, entrypoint=SLEEPER, volumes=volumes, **fields)
+
+        for fields in ({}, RUNSC):
+            reply = reply_at("/aside/deep", **fields)
+            assert reply.status == 202, reply
+            assert api.run(reply.json["id"], "echo x > /goal/deep/y; cat /aside/deep/y").stdout == "x"
+        for link in ("kernel", "top"):
+            reply = reply_at(f"/{link}", **RUNSC)
+            if reply.status == 202:
+                seen = api.run(reply.json["id"], f"cat /{link}/sys/kernel/random/boot_id /{link}/proc/sys/kernel/random/boot_id /{link}/bundle/config.json 2>&1")
+                assert of_host not in seen.stdout and "ociVersion" not in seen.stdout, (link, seen)
+    finally:
+        made.destroy()
 
 
 def test_read_only_root(api):
