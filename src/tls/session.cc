@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <dlfcn.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <climits>
@@ -66,6 +67,28 @@ Result<void> add_certificates(SSL_CTX* context, const std::string& text, const s
   if (count == 0) return fail(Code::internal, "a file of " + where + " has no certificate (PEM) in it");
   return {};
 }
+
+// OpenSSL writes with write(2), so one to a connection that the other side has closed is a signal, which ends
+// a program that has not ignored it. Within this scope it is an error like others.
+class NoPipeSignal {
+ public:
+  NoPipeSignal() {
+    ::sigemptyset(&pipe_);
+    ::sigaddset(&pipe_, SIGPIPE);
+    ::pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~NoPipeSignal() {
+    if (::sigismember(&before_, SIGPIPE) == 1) return;
+    constexpr timespec kAtOnce{};
+    while (::sigtimedwait(&pipe_, nullptr, &kAtOnce) == SIGPIPE) {
+    }
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  NoPipeSignal(const NoPipeSignal&) = delete;
+
+ private:
+  sigset_t pipe_{}, before_{};
+};
 
 bool is_address(const std::string& host) {
   in_addr v4{};
@@ -151,6 +174,7 @@ Result<Session> Session::prepare(const Trust& trust, int socket, const std::stri
 }
 
 Result<Wait> Session::handshake() {
+  NoPipeSignal quiet;
   ssl.ERR_clear_error();
   if (ssl.SSL_connect(impl_->session) == 1) return Wait::nothing;
   if (long verdict = ssl.SSL_get_verify_result(impl_->session); verdict != X509_V_OK) {
@@ -169,6 +193,7 @@ Result<Session> Session::connect(const Trust& trust, int socket, const std::stri
 }
 
 Result<Session::Got> Session::read_now(std::span<char> into) {
+  NoPipeSignal quiet;  // what it reads may have to be answered
   Got got;
   ssl.ERR_clear_error();
   if (ssl.SSL_read_ex(impl_->session, into.data(), into.size(), &got.count) == 1) return got;
@@ -178,6 +203,7 @@ Result<Session::Got> Session::read_now(std::span<char> into) {
 }
 
 Result<Wait> Session::write_now(std::string_view bytes) {
+  NoPipeSignal quiet;
   size_t count = 0;
   ssl.ERR_clear_error();
   if (bytes.empty()) return Wait::nothing;
@@ -188,6 +214,7 @@ Result<Wait> Session::write_now(std::string_view bytes) {
 }
 
 void Session::end_writing() {
+  NoPipeSignal quiet;
   ssl.ERR_clear_error();
   (void)ssl.SSL_shutdown(impl_->session);
   ssl.ERR_clear_error();
