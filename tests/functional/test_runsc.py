@@ -278,6 +278,18 @@ def test_the_servers_own_pool(bin_dir):
         made.destroy()
 
 
+def test_a_small_limit_on_processes(bin_dir):
+    """It counts those of runsc, which would end with the sandbox at less than it needs."""
+    made = runsc_service(bin_dir, native={"pids_limit": 64})
+    try:
+        api = Api(made.start(timeout=60))
+        sandbox = create(api)
+        ran = api.run(sandbox, "for i in $(seq 100); do sleep 1 & done; wait; echo all", timeout=60000, client_timeout=70)
+        assert ran.stdout == "all" and api.status(sandbox)["state"] == "Running", (ran, api.status(sandbox))
+    finally:
+        made.destroy()
+
+
 def test_a_host_without_it(bin_dir):
     require_runsc()
     made = Service(bin_dir, sections={"secure_runtime": {"type": "gvisor", "runsc": "/nowhere/runsc"}})
