@@ -1,14 +1,19 @@
 """Sandboxes under runsc (gVisor), made by the native launcher without an engine. Skipped where no runsc is to be had."""
 
+import os
+import signal
+from contextlib import suppress
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 from lib import pools
 from lib.api import Api, assert_envelope
 from lib.interpreter import NAME, image_root, readme_program, run_program
 from lib.runsc import require_runsc, runsc_service
+from lib.scope import command_line, descendants
 from lib.service import Service
-from lib.waiting import wait_for
+from lib.waiting import process_gone, wait_for
 
 EXTENSION = "opensandbox.extensions.runtime"
 RUNSC = {"extensions": {EXTENSION: "runsc"}}
@@ -297,4 +302,26 @@ def test_a_host_without_it(bin_dir):
         assert made.ends() == 78
         assert "secure_runtime.runsc" in made.log_tail()
     finally:
+        made.destroy()
+
+
+def test_a_kill_while_it_is_tried(bin_dir):
+    """Before a service starts it tries runsc. Killed in that moment it leaves nothing, also of a runsc that hangs."""
+    left = set(Path("/tmp").iterdir())
+    made = runsc_service(bin_dir)
+    tried = None
+    try:
+        made.spawn()
+        tried = wait_for(lambda: [pid for pid in descendants(made.process.pid) if command_line(pid)[:1] == [b"runsc"]], 20, "it is tried", interval=0.001)
+        for pid in tried:
+            os.kill(pid, signal.SIGSTOP)
+        assert made.process.poll() is None
+        made.process.kill()
+        made.process.wait(10)
+        wait_for(lambda: all(process_gone(pid) for pid in tried), 10, "what it had started ends with it")
+        assert not [path for path in set(Path("/tmp").iterdir()) - left if "runsc" in path.name]
+    finally:
+        for pid in tried or []:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         made.destroy()
