@@ -10,6 +10,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 
@@ -143,6 +144,19 @@ class Dockerd:
                 yield int(path.parent.name)
 
     def destroy(self):
+        """All of it goes, also when a part of it is gone already or does not end."""
+        try:
+            self.end_engine()
+            for pid in self.shims():
+                for process in [*child_pids(pid), pid]:
+                    with suppress(ProcessLookupError):
+                        os.kill(process, signal.SIGKILL)
+        finally:
+            self.holder.kill()
+            self.holder.wait(10)
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+    def end_engine(self):
         if self.process is not None and self.process.poll() is None:
             if left := self.containers():
                 self.docker("rm", "-f", *left, check=False)
@@ -152,10 +166,3 @@ class Dockerd:
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait(10)
-        for pid in self.shims():
-            for child in child_pids(pid):
-                os.kill(child, signal.SIGKILL)
-            os.kill(pid, signal.SIGKILL)
-        self.holder.kill()
-        self.holder.wait(10)
-        shutil.rmtree(self.directory, ignore_errors=True)
