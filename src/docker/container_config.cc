@@ -98,6 +98,8 @@ std::string container_body(const runtime::SandboxSpec& spec, const std::string& 
   return json::print(bj::object{{"Image", image_id},
                                 {"Entrypoint", bj::array{inside + "/execd"}},
                                 {"Cmd", std::move(words)},
+                                // An image's own would run beside execd, and before it.
+                                {"Healthcheck", bj::object{{"Test", bj::array{"NONE"}}}},
                                 {"Labels", labels_of(spec, owner, mounts)},
                                 {"HostConfig", std::move(host)}});
 }

@@ -22,6 +22,7 @@ TEST(ContainerConfig, ExecdIsAllThatComesFromTheHost) {
             R"([{"Type":"bind","Source":"/state/boot","Target":"/opt/opensandbox/boot","ReadOnly":true}])");
   for (const char* absent : {"Privileged", "Binds", "PortBindings", "Devices", "CapAdd", "PidMode", "Memory"})
     EXPECT_FALSE(body["HostConfig"].as_object().contains(absent)) << absent;
+  EXPECT_EQ(bj::serialize(body["Healthcheck"]), R"({"Test":["NONE"]})") << "an image's runs before execd";
   EXPECT_FALSE(body.contains("Env")) << "variables of a sandbox are not for whoever sees the engine";
 }
 

@@ -235,16 +235,17 @@ int daemon_main(int argc, char** argv, const Extend& extend) {
   }
   if (options->help) return ::fputs(kUsage, stdout), 0;
   if (options->version) return ::puts("execd " OSB_VERSION), 0;
-  set_up_log(*options, full);
-  if (auto done = set_up_clone3(full); !done) {
-    log::error("cannot start", {{"reason", done.error().message}});
-    return 1;
-  }
+  // First: what comes after it opens files that the image's environment names.
   if (!options->container.empty()) {
     if (auto taken = take_listeners(options->container, options->shown); !taken) {
       log::error("cannot start", {{"reason", taken.error().message}});
       return 1;
     }
+  }
+  set_up_log(*options, full);
+  if (auto done = set_up_clone3(full); !done) {
+    log::error("cannot start", {{"reason", done.error().message}});
+    return 1;
   }
   return run_daemon(*options, Environment::of_process(), extend);
 }
