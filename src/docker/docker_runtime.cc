@@ -144,6 +144,12 @@ Task<Created<PreparedPtr>> DockerRuntime::prepare(runtime::SandboxSpec spec) {
   }
   auto image = co_await pulls_.find(spec.handle, spec.image);
   if (!image) co_return std::unexpected(std::move(image.error()));
+  // By any other name it would be everybody's, and without the policy that is kept with it.
+  auto owner = image->labels.find(kSnapshotOwnerLabel);
+  if (spec.image.id.empty() && owner != image->labels.end() && !owner->second.empty()) {
+    co_return failed(Kind::image_not_found,
+                     {Code::not_found, 0, "this is a snapshot of a sandbox; name it with snapshotId"});
+  }
   const Limits& standard = settings_.default_limits;
   if (!spec.limits.cpu_millis) spec.limits.cpu_millis = standard.cpu_millis;
   if (!spec.limits.memory_bytes) spec.limits.memory_bytes = standard.memory_bytes;
