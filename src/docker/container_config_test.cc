@@ -99,7 +99,8 @@ TEST(ContainerConfig, OneWithAPolicyHasNoNetworkOfTheEngine) {
   bj::object plain = body_of({.handle = "h", .image = {}}, rules);
   EXPECT_EQ(plain["HostConfig"].at("NetworkMode"), "web");
   EXPECT_FALSE(plain["HostConfig"].as_object().contains("Dns"));
-  EXPECT_FALSE(plain["Labels"].as_object().contains(kEgressLabel));
+  EXPECT_EQ(plain["Labels"].at(kEgressLabel), "none") << "whatever its image says";
+  EXPECT_EQ(plain["Labels"].at(kVolumesLabel), "[]");
   bj::object policed = body_of({.handle = "h",
                                 .image = {},
                                 .network = runtime::NetworkPolicy{.allow_the_rest = true},

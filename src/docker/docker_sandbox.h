@@ -20,7 +20,8 @@ struct DockerRuntime::Sandbox {
   }
   void remember(const Container& seen) {
     volumes = volumes_in(seen.labels);
-    has_policy = seen.labels.contains(kEgressLabel);
+    auto egress = seen.labels.find(kEgressLabel);
+    has_policy = egress != seen.labels.end() && egress->second == kWithPolicy;
     auto snapshot = seen.labels.find(kSnapshotLabel);
     if (snapshot != seen.labels.end() && !snapshot->second.empty()) image = seen.image;
   }

@@ -1,12 +1,15 @@
 """What containers are made of and keep: images, snapshots, pools, volumes, directories of the host."""
 
-import subprocess
+import os
+import socket
 import threading
+from contextlib import contextmanager, suppress
 
 import pytest
 from lib import pools as of
 from lib import snapshots
 from lib.api import Api, assert_envelope
+from lib.docker_engine import GROUP
 from lib.dockerd import IMAGE, PLAIN_USER, SLEEPER, EngineRegistry, create, nothing_left, ours, service_on, state
 from lib.waiting import wait_for
 
@@ -209,28 +212,133 @@ def test_links_on_the_way_lead_nowhere(api, docker, engine):
     assert not ours(engine)
 
 
-def test_a_directory_that_is_swapped_for_a_link(api, docker):
-    """Who may write beside it cannot make the engine mount something else: execd looks before anything runs."""
-    place = docker.shared / "swapped"
-    (place / "real").mkdir(parents=True)
-    (place / "link").symlink_to("/etc")
-    target = place / "target"
-    (place / "real").rename(target)
-    # Each name is there half of the time.
-    swap = "while :; do mv -T target real; mv -T link target; mv -T target link; mv -T real target; done"
-    process = subprocess.Popen(["sh", "-c", swap], cwd=place, stderr=subprocess.DEVNULL)
-    refused = 0
+@contextmanager
+def engine_with_a_moment(engine, moment):
+    """The engine through a socket of the test's own: `moment` is called when a container is about to be started."""
+    path = engine.directory / "between.sock"
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(path))
+    os.chown(path, 0, GROUP)
+    path.chmod(0o660)
+    listener.listen(64)
+
+    def copy(source, target, watch):
+        with suppress(OSError):
+            while piece := source.recv(65536):
+                if watch and b"/start HTTP/1.1\r\n" in piece:
+                    moment()
+                target.sendall(piece)
+            target.shutdown(socket.SHUT_WR)
+
+    def serve():
+        with suppress(OSError):
+            while True:
+                client, _ = listener.accept()
+                there = socket.socket(socket.AF_UNIX)
+                there.connect(str(engine.socket))
+                for pair in ((client, there, True), (there, client, False)):
+                    threading.Thread(target=copy, args=pair, daemon=True).start()
+
+    threading.Thread(target=serve, daemon=True).start()
     try:
-        for _ in range(8):
-            reply = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, volumes=[host(target)])
-            if reply.status == 202:
-                assert "hosts" not in api.run(reply.json["id"], "ls /data").stdout
-            else:
-                refused += 1
+        yield path
     finally:
-        process.kill()
-        process.wait()
-    assert refused > 0, "it was never seen as a link"
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+        path.unlink()
+
+
+def test_a_directory_that_is_swapped_for_a_link(bin_dir, docker, engine):
+    """Who may write beside it cannot make the engine mount something else: the server has looked, and execd looks before anything runs."""
+    place = docker.shared / "swapped"
+    (place / "target").mkdir(parents=True)
+    (place / "link").symlink_to(place / "other")
+    (place / "other").mkdir()
+
+    def swap():
+        (place / "target").rename(place / "real")
+        (place / "link").rename(place / "target")
+
+    with engine_with_a_moment(engine, swap) as path:
+        service = service_on(bin_dir, engine, docker={"socket": str(path)}, sections={"storage": {"allowed_host_paths": [str(docker.shared)]}})
+        try:
+            reply = Api(service.start()).post_create(image={"uri": LOGGING}, entrypoint=SLEEPER, volumes=[host(place / "target")])
+            assert reply.status == 403 or reply.status == 400, reply
+            assert "another directory was in its place" in reply.json["message"], reply
+            assert (place / "real").is_dir() and not list((place / "other").iterdir()), "nothing of the image did anything there"
+            assert not ours(engine)
+        finally:
+            service.destroy()
+
+
+# Images that name files and programs
+
+
+LOGGING, LINKED, CHECKED, LABELLED = "logging:1", "linked:1", "checked:1", "labelled:1"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def odd_images(engine):
+    made = {
+        LOGGING: ["ENV EXECD_LOG_FILE=/data/log", "ENV EXECD_CLONE3_COMPAT=nonsense"],
+        LINKED: ["ENV EXECD_LOG_FILE=/m1/log"],
+        CHECKED: ["HEALTHCHECK --interval=1ms --timeout=1s CMD touch /tmp/checked"],
+        LABELLED: ["LABEL opensandbox.io/egress=policy", 'LABEL opensandbox.io/volumes=["theirs"]'],
+    }
+    for name, changes in made.items():
+        engine.docker("run", "--name", "odd", IMAGE, "sh", "-c", "mkdir /x && ln -s /m1/inside /x/b")
+        engine.docker("commit", *(word for change in changes for word in ("-c", change)), "odd", name)
+        engine.docker("rm", "odd")
+    yield
+    engine.docker("rmi", *made)
+
+
+def test_links_of_an_image_lead_nowhere_either(api, docker):
+    """What is at a mountPath is the mount itself: through a link one would see another volume's files in its place."""
+    place = docker.shared / "led"
+    for name in ("one/inside", "two"):
+        (place / name).mkdir(parents=True)
+    reply = api.post_create(image={"uri": LINKED}, entrypoint=SLEEPER, volumes=[host(place / "one", "/m1"), host(place / "two", "/x/b")])
+    assert reply.status in (400, 403) and "symbolic link of the image" in reply.json["message"], reply
+    assert [path.name for path in (place / "one").iterdir()] == ["inside"], "execd's log, which the image has chosen, was not begun"
+
+
+def test_a_mount_that_the_images_user_cannot_see(api, docker):
+    """It is said what is wrong."""
+    place = docker.shared / "unseen"
+    place.mkdir()
+    engine_says = api.post_create(image={"uri": PLAIN_USER}, entrypoint=SLEEPER, volumes=[host(place, "/root/data")])
+    if engine_says.status == 202:
+        return  # everybody may enter this image's /root
+    assert "image's user may not look" in engine_says.json["message"], engine_says
+
+
+def test_an_images_health_check_does_not_run(api, engine):
+    """It would run beside execd, and before it."""
+    sandbox = create(api, image={"uri": CHECKED})
+    (name,) = ours(engine)
+    shown = engine.inspect(name)
+    assert shown["Config"]["Healthcheck"]["Test"] == ["NONE"] and "Health" not in shown["State"], shown["State"]
+    assert api.run(sandbox, "ls /tmp").stdout == ""
+
+
+def test_labels_of_an_image_are_not_believed(api, docker, engine):
+    sandbox = create(api, image={"uri": LABELLED})
+    (name,) = ours(engine)
+    labels = engine.inspect(name)["Config"]["Labels"]
+    assert labels["opensandbox.io/egress"] == "none" and labels["opensandbox.io/volumes"] == "[]"
+    docker.restart()
+    wait_for(lambda: api.run(sandbox, "true").exit_code == 0, 20, "it is taken up")
+    assert snapshots.make(api, sandbox)["status"]["state"] == "Ready", "it has no policy that somebody would have to know"
+
+
+def test_a_snapshot_has_no_other_name(api, engine):
+    made = snapshots.make(api, create(api))
+    known = engine.inspect(f"opensandbox-snapshots:{made['id']}")["Id"]
+    for name in (f"docker.io/library/opensandbox-snapshots:{made['id']}", known, known.removeprefix("sha256:")):
+        reply = api.post_create(image={"uri": name}, entrypoint=SLEEPER)
+        assert reply.status in (400, 404) and "Id" not in reply.json, (name, reply)
+    assert len(ours(engine)) == 1
 
 
 # Pulls
