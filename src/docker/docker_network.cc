@@ -37,9 +37,16 @@ Task<Result<io::Stream>> DockerRuntime::connect_egress(SandboxPtr sandbox) {
 }
 
 Task<Result<std::optional<runtime::NetworkPolicy>>> DockerRuntime::network_of(std::string handle) {
+  // What is not known is not "none": a copy would have the whole of the engine's network.
   auto found = sandboxes_.find(handle);
-  if (found == sandboxes_.end() || !found->second->has_policy || !settings_.networks)
-    co_return std::optional<runtime::NetworkPolicy>();
+  if (found == sandboxes_.end())
+    co_return fail(Code::unavailable, "this server does not hold the container yet, and not its policy");
+  if (!found->second->has_policy) co_return std::optional<runtime::NetworkPolicy>();
+  if (!settings_.networks)
+    co_return fail(
+        Code::unavailable,
+        "the container has a network policy, and this service has egress switched off; set [egress] "
+        "enabled = true to copy it");
   co_return co_await settings_.networks->policy_of(std::move(handle));
 }
 
