@@ -15,15 +15,29 @@ Task<Created<void>> DockerRuntime::open_network(SandboxPtr sandbox, std::string 
                                                 runtime::NetworkPolicy policy) {
   using Kind = CreateFailure::Kind;
   auto container = co_await engine_.inspect(sandbox->container);
-  auto opened = container
-                    ? co_await settings_.networks->open(sandbox->handle, {sandbox->container, container->pid},
-                                                        std::move(id), std::move(policy))
-                    : Result<void>(std::unexpected(std::move(container.error())));
+  Result<void> opened;
+  if (!container)
+    opened = std::unexpected(std::move(container.error()));
+  else if (!container->running)
+    opened = fail(Code::not_found, "the container does not run any more");
+  else
+    opened = co_await settings_.networks->open(sandbox->handle, {sandbox->container, container->pid},
+                                               std::move(id), std::move(policy));
   if (opened) co_return Created<void>();
-  // The engine may be where processes have other numbers, or the kernel without packet rules.
-  bool cannot = opened.error().code == Code::unsupported;
-  co_return std::unexpected(CreateFailure{cannot ? Kind::unsupported : Kind::step_failed,
-                                          std::move(opened.error()).in("open the sandbox's network")});
+  Kind kind = Kind::step_failed;
+  switch (opened.error().code) {
+    case Code::unsupported:
+      // The engine may be where processes have other numbers, or the kernel without packet rules.
+      kind = Kind::unsupported;
+      break;
+    case Code::unavailable:
+    case Code::timeout:
+      kind = Kind::unavailable;
+      break;
+    default:
+      break;
+  }
+  co_return std::unexpected(CreateFailure{kind, std::move(opened.error()).in("open the sandbox's network")});
 }
 
 Task<Result<io::Stream>> DockerRuntime::connect_egress(SandboxPtr sandbox) {

@@ -296,12 +296,16 @@ Task<Result<void>> DockerRuntime::destroy(std::string handle) {
       sandbox->remember(*there);
     }
   }
+  if (sandbox) CO_TRY(co_await engine_.remove(sandbox->container));
+  // Also when an earlier try has removed the container and came no further.
+  Result<void> closed;
+  if (settings_.networks && (!sandbox || sandbox->has_policy))
+    closed = co_await settings_.networks->close(handle);
   if (sandbox) {
-    CO_TRY(co_await engine_.remove(sandbox->container));
-    if (sandbox->has_policy && settings_.networks) CO_TRY(co_await settings_.networks->close(handle));
     co_await forget_volumes(sandbox->volumes);
     co_await forget_image(sandbox->image);
   }
+  if (!closed) co_return closed;
   co_return files_.remove(handle);
 }
 
