@@ -239,10 +239,13 @@ Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::begin(const runtime::San
   co_return sandbox;
 }
 
-Task<> DockerRuntime::undo(std::string handle, std::vector<std::string> made) {
+Task<> DockerRuntime::undo(std::string handle, std::vector<MadeVolume> made) {
   (void)co_await destroy(std::move(handle));
-  // An engine makes volumes before it finds out whether the rest can be done. What others have by now stays.
-  for (const std::string& name : made) (void)co_await engine_.remove_volume(name);
+  // An engine makes volumes before it finds out whether the rest can be done. What others came to stays: they
+  // may have left something in it, and be gone.
+  for (const MadeVolume& one : made) {
+    if (!*one.is_shared) (void)co_await engine_.remove_volume(one.name);
+  }
 }
 
 Task<Created<std::string>> DockerRuntime::start(PreparedPtr given, Claim claim) {
@@ -268,6 +271,7 @@ Task<Created<std::string>> DockerRuntime::start(PreparedPtr given, Claim claim) 
 }
 
 void DockerRuntime::track(SandboxPtr sandbox) {
+  sandbox->made.clear();
   sandboxes_[sandbox->handle] = sandbox;
   tasks_.spawn(watch(sandbox));
 }

@@ -36,7 +36,7 @@ struct DockerRuntime::Sandbox {
   bool removed = false;
   bool has_policy = false;                // its network is led through the egress process
   std::vector<std::string> volumes = {};  // by the engine's names
-  std::vector<std::string> made = {};     // of these, what was not there before: for a start that fails
+  std::vector<MadeVolume> made = {};      // of these, what was not there before: for a start that fails
   std::string image = {};                 // the id of the one it was made from, when that is a snapshot
   // While it waits for a claim; set when that has come.
   std::optional<Limits> waiting = {};
