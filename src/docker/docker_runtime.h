@@ -117,7 +117,7 @@ class DockerRuntime : public runtime::Runtime {
   // The container of a handle; Code::not_found also for one that somebody else has made.
   Task<Result<Container>> find(std::string handle);
   void track(SandboxPtr sandbox);
-  Task<Result<Fd>> take_socket(SandboxPtr sandbox);
+  Task<Result<io::Socket>> connect_port(std::string handle, uint16_t port);
   // What goes with a sandbox: volumes that are to, and an image of which nothing is left but its use.
   Task<> forget_volumes(std::vector<std::string> names);
   Task<> forget_image(std::string id);

@@ -29,7 +29,6 @@ struct DockerRuntime::Sandbox {
   std::string container;                              // the engine's id of it
   std::optional<runtime::ControlConnection> control;  // none: not connected yet, or no longer
   std::optional<runtime::ControlState> heard;         // said while it was started
-  std::vector<Fd> sockets;                            // unconnected, of the container's network
   io::Event reachable;                                // not set: it was paused when it was taken over
   io::Event over;                                     // `end` says how, or why that is not known
   Result<End> end = fail(Code::cancelled, "the server ends");

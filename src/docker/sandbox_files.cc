@@ -70,7 +70,7 @@ Result<Listeners> SandboxFiles::fill(const std::string& handle, std::string_view
   Listeners out;
   out.api = TRY(io::listen_unix(socket(handle, "api"), kBacklog));
   out.control = TRY(io::listen_unix(socket(handle, "control"), kBacklog));
-  out.sockets = TRY(io::listen_unix(socket(handle, "sockets"), kBacklog));
+  out.ports = TRY(io::listen_unix(socket(handle, "ports"), kBacklog));
   out.hub = TRY(io::listen_unix(socket(handle, "boot/hub"), 1));
   // Whoever the image runs as; nobody else of the host can come here.
   if (::fchmodat(fd_.get(), (handle + "/boot/hub").c_str(), 0666, 0) < 0) return fail_errno("chmod hub");

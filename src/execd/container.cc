@@ -9,10 +9,7 @@
 
 #include <cstring>
 
-#include "base/clock.h"
-#include "base/log.h"
 #include "base/strings.h"
-#include "io/socket.h"
 #include "sys/descriptors.h"
 
 namespace osb::execd {
@@ -20,7 +17,6 @@ namespace {
 
 constexpr int kFirst = 3, kAside = 64;
 constexpr int kPatience = 30;  // seconds; the server is there before the container starts
-constexpr size_t kSockets = 8;
 constexpr char kGoOn = 'g';
 
 Result<Fd> connect_once(const std::string& path) {
@@ -76,18 +72,6 @@ Result<void> be_approved(int socket, const std::vector<std::string>& shown) {
   return fail(Code::permission_denied, "the server does not want the directories that are mounted here");
 }
 
-void give(int socket) {
-  std::vector<Fd> made;
-  std::vector<int> numbers;
-  for (size_t i = 0; i < kSockets; ++i) {
-    Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!fd.valid()) break;
-    numbers.push_back(fd.get());
-    made.push_back(std::move(fd));
-  }
-  if (!numbers.empty()) (void)sys::send_with_descriptors(socket, "s", numbers, MSG_DONTWAIT);
-}
-
 }  // namespace
 
 Result<void> take_listeners(const std::string& path, const std::vector<std::string>& shown) {
@@ -111,20 +95,6 @@ Result<void> take_listeners(const std::string& path, const std::vector<std::stri
     if (::dup3(aside[static_cast<size_t>(i)].get(), kFirst + i, O_CLOEXEC) < 0) return fail_errno("dup3");
   }
   return {};
-}
-
-io::Task<> give_sockets(Core& core, Fd listener) {
-  io::Acceptor acceptor(core.executor, std::move(listener));
-  while (true) {
-    auto socket = co_await acceptor.accept();
-    if (socket) {
-      give(socket->native_handle());
-    } else if (socket.error().code == Code::exhausted) {
-      co_await io::sleep_for(milliseconds(100));
-    } else {
-      co_return;
-    }
-  }
 }
 
 }  // namespace osb::execd
