@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/sha256.h"
 #include "docker/docker_sandbox.h"
+#include "docker/patient_look_up.h"
 #include "sandbox/principal.h"
 
 namespace osb::docker {
@@ -123,7 +124,7 @@ Task<Created<DockerRuntime::Mounts>> DockerRuntime::find_mounts(const runtime::S
     const Mount& mount = spec.mounts[i];
     if (mount.kind == Mount::Kind::host_path) {
       std::string path = mount.source + (mount.sub_path.empty() ? "" : "/" + mount.sub_path);
-      auto found = look_up_host_path(settings_.shared_paths, settings_.state_dir, path);
+      auto found = co_await look_up_patiently(settings_.shared_paths, settings_.state_dir, path);
       if (!found) {
         Kind kind = kind_of(found.error(), !mount.sub_path.empty());
         const char* field = kind == Kind::sub_path_refused ? "subPath" : "host.path";
