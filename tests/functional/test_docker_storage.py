@@ -213,8 +213,9 @@ def test_links_on_the_way_lead_nowhere(api, docker, engine):
 
 
 @contextmanager
-def engine_with_a_moment(engine, moment):
-    """The engine through a socket of the test's own: `moment` is called when a container is about to be started."""
+def engine_with_a_moment(engine, moment, call=b"/start"):
+    """The engine through a socket of the test's own: `moment` is called, once, when a container is about to be started, or before another call."""
+    once = threading.Lock()
     path = engine.directory / "between.sock"
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(path))
@@ -225,7 +226,7 @@ def engine_with_a_moment(engine, moment):
     def copy(source, target, watch):
         with suppress(OSError):
             while piece := source.recv(65536):
-                if watch and b"/start HTTP/1.1\r\n" in piece:
+                if watch and call in piece.split(b"\r\n", 1)[0] and once.acquire(blocking=False):
                     moment()
                 target.sendall(piece)
             target.shutdown(socket.SHUT_WR)
@@ -269,6 +270,57 @@ def test_a_directory_that_is_swapped_for_a_link(bin_dir, docker, engine):
             assert not ours(engine)
         finally:
             service.destroy()
+
+
+def test_a_create_that_fails_leaves_what_others_have_put_into_its_volume(bin_dir, engine):
+    """Both ask for a new volume. One has come, written and gone before the other fails."""
+    other = {}
+
+    def come_and_go():
+        other["id"] = create(api, volumes=[volume("met", "/data")])
+        api.run(other["id"], "echo precious > /data/file")
+        assert api.delete(other["id"]).status == 204
+        other["done"] = True
+
+    with engine_with_a_moment(engine, come_and_go) as path:
+        service = service_on(bin_dir, engine, docker={"socket": str(path)})
+        try:
+            api = Api(service.start())
+            failed = api.post_create(image={"uri": IMAGE}, entrypoint=["/no/program"], volumes=[volume("met", "/data")])
+            assert failed.status == 400 and other.get("done"), (failed, other)
+            last = create(api, volumes=[volume("met", "/data")])
+            assert api.run(last, "cat /data/file").stdout == "precious"
+            assert api.delete(last).status == 204
+            assert api.call("DELETE", "/volumes/met").status == 204
+        finally:
+            service.destroy()
+            engine.docker("volume", "rm", "-f", "met", check=False)
+
+
+def test_a_volume_that_goes_while_another_create_comes(bin_dir, engine):
+    """It was there when the server looked, and the engine makes it again: for this sandbox, with its labels."""
+    first = {}
+
+    def go():
+        assert api.delete(first["id"]).status == 204
+        first["gone"] = "passing" not in engine.volumes()
+
+    with engine_with_a_moment(engine, lambda: first and go(), b"/containers/create") as path:
+        service = service_on(bin_dir, engine, docker={"socket": str(engine.socket)})
+        try:
+            api = Api(service.start())
+            first["id"] = create(api, volumes=[volume("passing", "/data", deleteOnSandboxTermination=True)])
+            service.stop()
+            service.config_path.write_text(service.config_path.read_text().replace(str(engine.socket), str(path)))
+            api = Api(service.start())
+            second = create(api, volumes=[volume("passing", "/data", deleteOnSandboxTermination=True)])
+            assert first.get("gone"), first
+            assert [one["name"] for one in api.call("GET", "/volumes").json["items"]] == ["passing"]
+            assert api.delete(second).status == 204
+            wait_for(lambda: "passing" not in engine.volumes(), 10, "it goes with its last sandbox")
+        finally:
+            service.destroy()
+            engine.docker("volume", "rm", "-f", "passing", check=False)
 
 
 # Images that name files and programs
