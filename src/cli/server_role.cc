@@ -128,9 +128,7 @@ docker::DockerSettings docker_settings(const server::Config& config, std::string
                .drop_capabilities = in.drop_capabilities,
                .apparmor_profile = in.apparmor_profile,
                .no_new_privileges = in.no_new_privileges,
-               .oci_runtime = config.effective_runtime() == server::RuntimeType::docker
-                                  ? config.secure.docker_runtime
-                                  : std::string()};
+               .oci_runtime = config.secure.docker_runtime};
   out.pull_policy = *runtime::pull_from(config.registry.pull_policy);
   out.default_registry = config.registry.standard;
   out.default_limits = default_limits(config.sandbox);

@@ -25,8 +25,9 @@ bj::object labels_of(const runtime::SandboxSpec& spec, const std::string& owner,
   for (const ContainerMount& mount : mounts) {
     if (mount.kind == ContainerMount::Kind::volume) volumes.emplace_back(mount.source);
   }
-  if (!volumes.empty()) out[kVolumesLabel] = json::print(volumes);
-  if (spec.network) out[kEgressLabel] = "policy";
+  // Always: a container inherits what its image says, and both are believed.
+  out[kVolumesLabel] = json::print(volumes);
+  out[kEgressLabel] = spec.network ? kWithPolicy : "none";
   return out;
 }
 
@@ -98,6 +99,8 @@ std::string container_body(const runtime::SandboxSpec& spec, const std::string& 
   return json::print(bj::object{{"Image", image_id},
                                 {"Entrypoint", bj::array{inside + "/execd"}},
                                 {"Cmd", std::move(words)},
+                                // An image's own would run beside execd, and before it.
+                                {"Healthcheck", bj::object{{"Test", bj::array{"NONE"}}}},
                                 {"Labels", labels_of(spec, owner, mounts)},
                                 {"HostConfig", std::move(host)}});
 }

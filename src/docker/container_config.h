@@ -15,6 +15,7 @@ inline constexpr char kOwnerLabel[] = "opensandbox.io/owner";
 inline constexpr char kHandleLabel[] = "opensandbox.io/handle";
 // On one whose network is led through the egress process: see docker_network.cc.
 inline constexpr char kEgressLabel[] = "opensandbox.io/egress";
+inline constexpr char kWithPolicy[] = "policy";
 
 // On a container: the volumes that it has, a list in JSON.
 inline constexpr char kVolumesLabel[] = "opensandbox.io/volumes";

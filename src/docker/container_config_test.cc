@@ -22,6 +22,7 @@ TEST(ContainerConfig, ExecdIsAllThatComesFromTheHost) {
             R"([{"Type":"bind","Source":"/state/boot","Target":"/opt/opensandbox/boot","ReadOnly":true}])");
   for (const char* absent : {"Privileged", "Binds", "PortBindings", "Devices", "CapAdd", "PidMode", "Memory"})
     EXPECT_FALSE(body["HostConfig"].as_object().contains(absent)) << absent;
+  EXPECT_EQ(bj::serialize(body["Healthcheck"]), R"({"Test":["NONE"]})") << "an image's runs before execd";
   EXPECT_FALSE(body.contains("Env")) << "variables of a sandbox are not for whoever sees the engine";
 }
 
@@ -98,7 +99,8 @@ TEST(ContainerConfig, OneWithAPolicyHasNoNetworkOfTheEngine) {
   bj::object plain = body_of({.handle = "h", .image = {}}, rules);
   EXPECT_EQ(plain["HostConfig"].at("NetworkMode"), "web");
   EXPECT_FALSE(plain["HostConfig"].as_object().contains("Dns"));
-  EXPECT_FALSE(plain["Labels"].as_object().contains(kEgressLabel));
+  EXPECT_EQ(plain["Labels"].at(kEgressLabel), "none") << "whatever its image says";
+  EXPECT_EQ(plain["Labels"].at(kVolumesLabel), "[]");
   bj::object policed = body_of({.handle = "h",
                                 .image = {},
                                 .network = runtime::NetworkPolicy{.allow_the_rest = true},

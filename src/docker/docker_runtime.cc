@@ -1,7 +1,5 @@
 #include "docker/docker_runtime.h"
 
-#include <sys/socket.h>
-
 #include <algorithm>
 #include <set>
 
@@ -37,17 +35,6 @@ std::string platform_of_host() {
 #else
   return "linux/amd64";
 #endif
-}
-
-// The same socket that any program of the container could have made, and nothing else: whoever took execd
-// over must not make the server use another one.
-bool is_tcp(int fd) {
-  int domain = 0, type = 0;
-  socklen_t size = sizeof domain;
-  if (::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) < 0) return false;
-  size = sizeof type;
-  if (::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) < 0) return false;
-  return domain == AF_INET && type == SOCK_STREAM;
 }
 
 }  // namespace
@@ -144,6 +131,12 @@ Task<Created<PreparedPtr>> DockerRuntime::prepare(runtime::SandboxSpec spec) {
   }
   auto image = co_await pulls_.find(spec.handle, spec.image);
   if (!image) co_return std::unexpected(std::move(image.error()));
+  // By any other name it would be everybody's, and without the policy that is kept with it.
+  auto owner = image->labels.find(kSnapshotOwnerLabel);
+  if (spec.image.id.empty() && owner != image->labels.end() && !owner->second.empty()) {
+    co_return failed(Kind::image_not_found,
+                     {Code::not_found, 0, "this is a snapshot of a sandbox; name it with snapshotId"});
+  }
   const Limits& standard = settings_.default_limits;
   if (!spec.limits.cpu_millis) spec.limits.cpu_millis = standard.cpu_millis;
   if (!spec.limits.memory_bytes) spec.limits.memory_bytes = standard.memory_bytes;
@@ -171,17 +164,16 @@ Task<Result<void>> read_lines(io::Socket& execd, size_t count, std::string& text
 Task<Result<void>> DockerRuntime::hand_over(Listeners listeners, std::vector<FileId> shown) {
   io::Acceptor hub(executor_, std::move(listeners.hub));
   auto execd = CO_TRY(co_await io::with_deadline(kBootDeadline, "execd", hub.accept()));
-  const int given[] = {listeners.api.get(), listeners.control.get(), listeners.sockets.get()};
+  const int given[] = {listeners.api.get(), listeners.control.get(), listeners.ports.get()};
   int sent = sys::send_with_descriptors(execd.native_handle(), "l", given);
   if (sent < 0) co_return fail_errno("give execd its listeners", -sent);
   if (shown.empty()) co_return Result<void>();
   std::string seen, wanted;
   CO_TRY(co_await io::with_deadline(kBootDeadline, "execd", read_lines(execd, shown.size(), seen)));
   for (const FileId& id : shown) wanted += to_line(id);
-  if (seen == wanted) co_return Result<void>();
-  co_return fail(Code::permission_denied,
-                 "refused: another directory was in its place when the engine mounted it, or the engine sees "
-                 "other files than this server");
+  if (seen != wanted) co_return fail(Code::permission_denied, why_not_shown(seen, wanted));
+  // execd goes on only now: the rest of what it does is the image's choice.
+  co_return co_await io::with_deadline(kBootDeadline, "execd", io::write_all(execd, "g"));
 }
 
 Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::start_container(const runtime::SandboxSpec& spec,
@@ -234,10 +226,13 @@ Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::begin(const runtime::San
   co_return sandbox;
 }
 
-Task<> DockerRuntime::undo(std::string handle, std::vector<std::string> made) {
+Task<> DockerRuntime::undo(std::string handle, std::vector<MadeVolume> made) {
   (void)co_await destroy(std::move(handle));
-  // An engine makes volumes before it finds out whether the rest can be done. What others have by now stays.
-  for (const std::string& name : made) (void)co_await engine_.remove_volume(name);
+  // An engine makes volumes before it finds out whether the rest can be done. What others came to stays: they
+  // may have left something in it, and be gone.
+  for (const MadeVolume& one : made) {
+    if (!*one.is_shared) (void)co_await engine_.remove_volume(one.name);
+  }
 }
 
 Task<Created<std::string>> DockerRuntime::start(PreparedPtr given, Claim claim) {
@@ -263,6 +258,7 @@ Task<Created<std::string>> DockerRuntime::start(PreparedPtr given, Claim claim) 
 }
 
 void DockerRuntime::track(SandboxPtr sandbox) {
+  sandbox->made.clear();
   sandboxes_[sandbox->handle] = sandbox;
   tasks_.spawn(watch(sandbox));
 }
@@ -291,12 +287,16 @@ Task<Result<void>> DockerRuntime::destroy(std::string handle) {
       sandbox->remember(*there);
     }
   }
+  if (sandbox) CO_TRY(co_await engine_.remove(sandbox->container));
+  // Also when an earlier try has removed the container and came no further.
+  Result<void> closed;
+  if (settings_.networks && (!sandbox || sandbox->has_policy))
+    closed = co_await settings_.networks->close(handle);
   if (sandbox) {
-    CO_TRY(co_await engine_.remove(sandbox->container));
-    if (sandbox->has_policy && settings_.networks) CO_TRY(co_await settings_.networks->close(handle));
     co_await forget_volumes(sandbox->volumes);
     co_await forget_image(sandbox->image);
   }
+  if (!closed) co_return closed;
   co_return files_.remove(handle);
 }
 
@@ -371,21 +371,18 @@ Task<Result<bool>> DockerRuntime::resume(std::string handle) {
   co_return container.paused;
 }
 
-Task<Result<Fd>> DockerRuntime::take_socket(SandboxPtr sandbox) {
-  if (sandbox->sockets.empty()) {
-    auto giver = CO_TRY(co_await io::connect_unix(files_.socket(sandbox->handle, "sockets")));
-    auto [error] = co_await giver.async_wait(io::Socket::wait_read, io::asio::as_tuple(io::asio::deferred));
-    if (error) co_return std::unexpected(io::to_error("take a socket", error));
-    char byte = 0;
-    std::vector<Fd> taken;
-    CO_TRY(sys::receive_with_descriptors(giver.native_handle(), {&byte, 1}, taken));
-    std::erase_if(taken, [](const Fd& fd) { return !is_tcp(fd.get()); });
-    for (Fd& fd : taken) sandbox->sockets.push_back(std::move(fd));
-    if (sandbox->sockets.empty()) co_return fail(Code::unavailable, "the container gave no socket");
-  }
-  Fd socket = std::move(sandbox->sockets.back());
-  sandbox->sockets.pop_back();
-  co_return socket;
+// Through execd, which copies (execd/port_relay.h). A socket from inside would be one that others have, too:
+// they could make the server's loop wait for it.
+Task<Result<io::Socket>> DockerRuntime::connect_port(std::string handle, uint16_t port) {
+  auto way = CO_TRY(co_await io::connect_unix(files_.socket(handle, "ports")));
+  const char wanted[] = {static_cast<char>(port >> 8), static_cast<char>(port & 0xff)};
+  CO_TRY(co_await io::write_all(way, std::string_view(wanted, sizeof wanted)));
+  char answer = 0;
+  size_t got = CO_TRY(co_await io::read_some(way, {&answer, 1}));
+  if (got == 0) co_return fail(Code::unavailable, "execd closed the connection");
+  if (answer != 0)
+    co_return fail_errno("connect 127.0.0.1:" + std::to_string(port), static_cast<unsigned char>(answer));
+  co_return way;
 }
 
 Task<Result<io::Stream>> DockerRuntime::connect(std::string handle, uint16_t port) {
@@ -397,9 +394,8 @@ Task<Result<io::Stream>> DockerRuntime::connect(std::string handle, uint16_t por
     co_return CO_TRY(co_await io::with_deadline(kConnectDeadline, "execd",
                                                 io::connect_unix(files_.socket(handle, "api"))));
   }
-  Fd socket = CO_TRY(co_await io::with_deadline(kConnectDeadline, "execd", take_socket(sandbox)));
   co_return CO_TRY(co_await io::with_deadline(kConnectDeadline, "port " + std::to_string(port),
-                                              io::connect_loopback(std::move(socket), port)));
+                                              connect_port(std::move(handle), port)));
 }
 
 Task<Result<runtime::Output>> DockerRuntime::logs(std::string handle) {

@@ -88,29 +88,36 @@ class DockerRuntime : public runtime::Runtime {
  private:
   struct Sandbox;
   using SandboxPtr = std::shared_ptr<Sandbox>;
+  // A volume that a create makes, as long as that create may fail.
+  struct MadeVolume {
+    std::string name;
+    std::shared_ptr<bool> is_shared;  // another create of this server came to it
+  };
   // What a container is to see, and what of it was not there before.
   struct Mounts {
     std::vector<ContainerMount> mounts;
     std::vector<FileId> shown;  // what the directories of the host are, in their order
-    std::vector<std::string> made;
+    std::vector<MadeVolume> made;
   };
 
   DockerRuntime(io::Executor executor, std::string owner, SandboxFiles files, DockerSettings settings);
   // A container with an execd that answers. On failure nothing is left behind, see start().
   Task<Created<SandboxPtr>> begin(const runtime::SandboxSpec& spec, const Image& image, std::string record);
   // What there is of one that failed goes, also volumes that were made for it.
-  Task<> undo(std::string handle, std::vector<std::string> made);
+  Task<> undo(std::string handle, std::vector<MadeVolume> made);
   // Its parts; what they leave behind is for destroy().
   Task<Created<SandboxPtr>> start_container(const runtime::SandboxSpec& spec, const Image& image,
                                             std::string record, const Mounts& mounts);
   Task<Result<void>> hand_over(Listeners listeners, std::vector<FileId> shown);
   Task<Created<Mounts>> find_mounts(const runtime::SandboxSpec& spec);
   Task<Created<ContainerMount>> find_volume(std::string owner, runtime::Mount mount,
-                                            std::vector<std::string>& made);
+                                            std::vector<MadeVolume>& made);
+  // Whether another create makes it, which from now on leaves it alone.
+  bool come_to_volume(const std::string& name);
   // The container of a handle; Code::not_found also for one that somebody else has made.
   Task<Result<Container>> find(std::string handle);
   void track(SandboxPtr sandbox);
-  Task<Result<Fd>> take_socket(SandboxPtr sandbox);
+  Task<Result<io::Socket>> connect_port(std::string handle, uint16_t port);
   // What goes with a sandbox: volumes that are to, and an image of which nothing is left but its use.
   Task<> forget_volumes(std::vector<std::string> names);
   Task<> forget_image(std::string id);
@@ -134,6 +141,7 @@ class DockerRuntime : public runtime::Runtime {
   ImagePulls pulls_;
   io::TaskGroup tasks_;
   std::map<std::string, SandboxPtr> sandboxes_;
+  std::map<std::string, std::weak_ptr<bool>> making_;  // volumes, by name; see MadeVolume
   bool swept_ = false;
 };
 

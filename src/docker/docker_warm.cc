@@ -56,6 +56,7 @@ Task<Created<runtime::Warm>> DockerRuntime::warm(PreparedPtr given, std::string 
     co_await undo(prepared.spec.handle, (*sandbox)->made);
     co_return failed(Kind::step_failed, std::move(held.error()).in("start execd"));
   }
+  (*sandbox)->made.clear();
   (*sandbox)->waiting = prepared.spec.limits;
   sandboxes_[prepared.spec.handle] = *sandbox;
   tasks_.spawn(watch_waiting(*sandbox));

@@ -16,6 +16,7 @@ namespace {
 
 constexpr int kBacklog = 512;
 constexpr char kExecdPrefix[] = "execd-", kSnapshotPrefix[] = "snapshot-";
+constexpr char kUnfinished[] = ".new";
 constexpr size_t kDigestDigits = 16;
 
 Result<void> make_directory(int dir, const std::string& name, mode_t mode) {
@@ -26,7 +27,7 @@ Result<void> make_directory(int dir, const std::string& name, mode_t mode) {
 }
 
 Result<void> write_whole(int dir, const std::string& name, std::string_view bytes, mode_t mode) {
-  std::string fresh = name + ".new";
+  std::string fresh = name + kUnfinished;
   ::unlinkat(dir, fresh.c_str(), 0);
   {
     Fd file = TRY(open_at(dir, fresh, O_WRONLY | O_CREAT | O_EXCL, mode));
@@ -49,7 +50,9 @@ Result<SandboxFiles> SandboxFiles::open(const std::string& directory, std::strin
   if (!complete) TRY(write_whole(fd.get(), name, execd, 0755));
   // Of earlier versions: containers that run one have a name of it of their own.
   for (const std::string& old : TRY(sys::names_in(directory))) {
-    if (old.starts_with(kExecdPrefix) && old != name) ::unlinkat(fd.get(), old.c_str(), 0);
+    // And what a kill left half written: it may have variables of a sandbox in it.
+    if ((old.starts_with(kExecdPrefix) && old != name) || old.ends_with(kUnfinished))
+      ::unlinkat(fd.get(), old.c_str(), 0);
   }
   return SandboxFiles(directory, std::move(fd), std::move(name));
 }
@@ -70,7 +73,7 @@ Result<Listeners> SandboxFiles::fill(const std::string& handle, std::string_view
   Listeners out;
   out.api = TRY(io::listen_unix(socket(handle, "api"), kBacklog));
   out.control = TRY(io::listen_unix(socket(handle, "control"), kBacklog));
-  out.sockets = TRY(io::listen_unix(socket(handle, "sockets"), kBacklog));
+  out.ports = TRY(io::listen_unix(socket(handle, "ports"), kBacklog));
   out.hub = TRY(io::listen_unix(socket(handle, "boot/hub"), 1));
   // Whoever the image runs as; nobody else of the host can come here.
   if (::fchmodat(fd_.get(), (handle + "/boot/hub").c_str(), 0666, 0) < 0) return fail_errno("chmod hub");

@@ -5,7 +5,7 @@
 //   execd-<digest>          what every container runs
 //   <handle>/boot/execd     the same file once more, and
 //   <handle>/boot/hub       the socket through which it gets its listeners: shown to the container, read-only
-//   <handle>/api, control, sockets   those listeners, which nothing inside can name
+//   <handle>/api, control, ports   those listeners, which nothing inside can name
 //   snapshot-<id>           the record of the sandbox that a snapshot was made of
 //   <handle>/record         see Runtime::keep_record(); an engine's labels cannot be changed
 //
@@ -24,7 +24,7 @@ namespace osb::docker {
 inline constexpr char kBootInside[] = "/opt/opensandbox/boot";
 
 struct Listeners {
-  Fd hub, api, control, sockets;
+  Fd hub, api, control, ports;
 };
 
 class SandboxFiles {

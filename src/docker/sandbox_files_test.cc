@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
 #include "runtime/spec.h"
 
@@ -72,6 +73,15 @@ TEST_F(SandboxFilesTest, RecordsOfSnapshots) {
   EXPECT_EQ(files.read_snapshot_record(kHandle).error().code, Code::not_found);
   for (const char* wrong : {"", "..", "../x", "a/b"})
     EXPECT_EQ(files.write_snapshot_record(wrong, "").error().code, Code::invalid_argument) << wrong;
+}
+
+TEST_F(SandboxFilesTest, WhatAKillLeftHalfWrittenGoes) {
+  {
+    SandboxFiles files = open();
+  }
+  std::ofstream(directory_ + "/docker/snapshot-" + kHandle + ".new") << "variables";
+  open();
+  EXPECT_FALSE(std::filesystem::exists(directory_ + "/docker/snapshot-" + kHandle + ".new"));
 }
 
 TEST_F(SandboxFilesTest, OnlyHandlesAreNames) {

@@ -18,6 +18,7 @@
 #include "execd/file_routes.h"
 #include "execd/isolated_routes.h"
 #include "execd/metrics.h"
+#include "execd/port_relay.h"
 #include "execd/process_setup.h"
 #include "execd/pty_routes.h"
 #include "execd/session_routes.h"
@@ -30,7 +31,7 @@
 namespace osb::execd {
 namespace {
 
-constexpr int kApiFd = 3, kControlFd = 4, kSocketsFd = 5, kBacklog = 512;
+constexpr int kApiFd = 3, kControlFd = 4, kPortsFd = 5, kBacklog = 512;
 constexpr auto kShutdownGrace = milliseconds(300);
 
 // Gives memory back when nothing has happened for a while. No timer runs in an idle process.
@@ -176,7 +177,7 @@ io::Task<int> Daemon::run() {
   }
   core_.tasks.spawn(core_.reaper.run());
   if (listener->valid()) core_.tasks.spawn(server_.serve(std::move(*listener)));
-  if (!options_.container.empty()) core_.tasks.spawn(give_sockets(core_, Fd(kSocketsFd)));
+  if (!options_.container.empty()) core_.tasks.spawn(relay_ports(core_.tasks, Fd(kPortsFd)));
   if (!options_.native) log::info("listening", {{"port", options_.port}, {"version", OSB_VERSION}});
   int code = 0;
   if (options_.native) {
@@ -235,16 +236,17 @@ int daemon_main(int argc, char** argv, const Extend& extend) {
   }
   if (options->help) return ::fputs(kUsage, stdout), 0;
   if (options->version) return ::puts("execd " OSB_VERSION), 0;
-  set_up_log(*options, full);
-  if (auto done = set_up_clone3(full); !done) {
-    log::error("cannot start", {{"reason", done.error().message}});
-    return 1;
-  }
+  // First: what comes after it opens files that the image's environment names.
   if (!options->container.empty()) {
     if (auto taken = take_listeners(options->container, options->shown); !taken) {
       log::error("cannot start", {{"reason", taken.error().message}});
       return 1;
     }
+  }
+  set_up_log(*options, full);
+  if (auto done = set_up_clone3(full); !done) {
+    log::error("cannot start", {{"reason", done.error().message}});
+    return 1;
   }
   return run_daemon(*options, Environment::of_process(), extend);
 }
