@@ -2,6 +2,7 @@
 does not, and nothing is left."""
 
 import os
+import shutil
 import signal
 import time
 
@@ -105,6 +106,21 @@ def container_of(api, engine, sandbox):
         if engine.docker("exec", name, "cat", "/tmp/mark", check=False).stdout.decode().strip() == sandbox:
             return engine.inspect(name)["Id"]
     raise AssertionError("no container has the mark")
+
+
+def test_a_start_that_fails_says_why(bin_dir, engine):
+    """The native runtime is there already when the directory of containers turns out to be none."""
+    service = service_on(bin_dir, engine)
+    try:
+        service.start().stop()
+        place = service.state_dir / "db/docker"
+        shutil.rmtree(place)
+        place.touch()
+        service.spawn()
+        wait_for(lambda: f"{place}: Not a directory" in service.log_tail(), 10, "the log has the reason")
+        assert "signal=" not in service.log_tail(), "the server does not abort"
+    finally:
+        service.destroy()
 
 
 def test_an_engine_that_hangs(api, docker, engine, pytestconfig):
