@@ -125,12 +125,16 @@ def test_a_start_that_fails_says_why(bin_dir, engine):
 
 def test_an_engine_that_hangs(api, docker, engine, pytestconfig):
     """Without an answer for longer than anybody waits for one (with --long 30 seconds): creates wait or are refused with their reason, sandboxes are used as before, none is lost."""
-    sandbox = create(api)
+    sandbox = create(api, env={"SECRET": "kept"})
     os.kill(engine.process.pid, signal.SIGSTOP)
     try:
         until = time.monotonic() + (30 if pytestconfig.getoption("--long") else 12)
         assert api.run(sandbox, "echo on").stdout == "on"
         assert api.status(sandbox)["state"] == "Running"
+        assert api.call("PATCH", f"/sandboxes/{sandbox}/metadata", json={"told": "meanwhile"}).status == 200
+        record = docker.state_dir / "db/docker" / docker.scope.handle(sandbox) / "record"
+        wait_for(lambda: "meanwhile" in record.read_text(), 5, "what a lost database would need is written without the engine")
+        assert "SECRET" in record.read_text()
         refused = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, timeout_seconds=60)
         assert refused.status in (503, 504), refused
         assert "engine" in refused.json["message"], refused
