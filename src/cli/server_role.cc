@@ -140,10 +140,10 @@ docker::DockerSettings docker_settings(const server::Config& config, std::string
   return out;
 }
 
-Result<Made> make_runtimes(const server::Config& config, const ServerRoleOptions& role,
+// What was made before a failure works already, and is to be closed.
+Result<void> make_runtimes(const server::Config& config, const ServerRoleOptions& role,
                            std::string_view execd, const std::vector<runtime::RuntimeFactory>& further,
-                           const runtime::RuntimeContext& context, Stop& stop) {
-  Made made;
+                           const runtime::RuntimeContext& context, Stop& stop, Made& made) {
   auto native = TRY(make_native(config, role, context.executor, stop));
   runtime::NativeRuntime& base = *native;
   made.push_back(std::move(native));
@@ -155,7 +155,7 @@ Result<Made> make_runtimes(const server::Config& config, const ServerRoleOptions
                                                      std::move(settings))));
   }
   for (const auto& factory : further) made.push_back(TRY(factory(context)));
-  return made;
+  return {};
 }
 
 // An engine that is away is asked by every create.
@@ -210,7 +210,11 @@ io::Task<Result<void>> serve(server::Config config, ServerRoleOptions role, std:
       .executor = executor,
       .owner = role.identity,
       .directory = fmt::format("{}/{}", config.native.state_dir, launcher::state::kDatabase)};
-  Made made = CO_TRY(make_runtimes(config, role, execd, further, context, stop));
+  Made made;
+  if (auto all = make_runtimes(config, role, execd, further, context, stop, made); !all) {
+    co_await close_all(made);
+    co_return all;
+  }
   runtime::Runtimes runtimes(standard_of(made, config));
   fill(runtimes, made, config);
   if (auto checked = co_await check_engines(made); !checked) {

@@ -1,7 +1,9 @@
 #include "docker/container_config.h"
 
+#include <algorithm>
 #include <boost/json.hpp>
 
+#include "base/limit_bounds.h"
 #include "docker/sandbox_files.h"
 #include "json/decode.h"
 
@@ -11,7 +13,7 @@ namespace {
 namespace bj = boost::json;
 
 constexpr std::string_view kOurs = "opensandbox.io/";
-constexpr int64_t kNanosPerMilli = 1'000'000;
+constexpr int64_t kCpuPeriodMicros = 100'000;
 
 bj::object labels_of(const runtime::SandboxSpec& spec, const std::string& owner,
                      const std::vector<ContainerMount>& mounts) {
@@ -29,6 +31,14 @@ bj::object labels_of(const runtime::SandboxSpec& spec, const std::string& owner,
   out[kVolumesLabel] = json::print(volumes);
   out[kEgressLabel] = spec.network ? kWithPolicy : "none";
   return out;
+}
+
+// What a native sandbox has, too. An engine's own 64 MiB are too little for browsers and databases.
+int64_t shm_of(const runtime::SandboxSpec& spec) {
+  constexpr int64_t kStandard = int64_t{1} << 30;
+  if (spec.shm_bytes) return *spec.shm_bytes;
+  if (!spec.limits.memory_bytes) return kStandard;
+  return std::clamp(*spec.limits.memory_bytes / 2, limit_bounds::kMinShmBytes, limit_bounds::kMostShmBytes);
 }
 
 bj::array mounts_of(const std::string& boot, const std::vector<ContainerMount>& mounts) {
@@ -80,13 +90,17 @@ std::string container_body(const runtime::SandboxSpec& spec, const std::string& 
   // own.
   if (spec.network) host["Dns"] = bj::array{"127.0.0.1"};
   const auto& limits = spec.limits;
-  if (limits.cpu_millis) host["NanoCpus"] = *limits.cpu_millis * kNanosPerMilli;
+  if (limits.cpu_millis) {
+    // Not NanoCpus: engines refuse more of them than the host has processors.
+    host["CpuPeriod"] = kCpuPeriodMicros;
+    host["CpuQuota"] = *limits.cpu_millis * kCpuPeriodMicros / 1000;
+  }
   if (limits.memory_bytes) {
     host["Memory"] = *limits.memory_bytes;
     host["MemorySwap"] = *limits.memory_bytes;  // with it: no swap besides
   }
   if (limits.pids) host["PidsLimit"] = *limits.pids;
-  if (spec.shm_bytes) host["ShmSize"] = *spec.shm_bytes;
+  host["ShmSize"] = shm_of(spec);
   if (spec.read_only_root) {
     host["ReadonlyRootfs"] = true;
     host["Tmpfs"] = bj::object{{"/tmp", "mode=1777"}, {"/run", "mode=755"}};

@@ -4,6 +4,7 @@
 
 #include <boost/json.hpp>
 
+#include "base/limit_bounds.h"
 #include "docker/base64url.h"
 
 namespace osb::docker {
@@ -51,7 +52,8 @@ TEST(ContainerConfig, LimitsAndRules) {
                                    .apparmor_profile = "tight",
                                    .no_new_privileges = true})["HostConfig"]
                         .as_object();
-  EXPECT_EQ(host["NanoCpus"], 1'500'000'000);
+  EXPECT_EQ(host["CpuPeriod"], 100'000);
+  EXPECT_EQ(host["CpuQuota"], 150'000);
   EXPECT_EQ(host["Memory"], 64 << 20);
   EXPECT_EQ(host["MemorySwap"], 64 << 20);
   EXPECT_EQ(host["PidsLimit"], 50);
@@ -60,6 +62,15 @@ TEST(ContainerConfig, LimitsAndRules) {
   EXPECT_EQ(host["NetworkMode"], "none");
   EXPECT_EQ(bj::serialize(host["CapDrop"]), R"(["NET_RAW"])");
   EXPECT_EQ(bj::serialize(host["SecurityOpt"]), R"(["no-new-privileges:true","apparmor=tight"])");
+}
+
+TEST(ContainerConfig, SharedMemoryIsThatOfANativeSandbox) {
+  runtime::SandboxSpec spec{.handle = "h", .image = {}};
+  EXPECT_EQ(body_of(spec)["HostConfig"].at("ShmSize"), 1 << 30);
+  spec.limits.memory_bytes = 256 << 20;
+  EXPECT_EQ(body_of(spec)["HostConfig"].at("ShmSize"), 128 << 20);
+  spec.limits.memory_bytes = 1;
+  EXPECT_EQ(body_of(spec)["HostConfig"].at("ShmSize"), limit_bounds::kMinShmBytes);
 }
 
 TEST(ContainerConfig, MountsAndWhatExecdIsToLookAt) {

@@ -111,7 +111,8 @@ Task<> DockerRuntime::watch(SandboxPtr sandbox) {
   int first = co_await io::race(hear(sandbox, told), ask_for_end(sandbox, asked));
   sandbox->end = std::move(first == 0 ? told : asked);
   if (sandbox->removed) sandbox->end = End{End::Kind::signalled, SIGKILL, "the sandbox was removed"};
-  if (!sandbox->end)
+  // A server that ends leaves it to the next one.
+  if (!sandbox->end && sandbox->end.error().code != Code::cancelled)
     log::warn("nobody knows what a container does",
               {{"handle", sandbox->handle}, {"error", sandbox->end.error().message}});
   sandbox->over.set();

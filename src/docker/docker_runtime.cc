@@ -332,6 +332,10 @@ Task<Adoption> DockerRuntime::adopt(std::string handle, std::string identity) {
 }
 
 Task<Result<runtime::Recalled>> DockerRuntime::recall(std::string handle) {
+  // Of what runs here an engine that is slow or away need not be asked.
+  if (auto known = sandboxes_.find(handle); known != sandboxes_.end() && !known->second->over.is_set())
+    co_return runtime::Recalled{.record = CO_TRY(files_.read_record(handle)),
+                                .identity = known->second->container};
   auto container = co_await find(handle);
   if (!container && container.error().code != Code::not_found)
     co_return std::unexpected(std::move(container.error()));

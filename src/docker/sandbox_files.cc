@@ -45,8 +45,9 @@ Result<SandboxFiles> SandboxFiles::open(const std::string& directory, std::strin
   Fd fd = TRY(open_at(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY));
   std::string name = kExecdPrefix + to_hex(sha256_digest(execd)).substr(0, kDigestDigits);
   struct stat there{};
+  // One of a former user of the service could not be linked.
   bool complete = ::fstatat(fd.get(), name.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0 &&
-                  static_cast<size_t>(there.st_size) == execd.size();
+                  static_cast<size_t>(there.st_size) == execd.size() && there.st_uid == ::geteuid();
   if (!complete) TRY(write_whole(fd.get(), name, execd, 0755));
   // Of earlier versions: containers that run one have a name of it of their own.
   for (const std::string& old : TRY(sys::names_in(directory))) {

@@ -57,13 +57,14 @@ Task<> Lifecycle::write_record(std::string id) {
   auto row = co_await store_.find(Scope::everybody(), id);
   if (!row || !*row) co_return;
   runtime::Runtime& runtime = runtime_of(**row);
-  std::optional<Environment> env;
-  std::vector<sandbox::Volume> volumes;
+  // The row has neither variables nor volumes: an older record is better than one without them.
   auto recalled = co_await runtime.recall((*row)->handle);
-  if (recalled) {
-    env = environment_of(recalled->record);
-    volumes = volumes_of(recalled->record).value_or(std::vector<sandbox::Volume>());
+  if (!recalled) {
+    log::warn("cannot read the record of a sandbox", {{"id", id}, {"error", recalled.error().message}});
+    co_return;
   }
+  auto env = environment_of(recalled->record);
+  auto volumes = volumes_of(recalled->record).value_or(std::vector<sandbox::Volume>());
   auto kept = co_await runtime.keep_record((*row)->handle, to_record(**row, env, volumes));
   if (!kept && kept.error().code != Code::not_found)
     log::warn("cannot keep the record of a sandbox", {{"id", id}, {"error", kept.error().message}});

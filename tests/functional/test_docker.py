@@ -34,7 +34,7 @@ def test_what_a_container_is(api, engine):
     (name,) = ours(engine)
     container = engine.inspect(name)
     host = container["HostConfig"]
-    assert (host["Memory"], host["NanoCpus"], host["PidsLimit"]) == (64 << 20, 500_000_000, 100)
+    assert (host["Memory"], host["CpuQuota"] / host["CpuPeriod"], host["PidsLimit"]) == (64 << 20, 0.5, 100)
     assert host["SecurityOpt"] == ["no-new-privileges:true"] and "NET_RAW" in host["CapDrop"] and not host["PortBindings"]
     assert container["Config"]["Labels"]["team"] == "red"
     said = str(container)

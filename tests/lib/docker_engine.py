@@ -4,10 +4,12 @@ Its programs are unpacked below build/environments/docker (scripts/docker-engine
 host's networks, firewall or mounts. Whoever wants its sockets names the path; nothing else leads to it.
 """
 
+import http.client
 import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 from contextlib import suppress
@@ -81,6 +83,18 @@ class Dockerd:
 
     def docker(self, *words, check=True, **options):
         return subprocess.run(["docker", "-H", f"unix://{self.socket}", *words], capture_output=True, check=check, timeout=60, env=environment(), **options)
+
+    def get(self, path):
+        """What its API answers. Quicker than the client, for what is asked again and again."""
+        connection = http.client.HTTPConnection("docker")
+        connection.sock = socket.socket(socket.AF_UNIX)
+        connection.sock.settimeout(20)
+        try:
+            connection.sock.connect(str(self.socket))
+            connection.request("GET", path)
+            return json.loads(connection.getresponse().read())
+        finally:
+            connection.close()
 
     def inspect(self, name):
         return json.loads(self.docker("inspect", name).stdout)[0]
@@ -158,7 +172,8 @@ class Dockerd:
 
     def end_engine(self):
         if self.process is not None and self.process.poll() is None:
-            if left := self.containers():
+            # One that does not answer any more is ended all the same.
+            if left := self.docker("ps", "-aq", check=False).stdout.decode().split():
                 self.docker("rm", "-f", *left, check=False)
             self.process.send_signal(signal.SIGTERM)
             try:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from .docker_engine import IMAGE, PLAIN_USER, Dockerd, environment, make_programs
+from .docker_scope import DockerScope
 from .interpreter import image_root
 from .service import Service
 from .waiting import wait_for
@@ -114,21 +115,26 @@ HEAVY = ("./usr/lib/jvm", "./usr/lib/go*", "./usr/share/go*", "./opt", "./usr/li
 class DockerService(Service):
     """The service of any suite, on a Docker engine (tests/run --runtime docker)."""
 
+    create_seconds = 0.4
+    limits_disks = False
+    memory_limit_command = "cat /sys/fs/cgroup/memory/memory.limit_in_bytes /sys/fs/cgroup/memory.max 2>/dev/null"
+
     def __init__(self, bin_dir, *, images=None, sections=None, **options):
         self.engine = shared_engine()
         for name, root in (images or {}).items():
             self.engine.import_root(name, root)
-        more = {"runtime": {"type": "docker"}, "docker": {"socket": str(self.engine.socket)}, **(sections or {})}
+        # Tests say it as the native runtime has it.
+        pids = {key: value for key, value in options.get("native", {}).items() if key == "pids_limit"}
+        more = {"runtime": {"type": "docker"}, "docker": {"socket": str(self.engine.socket), **pids}, **(sections or {})}
         super().__init__(bin_dir, sections=more, **options)
+        self.scope = DockerScope(self.state_dir, self.engine)
 
-    def destroy(self):
-        try:
-            owner = (self.state_dir / "identity").read_text().split()[0]
-        except (OSError, IndexError):
-            owner = None
-        super().destroy()
-        if owner and (left := self.engine.docker("ps", "-aq", "--filter", f"label=opensandbox.io/owner={owner}").stdout.decode().split()):
-            self.engine.docker("rm", "-f", *left, check=False)
+    def show_mount(self, path):
+        device = subprocess.run(["findmnt", "-no", "SOURCE", path], capture_output=True, text=True, check=True).stdout.strip()
+        subprocess.run([*self.engine.inside(), "mount", device, path], check=True)
+
+    def hide_mount(self, path):
+        subprocess.run([*self.engine.inside(), "umount", "-l", path], check=True)
 
 
 class EngineRegistry:
