@@ -99,8 +99,19 @@ Task<Created<ContainerMount>> DockerRuntime::find_volume(std::string owner, Moun
   // The engine makes it together with the container.
   out.labels = {{kManagedLabel, "server"}, {kTenantLabel, owner_of(owner)}, {kClaimLabel, mount.source}};
   if (mount.ephemeral) out.labels[kVolumeGoesLabel] = owner_;
+  // Podman would make it without its labels.
+  auto podman = co_await engine_.is_podman();
+  auto ready = podman && *podman ? co_await engine_.create_volume(out.source, out.labels) : Result<void>();
+  if (!podman) co_return failed(Kind::unavailable, std::move(podman.error()));
+  if (!ready)
+    co_return failed(is_away(ready.error()) ? Kind::unavailable : Kind::volume_failed,
+                     std::move(ready.error()));
   made.push_back(out.source);
   co_return out;
+}
+
+Task<> DockerRuntime::forget_made(std::vector<std::string> made) {
+  for (const std::string& name : made) (void)co_await engine_.remove_volume(name);
 }
 
 Task<Created<DockerRuntime::Mounts>> DockerRuntime::find_mounts(const runtime::SandboxSpec& spec) {
@@ -113,6 +124,7 @@ Task<Created<DockerRuntime::Mounts>> DockerRuntime::find_mounts(const runtime::S
       if (!found) {
         Kind kind = kind_of(found.error(), !mount.sub_path.empty());
         const char* field = kind == Kind::sub_path_refused ? "subPath" : "host.path";
+        co_await forget_made(std::move(out.made));
         co_return failed(kind, std::move(found.error()).in(fmt::format("volumes[{}].{}", i, field)));
       }
       out.shown.push_back(*found);
@@ -125,6 +137,7 @@ Task<Created<DockerRuntime::Mounts>> DockerRuntime::find_mounts(const runtime::S
     auto volume = co_await find_volume(spec.owner, mount, out.made);
     if (!volume) {
       volume.error().error = std::move(volume.error().error).in(fmt::format("volumes[{}].pvc", i));
+      co_await forget_made(std::move(out.made));
       co_return std::unexpected(std::move(volume.error()));
     }
     out.mounts.push_back(std::move(*volume));
