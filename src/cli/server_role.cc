@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "cli/block_on.h"
+#include "cli/engine_files.h"
 #include "docker/docker_runtime.h"
 #include "launcher/egress_process.h"
 #include "launcher/server_process.h"
@@ -144,13 +145,17 @@ docker::DockerSettings docker_settings(const server::Config& config, std::string
 Result<void> make_runtimes(const server::Config& config, const ServerRoleOptions& role,
                            std::string_view execd, const std::vector<runtime::RuntimeFactory>& further,
                            const runtime::RuntimeContext& context, Stop& stop, Made& made) {
+  std::optional<docker::TcpEngine> engine;
+  if (config.offers("docker")) engine = TRY(inherited_engine(config));
   auto native = TRY(make_native(config, role, context.executor, stop));
   runtime::NativeRuntime& base = *native;
   made.push_back(std::move(native));
   if (config.offers("runsc")) made.push_back(std::make_unique<runtime::RunscRuntime>(base));
   if (config.offers("docker")) {
     auto settings = docker_settings(config, execd);
-    if (config.egress.enabled && !role.rootless) settings.networks = base.container_networks();
+    settings.engine.tcp = std::move(engine);
+    bool on_host = settings.rules.network_mode == docker::kHostNetwork;
+    if (config.egress.enabled && !role.rootless && !on_host) settings.networks = base.container_networks();
     made.push_back(TRY(docker::DockerRuntime::create(context.executor, context.owner, context.directory,
                                                      std::move(settings))));
   }

@@ -56,7 +56,14 @@ Result<EngineVersion> parse_version(std::string_view text) {
   auto oldest = parse_api_version(root["MinAPIVersion"].string().value_or("1.12"));
   std::string engine = cut(root["Version"].string().value_or("unknown"));
   if (!in.issues.empty() || !newest || !oldest) return odd("version");
-  return EngineVersion{*newest, *oldest, std::move(engine)};
+  EngineVersion out{*newest, *oldest, std::move(engine)};
+  const auto* parts = in.value.as_object().if_contains("Components");
+  if (!parts || !parts->is_array()) return out;
+  for (const auto& part : parts->as_array()) {
+    const auto* name = part.is_object() ? part.as_object().if_contains("Name") : nullptr;
+    out.podman |= name && name->is_string() && name->as_string() == "Podman Engine";
+  }
+  return out;
 }
 
 Result<std::vector<std::string>> parse_runtimes(std::string_view text) {

@@ -26,6 +26,7 @@ std::string to_string(ApiVersion version);
 struct EngineVersion {
   ApiVersion newest, oldest;
   std::string engine;  // for people
+  bool podman = false;
 };
 Result<EngineVersion> parse_version(std::string_view json);
 

@@ -17,6 +17,9 @@ inline constexpr char kHandleLabel[] = "opensandbox.io/handle";
 inline constexpr char kEgressLabel[] = "opensandbox.io/egress";
 inline constexpr char kWithPolicy[] = "policy";
 
+// A network mode of containers: none of their own.
+inline constexpr char kHostNetwork[] = "host";
+
 // On a container: the volumes that it has, a list in JSON.
 inline constexpr char kVolumesLabel[] = "opensandbox.io/volumes";
 // On an image that is a snapshot, and inherited by what is made from it.

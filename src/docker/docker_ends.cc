@@ -135,7 +135,11 @@ Task<Result<void>> DockerRuntime::settle(std::string handle) {
   // The files stay until the sandbox is deleted; no process does.
   auto killed = co_await engine_.kill(sandbox->container);
   bool gone = !killed && (killed.error().code == Code::not_found || killed.error().code == Code::wrong_state);
-  if (!killed && !gone) co_return killed;
+  if (!killed && !gone) {
+    // Podman has no status of its own for a container that has ended already.
+    auto now = co_await engine_.inspect(sandbox->container);
+    if (!now || now->running) co_return killed;
+  }
   sandboxes_.erase(handle);
   co_return Result<void>();
 }

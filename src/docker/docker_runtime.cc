@@ -19,6 +19,10 @@ using runtime::Ability;
 constexpr auto kBootDeadline = std::chrono::seconds(20);
 constexpr auto kConnectDeadline = std::chrono::seconds(10);
 
+constexpr char kOtherFiles[] =
+    "the Docker engine does not see the files of this host: it runs on another one, or in a container or a "
+    "chroot of its own; start it where the service's state directory is under the same path";
+
 std::unexpected<CreateFailure> failed(Kind kind, Error error) {
   return std::unexpected(CreateFailure{kind, std::move(error)});
 }
@@ -37,6 +41,14 @@ std::string platform_of_host() {
 #endif
 }
 
+// Whether an engine speaks of a directory in a volume, by its own path of it, which is nobody's business.
+bool names_part_of_volume(std::string_view words, const std::vector<ContainerMount>& mounts) {
+  return std::ranges::any_of(mounts, [&](const ContainerMount& mount) {
+    return !mount.sub_path.empty() && mount.kind == ContainerMount::Kind::volume &&
+           words.find("/volumes/" + mount.source + "/") != words.npos;
+  });
+}
+
 }  // namespace
 
 runtime::EntryProcess entry_of(const Claim& claim, const Limits& limits) {
@@ -53,7 +65,7 @@ runtime::EntryProcess entry_of(const Claim& claim, const Limits& limits) {
   return entry;
 }
 
-runtime::Capabilities docker_capabilities(bool policies) {
+runtime::Capabilities docker_capabilities(bool policies, bool host_network) {
   constexpr char kNotYet[] = "the Docker runtime of this server does not have this part";
   runtime::Capabilities out;
   for (Ability* ability :
@@ -67,6 +79,10 @@ runtime::Capabilities docker_capabilities(bool policies) {
                : Ability::cannot(
                      "containers get a policy from the egress process of this service, which needs a service "
                      "that root starts and [egress] enabled = true in its configuration");
+  if (host_network)
+    out.network_policy = Ability::cannot(
+        "sandboxes of this server have the host's own network (docker.network_mode = \"host\"), which has "
+        "no policies");
   out.platforms = {platform_of_host()};
   return out;
 }
@@ -85,7 +101,8 @@ DockerRuntime::DockerRuntime(io::Executor executor, std::string owner, SandboxFi
       owner_(std::move(owner)),
       files_(std::move(files)),
       settings_(std::move(settings)),
-      capabilities_(docker_capabilities(static_cast<bool>(settings_.networks))),
+      capabilities_(docker_capabilities(static_cast<bool>(settings_.networks),
+                                        settings_.rules.network_mode == kHostNetwork)),
       engine_(settings_.engine),
       pulls_(executor, engine_, settings_.pull_policy, settings_.default_registry),
       tasks_(executor) {
@@ -100,13 +117,18 @@ DockerRuntime::~DockerRuntime() = default;
 Task<> DockerRuntime::close() {
   co_await pulls_.close();
   co_await tasks_.close();
+  co_await engine_.close();
 }
 
 runtime::Isolation DockerRuntime::isolation() const {
+  const char* network =
+      settings_.rules.network_mode == kHostNetwork
+          ? "containers have the host's own network: they reach what the host reaches, its loopback included"
+          : "containers without a policy reach each other and what the engine's network reaches";
   return {
       .tier = "container: what the Docker engine's runtime separates",
       .missing = {"containers have the engine's user namespace, often none: root inside is root's id outside",
-                  "containers without a policy reach each other and what the engine's network reaches"}};
+                  network}};
 }
 
 Task<Result<void>> DockerRuntime::health() { co_return co_await engine_.ping(); }
@@ -188,6 +210,9 @@ Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::start_container(const ru
   auto made = co_await engine_.create(container_name(handle), spec.image.platform, std::move(body));
   if (!made && made.error().code == Code::not_found)
     co_return failed(Kind::image_not_found, std::move(made.error()));
+  // An engine that has other files than this host does not have this directory either.
+  if (!made && made.error().message.find(files_.boot_on_host(handle)) != std::string::npos)
+    co_return failed(Kind::step_failed, {Code::internal, 0, kOtherFiles});
   if (!made) co_return failed_step(std::move(made.error()), "create the container");
   auto sandbox = std::make_shared<Sandbox>(handle, *made, executor_);
   for (const ContainerMount& mount : mounts.mounts) {
@@ -195,8 +220,13 @@ Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::start_container(const ru
   }
   if (!spec.image.id.empty()) sandbox->image = image.id;
   sandbox->has_policy = spec.network.has_value();
-  if (auto started = co_await engine_.start(*made); !started)
+  if (auto started = co_await engine_.start(*made); !started) {
+    if (names_part_of_volume(started.error().message, mounts.mounts))
+      co_return failed(Kind::sub_path_refused,
+                       {Code::invalid_argument, 0,
+                        "volumes: the volume has no such directory (subPath), or a link is on the way"});
     co_return failed_step(std::move(started.error()), "start the container");
+  }
   auto given = co_await hand_over(std::move(*listeners), mounts.shown);
   files_.close_hub(handle);
   if (!given && given.error().code == Code::permission_denied)
@@ -204,6 +234,7 @@ Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::start_container(const ru
   if (!given) {
     auto state = co_await engine_.inspect(*made);
     std::string more = state && !state->running ? "; " + end_of(*state).detail : "";
+    if (more.empty() && given.error().code == Code::timeout) more = std::string("; perhaps ") + kOtherFiles;
     given.error().message += more;
     co_return failed(Kind::step_failed, std::move(given.error()).in("start execd in the container"));
   }
@@ -228,11 +259,7 @@ Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::begin(const runtime::San
 
 Task<> DockerRuntime::undo(std::string handle, std::vector<MadeVolume> made) {
   (void)co_await destroy(std::move(handle));
-  // An engine makes volumes before it finds out whether the rest can be done. What others came to stays: they
-  // may have left something in it, and be gone.
-  for (const MadeVolume& one : made) {
-    if (!*one.is_shared) (void)co_await engine_.remove_volume(one.name);
-  }
+  co_await forget_made(std::move(made));
 }
 
 Task<Created<std::string>> DockerRuntime::start(PreparedPtr given, Claim claim) {

@@ -105,6 +105,7 @@ class DockerRuntime : public runtime::Runtime {
   Task<Created<SandboxPtr>> begin(const runtime::SandboxSpec& spec, const Image& image, std::string record);
   // What there is of one that failed goes, also volumes that were made for it.
   Task<> undo(std::string handle, std::vector<MadeVolume> made);
+  Task<> forget_made(std::vector<MadeVolume> made);
   // Its parts; what they leave behind is for destroy().
   Task<Created<SandboxPtr>> start_container(const runtime::SandboxSpec& spec, const Image& image,
                                             std::string record, const Mounts& mounts);
@@ -145,7 +146,7 @@ class DockerRuntime : public runtime::Runtime {
   bool swept_ = false;
 };
 
-// `policies`: whether containers can have one.
-runtime::Capabilities docker_capabilities(bool policies);
+// `policies`: whether containers can have one. With the host's own network they cannot.
+runtime::Capabilities docker_capabilities(bool policies, bool host_network = false);
 
 }  // namespace osb::docker

@@ -365,7 +365,7 @@ Result<Config> parse_config(std::string_view text, const std::string& source,
   read_runtime(file, config.runtime);
   read_secure_runtime(file, config);
   read_native({file, "native"}, config.native);
-  read_docker(file, config);
+  read_docker(file, environment, config);
   read_registry({file, "registry"}, config.registry);
   read_proxy({file, "proxy"}, config.proxy);
   read_renewal({file, "renew_intent"}, config.renew);

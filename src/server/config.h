@@ -74,8 +74,12 @@ struct NativeSection {
 // The Docker runtime; see server/config_docker.h.
 struct DockerSection {
   std::string socket = "/var/run/docker.sock";
-  std::string network_mode = "bridge";  // or "none", or the name of a network
-  int64_t api_timeout = 180;            // seconds
+  // Instead of the socket; see server/config_engine.h.
+  std::string tcp_host = {};  // "": the socket
+  uint16_t tcp_port = 0;
+  std::string tls_ca = {}, tls_cert = {}, tls_key = {};  // files; without the first: in the clear
+  std::string network_mode = "bridge";                   // or "none", or the name of a network
+  int64_t api_timeout = 180;                             // seconds
   std::vector<std::string> drop_capabilities = {"AUDIT_WRITE", "MKNOD",     "NET_ADMIN",
                                                 "NET_RAW",     "SYS_ADMIN", "SYS_MODULE",
                                                 "SYS_PTRACE",  "SYS_TIME",  "SYS_TTY_CONFIG"};

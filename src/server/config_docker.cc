@@ -7,13 +7,17 @@
 #include <cctype>
 
 #include "base/strings.h"
+#include "server/config_engine.h"
 
 namespace osb::server {
 namespace {
 
-constexpr std::array<std::string_view, 7> kKeys = {
-    "socket",           "network_mode",      "api_timeout", "drop_capabilities",
-    "apparmor_profile", "no_new_privileges", "pids_limit"};
+constexpr std::array<std::string_view, 11> kKeys = {"socket",           "host",
+                                                    "tls_ca",           "tls_cert",
+                                                    "tls_key",          "network_mode",
+                                                    "api_timeout",      "drop_capabilities",
+                                                    "apparmor_profile", "no_new_privileges",
+                                                    "pids_limit"};
 
 bool is_network_name(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
@@ -29,11 +33,8 @@ bool is_capability(std::string_view text) {
 
 // What this runtime does not do, and leaving it out is not for this server to decide.
 void refuse_what_is_missing(ConfigFile& file, Section& in, const DockerSection& docker) {
-  if (docker.network_mode == "host") {
-    in.wrong("network_mode", "this server gives no sandbox the host's own network",
-             "write network_mode = \"bridge\", or the name of a network of the engine");
-  } else if (!is_network_name(docker.network_mode)) {
-    in.wrong("network_mode", "must be bridge, none or the name of a network of the engine",
+  if (!is_network_name(docker.network_mode)) {
+    in.wrong("network_mode", "must be bridge, none, host or the name of a network of the engine",
              "write network_mode = \"bridge\"");
   }
   const toml::node* profile = file.root.at_path("docker.seccomp_profile").node();
@@ -46,13 +47,10 @@ void refuse_what_is_missing(ConfigFile& file, Section& in, const DockerSection& 
 
 }  // namespace
 
-void read_docker(ConfigFile& file, Config& config) {
+void read_docker(ConfigFile& file, const Environment& environment, Config& config) {
   Section in(file, "docker");
   DockerSection& out = config.docker;
-  in.text("socket", out.socket);
-  if (out.socket.starts_with("unix://")) out.socket.erase(0, 7);
-  if (!out.socket.starts_with('/'))
-    in.wrong("socket", "must be the path of a unix socket", "write socket = \"/var/run/docker.sock\"");
+  read_engine(file, in, environment, config);
   in.text("network_mode", out.network_mode);
   in.number("api_timeout", 1, 3600, [&](int64_t v) { out.api_timeout = v; });
   in.texts("drop_capabilities", out.drop_capabilities);
@@ -64,7 +62,14 @@ void read_docker(ConfigFile& file, Config& config) {
   out.apparmor_profile = trim(out.apparmor_profile);
   in.boolean("no_new_privileges", out.no_new_privileges);
   in.number("pids_limit", 16, 1 << 22, [&](int64_t v) { out.pids_limit = v; });
-  if (config.offers("docker")) return refuse_what_is_missing(file, in, out);
+  if (config.offers("docker")) {
+    if (out.network_mode == "host")
+      config.warnings.push_back(fmt::format(
+          "{}: docker.network_mode: sandboxes get the host's own network: they reach what listens on its "
+          "loopback, see each other's ports, and have no network policies",
+          file.place("docker.network_mode")));
+    return refuse_what_is_missing(file, in, out);
+  }
   for (std::string_view key : kKeys) {
     if (!in.has(key)) continue;
     std::string name = fmt::format("docker.{}", key);

@@ -8,6 +8,6 @@
 
 namespace osb::server {
 
-void read_docker(ConfigFile& file, Config& config);
+void read_docker(ConfigFile& file, const Environment& environment, Config& config);
 
 }  // namespace osb::server

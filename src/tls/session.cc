@@ -108,7 +108,7 @@ Trust::Trust(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Trust::Trust(Trust&&) noexcept = default;
 Trust::~Trust() = default;
 
-Result<Trust> Trust::load(const std::vector<std::string>& extra, std::string where) {
+Result<Trust> Trust::load(const std::vector<std::string>& extra, std::string where, Roots roots) {
   TRY(load_library());
   auto impl = std::make_unique<Impl>();
   impl->where = std::move(where);
@@ -117,7 +117,7 @@ Result<Trust> Trust::load(const std::vector<std::string>& extra, std::string whe
   ssl.SSL_CTX_ctrl(impl->context, SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_2_VERSION, nullptr);
   ssl.SSL_CTX_set_verify(impl->context, SSL_VERIFY_PEER, nullptr);
   // A host without a trust store believes nobody but the extra files.
-  (void)ssl.SSL_CTX_set_default_verify_paths(impl->context);
+  if (roots == Roots::system_and_given) (void)ssl.SSL_CTX_set_default_verify_paths(impl->context);
   for (const std::string& text : extra) TRY(add_certificates(impl->context, text, impl->where));
   return Trust(std::move(impl));
 }
@@ -129,6 +129,44 @@ Result<void> Trust::identify(const std::string& certificate_file, const std::str
   // Refused when it is not the key of that certificate.
   if (ssl.SSL_CTX_use_PrivateKey_file(impl_->context, key_file.c_str(), SSL_FILETYPE_PEM) != 1)
     return fail(Code::invalid_argument, "the key of the client certificate: " + last_words());
+  return {};
+}
+
+namespace {
+
+using Bytes = std::unique_ptr<BIO, void (*)(BIO*)>;
+
+Bytes reading(const std::string& text) {
+  int size = static_cast<int>(std::min<size_t>(text.size(), INT_MAX));
+  return {ssl.BIO_new_mem_buf(text.data(), size), [](BIO* bytes) { ssl.BIO_free(bytes); }};
+}
+
+// Otherwise the library would ask at the terminal.
+int no_password(char*, int, int, void*) { return 0; }
+
+}  // namespace
+
+Result<void> Trust::identify_by(const std::string& certificate, const std::string& key) {
+  ssl.ERR_clear_error();
+  Bytes certificates = reading(certificate), keys = reading(key);
+  if (!certificates || !keys) return fail(Code::internal, "TLS: " + last_words());
+  auto next = [&] { return ssl.PEM_read_bio_X509(certificates.get(), nullptr, nullptr, nullptr); };
+  X509* own = next();
+  bool taken = own && ssl.SSL_CTX_use_certificate(impl_->context, own) == 1;
+  if (own) ssl.X509_free(own);
+  if (!taken) return fail(Code::invalid_argument, "the client certificate: " + last_words());
+  while (X509* above = next()) {
+    // What is taken is the context's.
+    if (ssl.SSL_CTX_ctrl(impl_->context, SSL_CTRL_EXTRA_CHAIN_CERT, 0, above) == 1) continue;
+    ssl.X509_free(above);
+    return fail(Code::invalid_argument, "the chain of the client certificate: " + last_words());
+  }
+  ssl.ERR_clear_error();  // the end of the text is one
+  EVP_PKEY* secret = ssl.PEM_read_bio_PrivateKey(keys.get(), nullptr, no_password, nullptr);
+  // Refused when it is not the key of that certificate.
+  bool fits = secret && ssl.SSL_CTX_use_PrivateKey(impl_->context, secret) == 1;
+  if (secret) ssl.EVP_PKEY_free(secret);
+  if (!fits) return fail(Code::invalid_argument, "the key of the client certificate: " + last_words());
   return {};
 }
 
