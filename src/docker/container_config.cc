@@ -91,7 +91,8 @@ std::string container_body(const runtime::SandboxSpec& spec, const std::string& 
     host["Tmpfs"] = bj::object{{"/tmp", "mode=1777"}, {"/run", "mode=755"}};
   }
   std::string inside = kBootInside;
-  bj::array words{"--container=" + inside + "/hub", "--log-level=4"};
+  bj::array words{rules.by_network() ? "--secret=" + inside + "/secret" : "--container=" + inside + "/hub",
+                  "--log-level=4"};
   for (const ContainerMount& mount : mounts) {
     if (mount.kind == ContainerMount::Kind::host_path) words.emplace_back("--shown=" + mount.target);
   }

@@ -38,6 +38,8 @@ struct ContainerRules {
   std::string apparmor_profile;  // "": the engine's
   bool no_new_privileges = true;
   std::string oci_runtime = {};  // what the engine starts containers with; "": its own choice
+  // Whether execd is reached by the container's network: see docker_reach.cc.
+  bool by_network() const { return !oci_runtime.empty(); }
 };
 
 // `boot`: the directory of the host that holds execd; see SandboxFiles.

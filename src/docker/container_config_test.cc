@@ -29,7 +29,10 @@ TEST(ContainerConfig, TheEnginesRuntimeIsNamedWhenSomebodyChoseIt) {
   EXPECT_FALSE(body_of({.handle = "h", .image = {}})["HostConfig"].as_object().contains("Runtime"));
   ContainerRules rules;
   rules.oci_runtime = "kata-runtime";
-  EXPECT_EQ(body_of({.handle = "h", .image = {}}, rules)["HostConfig"].at("Runtime"), "kata-runtime");
+  bj::object body = body_of({.handle = "h", .image = {}}, rules);
+  EXPECT_EQ(body["HostConfig"].at("Runtime"), "kata-runtime");
+  EXPECT_EQ(bj::serialize(body["Cmd"]), R"(["--secret=/opt/opensandbox/boot/secret","--log-level=4"])")
+      << "its kernel takes no sockets";
 }
 
 TEST(ContainerConfig, LabelsOfARequestAreNotOurs) {

@@ -10,10 +10,8 @@
 namespace osb::docker {
 namespace {
 
-using runtime::ControlConnection;
 using runtime::ControlState;
 
-constexpr auto kConnectDeadline = std::chrono::seconds(10);
 constexpr io::Duration kAgainFirst = std::chrono::milliseconds(50), kAgainMost = std::chrono::seconds(5);
 
 bool is_last(const ControlState& state) {
@@ -61,8 +59,7 @@ Task<> DockerRuntime::hear(SandboxPtr sandbox, Result<End>& end) {
     // A connection to one that is paused would wait in its queue.
     co_await sandbox->reachable.wait();
     if (!sandbox->control) {
-      auto opened = co_await io::with_deadline(
-          kConnectDeadline, "execd", ControlConnection::open(files_.socket(sandbox->handle, "control")));
+      auto opened = co_await open_control(sandbox);
       if (!opened) {
         co_await io::sleep_for(again);
         again = std::min(again * 2, kAgainMost);

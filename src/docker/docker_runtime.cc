@@ -1,25 +1,18 @@
 #include "docker/docker_runtime.h"
 
-#include <sys/socket.h>
-
 #include <algorithm>
 #include <set>
 
 #include "base/ids.h"
 #include "base/log.h"
 #include "docker/docker_sandbox.h"
-#include "io/descriptor.h"
 #include "runtime/native/start_entry.h"
-#include "sys/descriptors.h"
 
 namespace osb::docker {
 namespace {
 
 using Kind = CreateFailure::Kind;
 using runtime::Ability;
-
-constexpr auto kBootDeadline = std::chrono::seconds(20);
-constexpr auto kConnectDeadline = std::chrono::seconds(10);
 
 std::unexpected<CreateFailure> failed(Kind kind, Error error) {
   return std::unexpected(CreateFailure{kind, std::move(error)});
@@ -39,17 +32,6 @@ std::string platform_of_host() {
 #endif
 }
 
-// The same socket that any program of the container could have made, and nothing else: whoever took execd
-// over must not make the server use another one.
-bool is_tcp(int fd) {
-  int domain = 0, type = 0;
-  socklen_t size = sizeof domain;
-  if (::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) < 0) return false;
-  size = sizeof type;
-  if (::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) < 0) return false;
-  return domain == AF_INET && type == SOCK_STREAM;
-}
-
 }  // namespace
 
 runtime::EntryProcess entry_of(const Claim& claim, const Limits& limits) {
@@ -66,7 +48,7 @@ runtime::EntryProcess entry_of(const Claim& claim, const Limits& limits) {
   return entry;
 }
 
-runtime::Capabilities docker_capabilities(bool policies) {
+runtime::Capabilities docker_capabilities(DockerAbilities given) {
   constexpr char kNotYet[] = "the Docker runtime of this server does not have this part";
   runtime::Capabilities out;
   for (Ability* ability :
@@ -76,10 +58,21 @@ runtime::Capabilities docker_capabilities(bool policies) {
     *ability = Ability::cannot(kNotYet);
   out.disk = Ability::cannot("an engine limits the disk only on some of its storage drivers");
   out.network_policy =
-      policies ? Ability::can()
+      given.policies ? Ability::can()
                : Ability::cannot(
                      "containers get a policy from the egress process of this service, which needs a service "
                      "that root starts and [egress] enabled = true in its configuration");
+  if (given.own_kernel) {
+    out.network_policy = Ability::cannot(
+        "a container with a kernel of its own is reached by the engine's network, which no policy holds; the "
+        "native runtime has policies under gVisor");
+    out.snapshots = Ability::cannot(
+        "a container with a kernel of its own keeps changes of files to itself, and what the engine sees of "
+        "them is not what its programs see");
+    out.pids = Ability::cannot(
+        "programs under a kernel of their own are no processes of this host, and nothing counts them; their "
+        "memory and processor time can be limited");
+  }
   out.platforms = {platform_of_host()};
   return out;
 }
@@ -98,7 +91,8 @@ DockerRuntime::DockerRuntime(io::Executor executor, std::string owner, SandboxFi
       owner_(std::move(owner)),
       files_(std::move(files)),
       settings_(std::move(settings)),
-      capabilities_(docker_capabilities(static_cast<bool>(settings_.networks))),
+      capabilities_(docker_capabilities({.policies = static_cast<bool>(settings_.networks),
+                                         .own_kernel = settings_.rules.by_network()})),
       engine_(settings_.engine),
       pulls_(executor, engine_, settings_.pull_policy, settings_.default_registry),
       tasks_(executor) {
@@ -116,6 +110,11 @@ Task<> DockerRuntime::close() {
 }
 
 runtime::Isolation DockerRuntime::isolation() const {
+  if (settings_.rules.by_network()) {
+    return {.tier = "container with a kernel of its own: what the engine's runtime " +
+                    settings_.rules.oci_runtime + " separates",
+            .missing = {"containers reach each other and what the engine's network reaches"}};
+  }
   return {
       .tier = "container: what the Docker engine's runtime separates",
       .missing = {"containers have the engine's user namespace, often none: root inside is root's id outside",
@@ -155,41 +154,19 @@ Task<Created<PreparedPtr>> DockerRuntime::prepare(runtime::SandboxSpec spec) {
   co_return prepared;
 }
 
-// What execd says of the directories of the host that it sees, a short line each.
-Task<Result<void>> read_lines(io::Socket& execd, size_t count, std::string& text) {
-  constexpr size_t kMostLine = 64;
-  char piece[1024];
-  while (static_cast<size_t>(std::ranges::count(text, '\n')) < count) {
-    size_t got = CO_TRY(co_await io::read_some(execd, piece));
-    text.append(piece, got);
-    if (got == 0 || text.size() > count * kMostLine)
-      co_return fail(Code::corrupt, "execd says something else");
-  }
-  co_return Result<void>();
-}
-
-Task<Result<void>> DockerRuntime::hand_over(Listeners listeners, std::vector<FileId> shown) {
-  io::Acceptor hub(executor_, std::move(listeners.hub));
-  auto execd = CO_TRY(co_await io::with_deadline(kBootDeadline, "execd", hub.accept()));
-  const int given[] = {listeners.api.get(), listeners.control.get(), listeners.sockets.get()};
-  int sent = sys::send_with_descriptors(execd.native_handle(), "l", given);
-  if (sent < 0) co_return fail_errno("give execd its listeners", -sent);
-  if (shown.empty()) co_return Result<void>();
-  std::string seen, wanted;
-  CO_TRY(co_await io::with_deadline(kBootDeadline, "execd", read_lines(execd, shown.size(), seen)));
-  for (const FileId& id : shown) wanted += to_line(id);
-  if (seen == wanted) co_return Result<void>();
-  co_return fail(Code::permission_denied,
-                 "refused: another directory was in its place when the engine mounted it, or the engine sees "
-                 "other files than this server");
-}
-
 Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::start_container(const runtime::SandboxSpec& spec,
                                                                         const Image& image,
                                                                         std::string record,
                                                                         const Mounts& mounts) {
   const std::string& handle = spec.handle;
-  auto listeners = files_.make(handle, record);
+  bool by_network = settings_.rules.by_network();
+  Result<std::string> secret;
+  Result<Listeners> listeners;
+  if (by_network)
+    secret = files_.make_with_secret(handle, record);
+  else
+    listeners = files_.make(handle, record);
+  if (!secret) co_return failed_step(std::move(secret.error()), "make the sandbox's secret");
   if (!listeners) co_return failed_step(std::move(listeners.error()), "make the sandbox's sockets");
   std::string body =
       container_body(spec, image.id, owner_, files_.boot_on_host(handle), settings_.rules, mounts.mounts);
@@ -203,10 +180,12 @@ Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::start_container(const ru
   }
   if (!spec.image.id.empty()) sandbox->image = image.id;
   sandbox->has_policy = spec.network.has_value();
+  sandbox->secret = std::move(*secret);
   if (auto started = co_await engine_.start(*made); !started)
     co_return failed_step(std::move(started.error()), "start the container");
-  auto given = co_await hand_over(std::move(*listeners), mounts.shown);
-  files_.close_hub(handle);
+  auto given = by_network ? co_await await_execd(sandbox)
+                          : co_await hand_over(std::move(*listeners), mounts.shown);
+  files_.close_boot(handle);
   if (!given && given.error().code == Code::permission_denied)
     co_return failed(Kind::host_path_refused, std::move(given.error()).in("volumes"));
   if (!given) {
@@ -215,8 +194,8 @@ Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::start_container(const ru
     given.error().message += more;
     co_return failed(Kind::step_failed, std::move(given.error()).in("start execd in the container"));
   }
-  auto control = co_await io::with_deadline(
-      kConnectDeadline, "execd", runtime::ControlConnection::open(files_.socket(handle, "control")));
+  if (sandbox->control) co_return sandbox;
+  auto control = co_await open_control(sandbox);
   if (!control) co_return failed(Kind::step_failed, std::move(control.error()).in("reach execd"));
   sandbox->control = std::move(*control);
   co_return sandbox;
@@ -326,6 +305,8 @@ Task<Adoption> DockerRuntime::adopt(std::string handle, std::string identity) {
   if (!container->running) co_return Adoption{.kind = Found::ended, .end = end_of(*container)};
   auto sandbox = std::make_shared<Sandbox>(handle, container->id, executor_);
   sandbox->remember(*container);
+  if (auto way = find_way(*sandbox, *container); !way)
+    co_return Adoption{.kind = Found::unknown, .error = std::move(way.error())};
   if (container->paused) sandbox->reachable.reset();
   track(sandbox);
   co_return Adoption{.kind = Found::adopted, .paused = container->paused};
@@ -369,41 +350,6 @@ Task<Result<bool>> DockerRuntime::resume(std::string handle) {
   }
   if (auto found = sandboxes_.find(handle); found != sandboxes_.end()) found->second->reachable.set();
   co_return container.paused;
-}
-
-Task<Result<Fd>> DockerRuntime::take_socket(SandboxPtr sandbox) {
-  if (sandbox->sockets.empty()) {
-    auto giver = CO_TRY(co_await io::connect_unix(files_.socket(sandbox->handle, "sockets")));
-    auto [error] = co_await giver.async_wait(io::Socket::wait_read, io::asio::as_tuple(io::asio::deferred));
-    if (error) co_return std::unexpected(io::to_error("take a socket", error));
-    char byte = 0;
-    std::vector<Fd> taken;
-    CO_TRY(sys::receive_with_descriptors(giver.native_handle(), {&byte, 1}, taken));
-    std::erase_if(taken, [](const Fd& fd) { return !is_tcp(fd.get()); });
-    for (Fd& fd : taken) sandbox->sockets.push_back(std::move(fd));
-    if (sandbox->sockets.empty()) co_return fail(Code::unavailable, "the container gave no socket");
-  }
-  Fd socket = std::move(sandbox->sockets.back());
-  sandbox->sockets.pop_back();
-  co_return socket;
-}
-
-Task<Result<io::Stream>> DockerRuntime::connect(std::string handle, uint16_t port) {
-  auto found = sandboxes_.find(handle);
-  if (found == sandboxes_.end()) co_return fail(Code::not_found, "sandbox " + handle + " does not run");
-  SandboxPtr sandbox = found->second;
-  if (port == runtime::kEgressPort) co_return co_await connect_egress(sandbox);
-  if (port == runtime::kExecdPort) {
-    co_return CO_TRY(co_await io::with_deadline(kConnectDeadline, "execd",
-                                                io::connect_unix(files_.socket(handle, "api"))));
-  }
-  Fd socket = CO_TRY(co_await io::with_deadline(kConnectDeadline, "execd", take_socket(sandbox)));
-  co_return CO_TRY(co_await io::with_deadline(kConnectDeadline, "port " + std::to_string(port),
-                                              io::connect_loopback(std::move(socket), port)));
-}
-
-Task<Result<runtime::Output>> DockerRuntime::logs(std::string handle) {
-  co_return co_await runtime::execd_logs(*this, std::move(handle), tasks_);
 }
 
 }  // namespace osb::docker

@@ -2,7 +2,8 @@
 
 // Sandboxes as containers of a Docker engine on this host. execd is put into any image by a read-only
 // directory of the host, gets its listeners through a socket in it (execd/container.h), and is reached and
-// spoken to as in a native sandbox; so nothing is published, and no network is needed to reach it.
+// spoken to as in a native sandbox; so nothing is published, and no network is needed to reach it. Under a
+// kernel of its own it is reached by the container's network instead (execd/knocks.h).
 //
 // A container's end is heard on execd's control connection, which ends with it; the engine is then asked how.
 // Nothing is polled.
@@ -103,7 +104,11 @@ class DockerRuntime : public runtime::Runtime {
   // Its parts; what they leave behind is for destroy().
   Task<Created<SandboxPtr>> start_container(const runtime::SandboxSpec& spec, const Image& image,
                                             std::string record, const Mounts& mounts);
+  // See docker_reach.cc.
   Task<Result<void>> hand_over(Listeners listeners, std::vector<FileId> shown);
+  Result<void> find_way(Sandbox& sandbox, const Container& container);
+  Task<Result<runtime::ControlConnection>> open_control(SandboxPtr sandbox);
+  Task<Result<void>> await_execd(SandboxPtr sandbox);
   Task<Created<Mounts>> find_mounts(const runtime::SandboxSpec& spec);
   Task<Created<ContainerMount>> find_volume(std::string owner, runtime::Mount mount,
                                             std::vector<std::string>& made);
@@ -137,7 +142,10 @@ class DockerRuntime : public runtime::Runtime {
   bool swept_ = false;
 };
 
-// `policies`: whether containers can have one.
-runtime::Capabilities docker_capabilities(bool policies);
+struct DockerAbilities {
+  bool policies = false;    // containers can have one
+  bool own_kernel = false;  // they are started with something that gives them one
+};
+runtime::Capabilities docker_capabilities(DockerAbilities given);
 
 }  // namespace osb::docker

@@ -29,6 +29,8 @@ struct DockerRuntime::Sandbox {
   std::optional<runtime::ControlConnection> control;  // none: not connected yet, or no longer
   std::optional<runtime::ControlState> heard;         // said while it was started
   std::vector<Fd> sockets;                            // unconnected, of the container's network
+  std::string secret = {};                            // of one that is reached by its network,
+  std::string address = {};                           // and where that is
   io::Event reachable;                                // not set: it was paused when it was taken over
   io::Event over;                                     // `end` says how, or why that is not known
   Result<End> end = fail(Code::cancelled, "the server ends");

@@ -73,4 +73,17 @@ void read_docker(ConfigFile& file, Config& config) {
   }
 }
 
+// A kernel of its own takes no socket of the host, so such a container is reached by its network.
+void check_reach(ConfigFile& file, const Config& config) {
+  bool secured = config.effective_runtime() == RuntimeType::docker && config.secure.type != SecureType::none;
+  if (!secured) return;
+  constexpr char kWhy[] =
+      "containers with a kernel of their own (secure_runtime) are reached by their network, and have none";
+  if (config.docker.network_mode == "none")
+    file.wrong("docker.network_mode", kWhy, "write network_mode = \"bridge\"");
+  else if (!config.sandbox.has_network())
+    file.wrong("sandbox.allow_network", kWhy,
+               "remove it, or use the native runtime, which has gVisor without a network");
+}
+
 }  // namespace osb::server

@@ -171,6 +171,12 @@ TEST(Config, MistakesNameKeyCauseAndRemedy) {
       {"[runtime]\ntype = \"docker\"\n[docker]\nnetwork_mode = \"container:x\"", "docker.network_mode", 4},
       {"[runtime]\ntype = \"docker\"\n[docker]\nseccomp_profile = \"unconfined\"", "docker.seccomp_profile",
        4},
+      {"[runtime]\ntype = \"docker\"\n[secure_runtime]\ntype = \"gvisor\"\ndocker_runtime = \"runsc\"\n"
+       "[docker]\nnetwork_mode = \"none\"",
+       "docker.network_mode", 7},
+      {"[runtime]\ntype = \"docker\"\n[secure_runtime]\ntype = \"gvisor\"\ndocker_runtime = \"runsc\"\n"
+       "[sandbox]\nallow_network = false",
+       "sandbox.allow_network", 7},
       {"[docker]\nsocket = \"tcp://10.0.0.1:2375\"", "docker.socket"},
       {"[docker]\ndrop_capabilities = [\"NET RAW\"]", "docker.drop_capabilities"},
       {"[docker]\npids_limit = 1", "docker.pids_limit"},

@@ -1,0 +1,150 @@
+// How execd is reached. In a container that shares the host's kernel it gets listening sockets of the server,
+// which nothing inside can name. A kernel of its own takes none of those: there execd listens by TCP at the
+// container's address, and whoever connects proves that it has the sandbox's secret (base/knock.h), which
+// execd has read from its boot directory. Both ways end in the same: connections for the API and for control,
+// and ones to ports inside.
+
+#include <sys/socket.h>
+
+#include <algorithm>
+
+#include "docker/docker_sandbox.h"
+#include "docker/knocking.h"
+#include "io/descriptor.h"
+#include "sys/descriptors.h"
+
+namespace osb::docker {
+namespace {
+
+constexpr auto kBootDeadline = std::chrono::seconds(20);
+constexpr auto kConnectDeadline = std::chrono::seconds(10);
+constexpr io::Duration kAgainFirst = std::chrono::milliseconds(10), kAgainMost = std::chrono::milliseconds(200);
+
+// The same socket that any program of the container could have made, and nothing else: whoever took execd
+// over must not make the server use another one.
+bool is_tcp(int fd) {
+  int domain = 0, type = 0;
+  socklen_t size = sizeof domain;
+  if (::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) < 0) return false;
+  size = sizeof type;
+  if (::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) < 0) return false;
+  return domain == AF_INET && type == SOCK_STREAM;
+}
+
+}  // namespace
+
+// What execd says of the directories of the host that it sees, a short line each.
+Task<Result<void>> read_lines(io::Socket& execd, size_t count, std::string& text) {
+  constexpr size_t kMostLine = 64;
+  char piece[1024];
+  while (static_cast<size_t>(std::ranges::count(text, '\n')) < count) {
+    size_t got = CO_TRY(co_await io::read_some(execd, piece));
+    text.append(piece, got);
+    if (got == 0 || text.size() > count * kMostLine)
+      co_return fail(Code::corrupt, "execd says something else");
+  }
+  co_return Result<void>();
+}
+
+Task<Result<void>> DockerRuntime::hand_over(Listeners listeners, std::vector<FileId> shown) {
+  io::Acceptor hub(executor_, std::move(listeners.hub));
+  auto execd = CO_TRY(co_await io::with_deadline(kBootDeadline, "execd", hub.accept()));
+  const int given[] = {listeners.api.get(), listeners.control.get(), listeners.sockets.get()};
+  int sent = sys::send_with_descriptors(execd.native_handle(), "l", given);
+  if (sent < 0) co_return fail_errno("give execd its listeners", -sent);
+  if (shown.empty()) co_return Result<void>();
+  std::string seen, wanted;
+  CO_TRY(co_await io::with_deadline(kBootDeadline, "execd", read_lines(execd, shown.size(), seen)));
+  for (const FileId& id : shown) wanted += to_line(id);
+  if (seen == wanted) co_return Result<void>();
+  co_return fail(Code::permission_denied,
+                 "refused: another directory was in its place when the engine mounted it, or the engine sees "
+                 "other files than this server");
+}
+
+Result<void> DockerRuntime::find_way(Sandbox& sandbox, const Container& container) {
+  auto secret = files_.read_secret(sandbox.handle);
+  if (!secret && secret.error().code == Code::not_found) return {};
+  sandbox.secret = TRY(std::move(secret));
+  auto address = address_on(container, settings_.rules.network_mode);
+  if (!address) return fail(Code::unavailable, "the engine tells no address of the container");
+  sandbox.address = std::move(*address);
+  return {};
+}
+
+// Until execd answers. Nothing tells when it listens, so it is tried; a container that has ended meanwhile is
+// not waited for.
+Task<Result<void>> DockerRuntime::await_execd(SandboxPtr sandbox) {
+  auto until = std::chrono::steady_clock::now() + kBootDeadline;
+  for (io::Duration again = kAgainFirst;; again = std::min(again * 2, kAgainMost)) {
+    auto container = CO_TRY(co_await engine_.inspect(sandbox->container));
+    if (!container.running) co_return fail(Code::unavailable, "the container does not run");
+    CO_TRY(find_way(*sandbox, container));
+    auto control = co_await open_control(sandbox);
+    if (control) {
+      sandbox->control = std::move(*control);
+      co_return Result<void>();
+    }
+    if (std::chrono::steady_clock::now() > until) {
+      co_return std::unexpected(std::move(control.error())
+                                    .in("execd at " + sandbox->address +
+                                        " (the server has to be where the engine's network is)"));
+    }
+    co_await io::sleep_for(again);
+  }
+}
+
+Task<Result<runtime::ControlConnection>> DockerRuntime::open_control(SandboxPtr sandbox) {
+  if (sandbox->secret.empty()) {
+    co_return co_await io::with_deadline(
+        kConnectDeadline, "execd",
+        runtime::ControlConnection::open(files_.socket(sandbox->handle, "control")));
+  }
+  co_return runtime::ControlConnection(CO_TRY(co_await io::with_deadline(
+      kConnectDeadline, "execd",
+      knock_at(sandbox->address, runtime::kExecdPort, sandbox->secret, {knock::Kind::control, 0}))));
+}
+
+Task<Result<Fd>> DockerRuntime::take_socket(SandboxPtr sandbox) {
+  if (sandbox->sockets.empty()) {
+    auto giver = CO_TRY(co_await io::connect_unix(files_.socket(sandbox->handle, "sockets")));
+    auto [error] = co_await giver.async_wait(io::Socket::wait_read, io::asio::as_tuple(io::asio::deferred));
+    if (error) co_return std::unexpected(io::to_error("take a socket", error));
+    char byte = 0;
+    std::vector<Fd> taken;
+    CO_TRY(sys::receive_with_descriptors(giver.native_handle(), {&byte, 1}, taken));
+    std::erase_if(taken, [](const Fd& fd) { return !is_tcp(fd.get()); });
+    for (Fd& fd : taken) sandbox->sockets.push_back(std::move(fd));
+    if (sandbox->sockets.empty()) co_return fail(Code::unavailable, "the container gave no socket");
+  }
+  Fd socket = std::move(sandbox->sockets.back());
+  sandbox->sockets.pop_back();
+  co_return socket;
+}
+
+Task<Result<io::Stream>> DockerRuntime::connect(std::string handle, uint16_t port) {
+  auto found = sandboxes_.find(handle);
+  if (found == sandboxes_.end()) co_return fail(Code::not_found, "sandbox " + handle + " does not run");
+  SandboxPtr sandbox = found->second;
+  if (port == runtime::kEgressPort) co_return co_await connect_egress(sandbox);
+  if (!sandbox->secret.empty()) {
+    knock::Wish wish{.kind = knock::Kind::port, .port = port};
+    if (port == runtime::kExecdPort) wish = {knock::Kind::api, 0};
+    co_return CO_TRY(
+        co_await io::with_deadline(kConnectDeadline, "port " + std::to_string(port),
+                                   knock_at(sandbox->address, runtime::kExecdPort, sandbox->secret, wish)));
+  }
+  if (port == runtime::kExecdPort) {
+    co_return CO_TRY(co_await io::with_deadline(kConnectDeadline, "execd",
+                                                io::connect_unix(files_.socket(handle, "api"))));
+  }
+  Fd socket = CO_TRY(co_await io::with_deadline(kConnectDeadline, "execd", take_socket(sandbox)));
+  co_return CO_TRY(co_await io::with_deadline(kConnectDeadline, "port " + std::to_string(port),
+                                              io::connect_loopback(std::move(socket), port)));
+}
+
+Task<Result<runtime::Output>> DockerRuntime::logs(std::string handle) {
+  co_return co_await runtime::execd_logs(*this, std::move(handle), tasks_);
+}
+
+}  // namespace osb::docker
