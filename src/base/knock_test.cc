@@ -10,7 +10,8 @@ const std::string kMine(kSecret, 'a'), kOther(kSecret, 'b');
 TEST(Knock, WhoSharesTheSecretIsUnderstood) {
   std::string challenge = new_challenge();
   ASSERT_EQ(challenge.size(), kChallenge);
-  for (Wish wish : {Wish{Kind::api, 0}, Wish{Kind::control, 0}, Wish{Kind::port, 1}, Wish{Kind::port, 65535}}) {
+  for (Wish wish :
+       {Wish{Kind::api, 0}, Wish{Kind::control, 0}, Wish{Kind::port, 1}, Wish{Kind::port, 65535}}) {
     std::string request = ask(kMine, challenge, wish);
     ASSERT_EQ(request.size(), kRequest);
     EXPECT_EQ(request.find(kMine), request.npos) << "the secret is not on the wire";

@@ -123,6 +123,7 @@ Result<Container> parse_container(std::string_view text) {
   out.reference = root["Config"]["Image"].string().value_or("");
   out.command = root["Config"]["Cmd"].string_list().value_or(std::vector<std::string>());
   out.created = root["Created"].string().value_or("");
+  out.network_mode = root["HostConfig"]["NetworkMode"].string().value_or("");
   read_network(in.value, out);
   if (!in.issues.empty() || out.id.empty()) return odd("container");
   return out;
@@ -220,6 +221,21 @@ Result<std::vector<sandbox::FileChange>> parse_changes(std::string_view text) {
     int64_t kind = one["Kind"].required_integer();
     if (!issues.empty() || !path.starts_with('/') || kind < 0 || kind > 2) return odd("change");
     out.push_back({kind == 0 ? Kind::modified : kind == 1 ? Kind::added : Kind::deleted, std::move(path)});
+  }
+  return out;
+}
+
+Result<std::string> parse_logs(std::string_view bytes) {
+  constexpr size_t kHead = 8;
+  std::string out;
+  while (!bytes.empty()) {
+    if (bytes.size() < kHead || static_cast<unsigned char>(bytes[0]) > 2) return odd("output of a container");
+    size_t size = 0;
+    for (size_t i = 4; i < kHead; ++i) size = size << 8 | static_cast<unsigned char>(bytes[i]);
+    bytes.remove_prefix(kHead);
+    if (size > bytes.size()) return odd("output of a container");
+    out.append(bytes.substr(0, size));
+    bytes.remove_prefix(size);
   }
   return out;
 }

@@ -60,6 +60,17 @@ TEST(Answers, WhereAContainerIs) {
   }
 }
 
+TEST(Answers, Logs) {
+  auto piece = [](char stream, std::string_view text) {
+    return std::string{stream, 0, 0, 0, 0, 0, 0, static_cast<char>(text.size())} + std::string(text);
+  };
+  EXPECT_EQ(*parse_logs(piece(1, "out\n") + piece(2, "bad\n") + piece(1, "")), "out\nbad\n");
+  EXPECT_EQ(*parse_logs(""), "");
+  for (const std::string& wrong : {std::string("plain text"), piece(1, "cut").substr(0, 9), piece(3, "x"),
+                                   std::string(7, '\1'), std::string("\1\0\0\0\xff\xff\xff\xff", 8)})
+    EXPECT_EQ(parse_logs(wrong).error().code, Code::corrupt) << wrong;
+}
+
 TEST(Answers, Containers) {
   auto container = parse_container(
       R"({"Id":"c1","State":{"Status":"exited","Running":false,"ExitCode":137,"OOMKilled":true},

@@ -50,6 +50,8 @@ End end_of(const Container& container) {
 
 // Returns when execd has told the end.
 Task<> DockerRuntime::hear(SandboxPtr sandbox, Result<End>& end) {
+  // That of another server does not speak of it.
+  if (sandbox->inherited) co_await io::Event(executor_).wait();
   if (sandbox->heard) {
     end = from_state(*sandbox->heard);
     co_return;
@@ -81,6 +83,16 @@ Task<> DockerRuntime::hear(SandboxPtr sandbox, Result<End>& end) {
   }
 }
 
+Task<End> DockerRuntime::end_of_one(Container container) {
+  if (container.labels.contains(kOwnerLabel)) co_return end_of(container);
+  End end = inherited_end(container);
+  if (auto said = co_await inherited_logs(container.id)) {
+    end.output = std::move(said->text);
+    end.output_truncated = said->truncated;
+  }
+  co_return end;
+}
+
 // Returns when the container does not run any more, or when nobody knows.
 Task<> DockerRuntime::ask_for_end(SandboxPtr sandbox, Result<End>& end) {
   auto status = co_await engine_.wait(sandbox->container);
@@ -94,7 +106,7 @@ Task<> DockerRuntime::ask_for_end(SandboxPtr sandbox, Result<End>& end) {
   if (status) container = co_await engine_.inspect(sandbox->container);
   const Error* error = !status ? &status.error() : !container ? &container.error() : nullptr;
   if (!error) {
-    end = end_of(*container);
+    end = co_await end_of_one(std::move(*container));
   } else if (error->code == Code::not_found) {
     end = End{End::Kind::lost, 0, "somebody else has removed the container"};
   } else {

@@ -18,7 +18,8 @@ namespace {
 
 constexpr auto kBootDeadline = std::chrono::seconds(20);
 constexpr auto kConnectDeadline = std::chrono::seconds(10);
-constexpr io::Duration kAgainFirst = std::chrono::milliseconds(10), kAgainMost = std::chrono::milliseconds(200);
+constexpr io::Duration kAgainFirst = std::chrono::milliseconds(10),
+                       kAgainMost = std::chrono::milliseconds(200);
 
 // The same socket that any program of the container could have made, and nothing else: whoever took execd
 // over must not make the server use another one.
@@ -86,9 +87,9 @@ Task<Result<void>> DockerRuntime::await_execd(SandboxPtr sandbox) {
       co_return Result<void>();
     }
     if (std::chrono::steady_clock::now() > until) {
-      co_return std::unexpected(std::move(control.error())
-                                    .in("execd at " + sandbox->address +
-                                        " (the server has to be where the engine's network is)"));
+      co_return std::unexpected(
+          std::move(control.error())
+              .in("execd at " + sandbox->address + " (the server has to be where the engine's network is)"));
     }
     co_await io::sleep_for(again);
   }
@@ -127,6 +128,7 @@ Task<Result<io::Stream>> DockerRuntime::connect(std::string handle, uint16_t por
   if (found == sandboxes_.end()) co_return fail(Code::not_found, "sandbox " + handle + " does not run");
   SandboxPtr sandbox = found->second;
   if (port == runtime::kEgressPort) co_return co_await connect_egress(sandbox);
+  if (sandbox->inherited) co_return CO_TRY(co_await connect_inherited(sandbox, port));
   if (!sandbox->secret.empty()) {
     knock::Wish wish{.kind = knock::Kind::port, .port = port};
     if (port == runtime::kExecdPort) wish = {knock::Kind::api, 0};
@@ -143,7 +145,26 @@ Task<Result<io::Stream>> DockerRuntime::connect(std::string handle, uint16_t por
                                               io::connect_loopback(std::move(socket), port)));
 }
 
+// execd's /proxy leads on to every other port. Without what is published the proxy of this server is the way.
+std::optional<std::string> DockerRuntime::endpoint(const std::string& handle, uint16_t port) const {
+  auto found = sandboxes_.find(handle);
+  if (!settings_.rules.publish || found == sandboxes_.end() || port == runtime::kEgressPort)
+    return std::nullopt;
+  const auto& published = found->second->published;
+  auto place = published.find(port);
+  bool through_execd = place == published.end();
+  if (through_execd) place = published.find(runtime::kExecdPort);
+  if (place == published.end()) return std::nullopt;
+  std::string_view at = place->second;
+  std::string endpoint(at);
+  if (at.starts_with("0.0.0.0:")) endpoint = settings_.public_host + std::string(at.substr(at.find(':')));
+  return through_execd ? endpoint + "/proxy/" + std::to_string(port) : endpoint;
+}
+
 Task<Result<runtime::Output>> DockerRuntime::logs(std::string handle) {
+  auto found = sandboxes_.find(handle);
+  if (found != sandboxes_.end() && found->second->inherited)
+    co_return co_await inherited_logs(found->second->container);
   co_return co_await runtime::execd_logs(*this, std::move(handle), tasks_);
 }
 

@@ -51,17 +51,20 @@ runtime::EntryProcess entry_of(const Claim& claim, const Limits& limits) {
 runtime::Capabilities docker_capabilities(DockerAbilities given) {
   constexpr char kNotYet[] = "the Docker runtime of this server does not have this part";
   runtime::Capabilities out;
-  for (Ability* ability :
-       {&out.cpu, &out.memory, &out.pids, &out.pause, &out.snapshots, &out.pools, &out.volumes, &out.pull})
+  for (Ability* ability : {&out.cpu, &out.memory, &out.pids, &out.pause, &out.snapshots, &out.pools,
+                           &out.volumes, &out.pull, &out.secure_access})
     *ability = Ability::can();
   for (Ability* ability : {&out.io_read, &out.io_write, &out.open_files, &out.gpu})
     *ability = Ability::cannot(kNotYet);
   out.disk = Ability::cannot("an engine limits the disk only on some of its storage drivers");
   out.network_policy =
-      given.policies ? Ability::can()
-               : Ability::cannot(
-                     "containers get a policy from the egress process of this service, which needs a service "
-                     "that root starts and [egress] enabled = true in its configuration");
+      given.policies
+          ? Ability::can()
+          : Ability::cannot(
+                "containers get a policy from the egress process of this service, which needs a service "
+                "that root starts and [egress] enabled = true in its configuration");
+  if (given.published)
+    out.secure_access = Ability::cannot("docker.direct opens the ports of containers to everybody");
   if (given.own_kernel) {
     out.network_policy = Ability::cannot(
         "a container with a kernel of its own is reached by the engine's network, which no policy holds; the "
@@ -92,7 +95,8 @@ DockerRuntime::DockerRuntime(io::Executor executor, std::string owner, SandboxFi
       files_(std::move(files)),
       settings_(std::move(settings)),
       capabilities_(docker_capabilities({.policies = static_cast<bool>(settings_.networks),
-                                         .own_kernel = settings_.rules.by_network()})),
+                                         .own_kernel = settings_.rules.by_network(),
+                                         .published = settings_.rules.publish.has_value()})),
       engine_(settings_.engine),
       pulls_(executor, engine_, settings_.pull_policy, settings_.default_registry),
       tasks_(executor) {
@@ -183,8 +187,8 @@ Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::start_container(const ru
   sandbox->secret = std::move(*secret);
   if (auto started = co_await engine_.start(*made); !started)
     co_return failed_step(std::move(started.error()), "start the container");
-  auto given = by_network ? co_await await_execd(sandbox)
-                          : co_await hand_over(std::move(*listeners), mounts.shown);
+  auto given =
+      by_network ? co_await await_execd(sandbox) : co_await hand_over(std::move(*listeners), mounts.shown);
   files_.close_boot(handle);
   if (!given && given.error().code == Code::permission_denied)
     co_return failed(Kind::host_path_refused, std::move(given.error()).in("volumes"));
@@ -193,6 +197,11 @@ Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::start_container(const ru
     std::string more = state && !state->running ? "; " + end_of(*state).detail : "";
     given.error().message += more;
     co_return failed(Kind::step_failed, std::move(given.error()).in("start execd in the container"));
+  }
+  if (settings_.rules.publish) {
+    auto seen = co_await engine_.inspect(*made);
+    if (!seen) co_return failed_step(std::move(seen.error()), "find out where its ports are");
+    sandbox->published = std::move(seen->published);
   }
   if (sandbox->control) co_return sandbox;
   auto control = co_await open_control(sandbox);
@@ -250,8 +259,9 @@ Task<Result<Container>> DockerRuntime::find(std::string handle) {
   auto container = CO_TRY(co_await engine_.inspect(container_name(handle)));
   auto owner = container.labels.find(kOwnerLabel);
   auto ours = container.labels.find(kHandleLabel);
-  if (owner == container.labels.end() || owner->second != owner_ || ours == container.labels.end() ||
-      ours->second != handle)
+  bool is_ours = owner != container.labels.end() && owner->second == owner_ &&
+                 ours != container.labels.end() && ours->second == handle;
+  if (!is_ours && !is_inherited(container, handle))
     co_return fail(Code::not_found, "the container of this name is somebody else's");
   co_return container;
 }
@@ -273,7 +283,10 @@ Task<Result<void>> DockerRuntime::destroy(std::string handle) {
   if (sandbox) {
     CO_TRY(co_await engine_.remove(sandbox->container));
     if (sandbox->has_policy && settings_.networks) CO_TRY(co_await settings_.networks->close(handle));
-    co_await forget_volumes(sandbox->volumes);
+    if (sandbox->inherited)
+      co_await forget_inherited(sandbox);
+    else
+      co_await forget_volumes(sandbox->volumes);
     co_await forget_image(sandbox->image);
   }
   co_return files_.remove(handle);
@@ -290,6 +303,7 @@ Task<Result<std::vector<std::string>>> DockerRuntime::list() {
     auto handle = labels.find(kHandleLabel);
     if (handle != labels.end() && is_uuid(handle->second)) handles.insert(handle->second);
   }
+  CO_TRY(co_await list_inherited(handles));
   co_return std::vector<std::string>(handles.begin(), handles.end());
 }
 
@@ -302,9 +316,10 @@ Task<Adoption> DockerRuntime::adopt(std::string handle, std::string identity) {
     co_return Adoption{.kind = Found::ended,
                        .end = {End::Kind::lost, 0, "its container is not there any more"}};
   }
-  if (!container->running) co_return Adoption{.kind = Found::ended, .end = end_of(*container)};
+  if (!container->running) co_return Adoption{.kind = Found::ended, .end = co_await end_of_one(*container)};
   auto sandbox = std::make_shared<Sandbox>(handle, container->id, executor_);
   sandbox->remember(*container);
+  if (sandbox->inherited) co_await find_inherited_way(sandbox, *container);
   if (auto way = find_way(*sandbox, *container); !way)
     co_return Adoption{.kind = Found::unknown, .error = std::move(way.error())};
   if (container->paused) sandbox->reachable.reset();
@@ -320,11 +335,19 @@ Task<Result<runtime::Recalled>> DockerRuntime::recall(std::string handle) {
   if (!record && record.error().code != Code::not_found) co_return std::unexpected(std::move(record.error()));
   runtime::Recalled out{.record = record.value_or(""), .identity = {}};
   if (container && container->running) out.identity = container->id;
+  if (container && !container->labels.contains(kOwnerLabel)) {
+    out.identity = container->id;
+    if (out.record.empty()) out.inherited = co_await inherit(std::move(*container));
+  }
   co_return out;
 }
 
 Task<Result<void>> DockerRuntime::keep_record(std::string handle, std::string record) {
-  co_return files_.write_record(handle, record);
+  auto kept = files_.write_record(handle, record);
+  if (kept || kept.error().code != Code::not_found || !settings_.adopt) co_return kept;
+  auto container = CO_TRY(co_await find(handle));
+  if (container.labels.contains(kOwnerLabel)) co_return kept;
+  co_return files_.take_over(handle, record);
 }
 
 Task<Result<void>> DockerRuntime::pause(std::string handle) {

@@ -10,6 +10,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 
 #include "docker/container_config.h"
 #include "docker/engine.h"
@@ -37,6 +38,8 @@ struct DockerSettings {
   std::optional<int64_t> shm_bytes = {};
   std::vector<std::string> shared_paths = {};  // of the host, which sandboxes may have
   std::string state_dir = {};                  // of the service, which they may not
+  std::string public_host = {};                // in endpoints of ports that are published on all addresses
+  bool adopt = false;                          // take containers of the original server over
   // Of this service; none: there are none, and policies are refused.
   std::shared_ptr<runtime::ContainerNetworks> networks = {};
   std::string_view execd;  // its bytes; they live as long as the process
@@ -70,6 +73,7 @@ class DockerRuntime : public runtime::Runtime {
   Task<Result<void>> keep_record(std::string handle, std::string record) override;
   Task<Result<io::Stream>> connect(std::string handle, uint16_t port) override;
   Task<Result<runtime::Output>> logs(std::string handle) override;
+  std::optional<std::string> endpoint(const std::string& handle, uint16_t port) const override;
   // See docker_warm.cc.
   Task<Created<runtime::Warm>> warm(PreparedPtr prepared, std::string record) override;
   Task<Created<void>> claim(std::string handle, Claim claim,
@@ -125,9 +129,18 @@ class DockerRuntime : public runtime::Runtime {
   // See docker_network.cc.
   Task<Created<void>> open_network(SandboxPtr sandbox, std::string id, runtime::NetworkPolicy policy);
   Task<Result<io::Stream>> connect_egress(SandboxPtr sandbox);
+  // See docker_inherited.cc.
+  bool is_inherited(const Container& container, const std::string& handle) const;
+  Task<Result<void>> list_inherited(std::set<std::string>& handles);
+  Task<runtime::Inherited> inherit(Container container);
+  Task<> find_inherited_way(SandboxPtr sandbox, const Container& container);
+  Task<Result<io::Socket>> connect_inherited(SandboxPtr sandbox, uint16_t port);
+  Task<Result<runtime::Output>> inherited_logs(std::string container);
+  Task<> forget_inherited(SandboxPtr sandbox);
   // See docker_ends.cc.
   Task<> watch(SandboxPtr sandbox);
   Task<> hear(SandboxPtr sandbox, Result<End>& end);
+  Task<End> end_of_one(Container container);
   Task<> ask_for_end(SandboxPtr sandbox, Result<End>& end);
 
   io::Executor executor_;
@@ -145,6 +158,7 @@ class DockerRuntime : public runtime::Runtime {
 struct DockerAbilities {
   bool policies = false;    // containers can have one
   bool own_kernel = false;  // they are started with something that gives them one
+  bool published = false;   // their ports are open to everybody
 };
 runtime::Capabilities docker_capabilities(DockerAbilities given);
 

@@ -11,6 +11,7 @@ namespace osb::docker {
 
 // A connection to the execd that has this secret. Code::unavailable: nobody listens there, or nobody on the
 // port that was wished for; Code::corrupt: whoever does is somebody else.
-io::Task<Result<io::Socket>> knock_at(std::string address, uint16_t port, std::string secret, knock::Wish wish);
+io::Task<Result<io::Socket>> knock_at(std::string address, uint16_t port, std::string secret,
+                                      knock::Wish wish);
 
 }  // namespace osb::docker

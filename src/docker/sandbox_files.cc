@@ -107,6 +107,19 @@ Result<std::string> SandboxFiles::make_with_secret(const std::string& handle, st
   return made;
 }
 
+Result<void> SandboxFiles::take_over(const std::string& handle, std::string_view record) const {
+  if (!is_uuid(handle)) return fail(Code::invalid_argument, "no handle");
+  auto made = make_directory(fd_.get(), handle, 0700);
+  if (!made && made.error().code != Code::already_exists) return made;
+  return write_record(handle, record);
+}
+
+bool SandboxFiles::is_taken_over(const std::string& handle) const {
+  if (!is_uuid(handle)) return false;
+  bool kept = ::faccessat(fd_.get(), (handle + "/record").c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+  return kept && ::faccessat(fd_.get(), (handle + "/boot").c_str(), F_OK, AT_SYMLINK_NOFOLLOW) != 0;
+}
+
 Result<std::string> SandboxFiles::read_secret(const std::string& handle) const {
   if (!is_uuid(handle)) return fail(Code::not_found, "no handle");
   Fd file = TRY(open_beneath(fd_.get(), handle + "/secret", O_RDONLY));

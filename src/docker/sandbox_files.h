@@ -6,7 +6,8 @@
 //   <handle>/boot/execd     the same file once more, and
 //   <handle>/boot/hub       the socket through which it gets its listeners: shown to the container, read-only
 //   <handle>/api, control, sockets   those listeners, which nothing inside can name
-//   <handle>/boot/secret    instead of the hub, for a container that is reached by its network: what opens its
+//   <handle>/boot/secret    instead of the hub, for a container that is reached by its network: what opens
+//   its
 //                           execd, until execd has read it
 //   <handle>/secret         the same for the server; instead of the listeners
 //   snapshot-<id>           the record of the sandbox that a snapshot was made of
@@ -39,6 +40,9 @@ class SandboxFiles {
   // The same for a container that is reached by its network. The secret.
   Result<std::string> make_with_secret(const std::string& handle, std::string_view record) const;
   Result<std::string> read_secret(const std::string& handle) const;  // Code::not_found: it has listeners
+  // Of a container that another server has made: a record and nothing else.
+  Result<void> take_over(const std::string& handle, std::string_view record) const;
+  bool is_taken_over(const std::string& handle) const;
   // execd runs: nobody else is to find the hub or the secret.
   void close_boot(const std::string& handle) const;
   Result<void> remove(const std::string& handle) const;

@@ -50,6 +50,21 @@ TEST_F(SandboxFilesTest, ASecretIsInsideUntilExecdHasReadIt) {
   EXPECT_EQ(files.read_secret(kHandle).error().code, Code::not_found);
 }
 
+TEST_F(SandboxFilesTest, WhatIsTakenOverIsKnownAgain) {
+  SandboxFiles files = open();
+  EXPECT_FALSE(files.is_taken_over(kHandle));
+  ASSERT_TRUE(files.take_over(kHandle, "first"));
+  ASSERT_TRUE(files.take_over(kHandle, "second")) << "a server that was killed in between";
+  EXPECT_TRUE(files.is_taken_over(kHandle));
+  EXPECT_EQ(*files.read_record(kHandle), "second");
+  ASSERT_TRUE(files.remove(kHandle));
+  EXPECT_FALSE(files.is_taken_over(kHandle));
+  ASSERT_TRUE(files.make(kHandle, "ours"));
+  EXPECT_FALSE(files.is_taken_over(kHandle)) << "a container of this server";
+  EXPECT_FALSE(files.is_taken_over("../x"));
+  EXPECT_FALSE(files.take_over("../x", ""));
+}
+
 TEST_F(SandboxFilesTest, OneWithSocketsHasNoSecret) {
   SandboxFiles files = open();
   ASSERT_TRUE(files.make(kHandle, ""));

@@ -142,8 +142,7 @@ io::Task<> Daemon::run_control(int* code) {
 }
 
 io::Task<> Daemon::take(Receivers receivers) {
-  if (options_.connections >= 0)
-    return take_connections(core_, std::move(channel_), std::move(receivers));
+  if (options_.connections >= 0) return take_connections(core_, std::move(channel_), std::move(receivers));
   return answer_knocks(core_, std::move(channel_), std::move(secret_), std::move(receivers));
 }
 
@@ -230,7 +229,8 @@ int run_daemon(const Options& options, Environment env, const Extend& extend) {
     core.ready.set();
   }
   place_children(options.work_group, options.work_nice);
-  if (options.connections >= 0 || !options.secret.empty()) let_kernel_wait();  // gVisor clears a child's tid at its end only
+  if (options.connections >= 0 || !options.secret.empty())
+    let_kernel_wait();  // gVisor clears a child's tid at its end only
   if (options.work_open_files) limit_open_files(*options.work_open_files);
   if (options.sysinfo_requests >= 0) answer_sysinfo(Fd(options.sysinfo_requests));
   if (extend) extend(daemon.parts());

@@ -144,7 +144,9 @@ io::Task<> answer_knocks(Core& core, Fd listener, std::string secret, Receivers 
     } else if (socket.error().code == Code::exhausted) {
       co_await io::sleep_for(milliseconds(100));
     } else {
-      co_return log::error("nobody is let in any more", {{"reason", socket.error().message}});
+      if (socket.error().code != Code::cancelled)
+        log::error("nobody is let in any more", {{"reason", socket.error().message}});
+      co_return;
     }
   }
 }
