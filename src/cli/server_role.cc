@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "cli/block_on.h"
 #include "cli/engine_files.h"
+#include "cli/public_host.h"
 #include "docker/docker_runtime.h"
 #include "launcher/egress_process.h"
 #include "launcher/server_process.h"
@@ -138,6 +139,13 @@ docker::DockerSettings docker_settings(const server::Config& config, std::string
   out.shared_paths = config.storage.allowed_host_paths;
   out.state_dir = config.native.state_dir;
   out.execd = execd;
+  out.adopt = in.adopt;
+  if (in.direct) {
+    out.rules.publish = {.host = in.publish_host};
+    if (in.port_range_min != 0)
+      out.rules.publish->ports = fmt::format("{}-{}", in.port_range_min, in.port_range_max);
+    out.public_host = public_host(config);
+  }
   return out;
 }
 
@@ -156,6 +164,9 @@ Result<void> make_runtimes(const server::Config& config, const ServerRoleOptions
     settings.engine.tcp = std::move(engine);
     bool on_host = settings.rules.network_mode == docker::kHostNetwork;
     if (config.egress.enabled && !role.rootless && !on_host) settings.networks = base.container_networks();
+    if (settings.rules.publish)
+      log::warn("docker.direct: whoever reaches the published ports of a container may do everything in it",
+                {{"publish_host", settings.rules.publish->host}});
     made.push_back(TRY(docker::DockerRuntime::create(context.executor, context.owner, context.directory,
                                                      std::move(settings))));
   }

@@ -137,6 +137,14 @@ Task<Created<DockerRuntime::Mounts>> DockerRuntime::find_mounts(const runtime::S
   Mounts out;
   for (size_t i = 0; i < spec.mounts.size(); ++i) {
     const Mount& mount = spec.mounts[i];
+    if (mount.kind == Mount::Kind::host_path && settings_.rules.by_network()) {
+      co_return failed(
+          Kind::unsupported,
+          {Code::unsupported, 0,
+           fmt::format("volumes[{}].host: a container with a kernel of its own cannot tell which "
+                       "directory of the host the engine has mounted; use a named volume (pvc)",
+                       i)});
+    }
     if (mount.kind == Mount::Kind::host_path) {
       std::string path = mount.source + (mount.sub_path.empty() ? "" : "/" + mount.sub_path);
       auto found = co_await look_up_patiently(settings_.shared_paths, settings_.state_dir, path);

@@ -241,6 +241,14 @@ Task<Result<int>> Engine::wait(std::string container) {
   co_return parse_wait(text);
 }
 
+Task<Result<std::string>> Engine::logs(std::string container) {
+  auto bytes =
+      CO_TRY(co_await ask_in_time({.method = "GET",
+                                   .path = container_path(container, "/logs?stdout=1&stderr=1&tail=1000"),
+                                   .most = kMostList}));
+  co_return parse_logs(bytes);
+}
+
 Task<Result<void>> Engine::pause(std::string container) {
   CO_TRY(co_await ask_in_time({.method = "POST", .path = container_path(container, "/pause")}));
   co_return Result<void>();

@@ -75,6 +75,7 @@ class Engine {
   Task<Result<Container>> inspect(std::string container);
   // Until it does not run any more; no deadline. Its status.
   Task<Result<int>> wait(std::string container);
+  Task<Result<std::string>> logs(std::string container);  // the last part of what it wrote
   Task<Result<void>> pause(std::string container);
   Task<Result<void>> unpause(std::string container);
   Task<Result<void>> kill(std::string container);

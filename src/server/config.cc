@@ -378,6 +378,7 @@ Result<Config> parse_config(std::string_view text, const std::string& source,
   read_environment(config, environment);
   refuse_missing_protection(file, config);
   keep_network_rules(file, config);
+  check_reach(file, config);
   look_at_variables_of_others(file, environment, config);
   if (file.error) return std::unexpected(std::move(*file.error));
   if (config.renew.redis.enabled && !config.renew.enabled) {

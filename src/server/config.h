@@ -86,6 +86,10 @@ struct DockerSection {
   std::string apparmor_profile;  // "": the engine's
   bool no_new_privileges = true;
   int64_t pids_limit = 4096;
+  bool adopt = false;   // containers of the original server are taken over
+  bool direct = false;  // ports are published, and endpoints go past this server
+  std::string publish_host = "127.0.0.1", host_ip;
+  int64_t port_range_min = 0, port_range_max = 0;  // 0: the engine chooses any
 };
 
 // Instead of standard error; the file is opened and turned over by whoever starts the service.

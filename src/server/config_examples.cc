@@ -279,6 +279,17 @@ constexpr std::string_view kSkeleton =
 # no_new_privileges = true
 # Processes per container.
 # pids_limit = 4096
+# Publishes the ports 44772 and 8080 of every container, for endpoints that go past this server. Whoever
+# reaches them may do everything in the container: there is no token.
+# direct = false
+# With direct: the address of this host on which they are published, and from which of its ports (0: any).
+# publish_host = "127.0.0.1"
+# port_range_min = 0
+# port_range_max = 0
+# With direct, where the server itself runs in a container: the host's address, for endpoints.
+# host_ip = ""
+# Takes containers of the original server over when the service starts.
+# adopt = false
 
 [native]
 # Where images, sandboxes and the state database live. A service that an ordinary user starts without this key
