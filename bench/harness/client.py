@@ -1,5 +1,6 @@
 """What `osb run` costs beside the program it runs: with a server there, and on a machine that has none."""
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -32,14 +33,14 @@ class Client:
 
     def _time(self, words, env=None):
         began = time.monotonic()
-        done = subprocess.run(words, env={**self._environment, **(env or {})}, stdin=subprocess.DEVNULL, capture_output=True)
+        done = subprocess.run(words, env={**self._environment, **(env or {})}, stdin=subprocess.DEVNULL, capture_output=True, timeout=120)
         took = (time.monotonic() - began) * 1e6
         if done.returncode != 0 or done.stdout != b"4\n":
             raise BenchError(f"{' '.join(words)}: {done.returncode} {done.stdout!r} {done.stderr.decode(errors='replace')[:600]}")
         return took
 
     def _stop(self):
-        done = subprocess.run(self._inside("server", "stop"), env=self._environment, capture_output=True)
+        done = subprocess.run(self._inside("server", "stop"), env=self._environment, capture_output=True, timeout=60)
         if done.returncode != 0:
             raise BenchError(f"osb server stop: {done.stderr.decode(errors='replace')[:300]}")
 
@@ -63,6 +64,9 @@ class Client:
             results.add_round(name, values)
 
     def close(self):
+        # After a failure the server for the occasion may still run; in what is left of its namespaces nobody would find it.
+        with contextlib.suppress(BenchError, OSError, subprocess.SubprocessError):
+            self._stop()
         self._holder.kill()
         self._holder.wait()
         shutil.rmtree(self._directory, ignore_errors=True)

@@ -57,12 +57,14 @@ class Docker:
         self._engine = Dockerd()
         try:
             self._engine.start().import_images()
-        except AssertionError as error:
+            self._engine.docker("tag", IMAGE, "host")
+            more = f'[docker]\nsocket = "{self._engine.socket}"\n[registry]\npull_policy = "never"\n'
+            self._service = Service(load, bin_dir, directory, more, runtime="docker")
+        except BaseException as error:
             self._engine.destroy()
-            raise BenchError(f"the Docker engine does not start: {error}") from error
-        self._engine.docker("tag", IMAGE, "host")
-        more = f'[docker]\nsocket = "{self._engine.socket}"\n[registry]\npull_policy = "never"\n'
-        self._service = Service(load, bin_dir, directory, more, runtime="docker")
+            if isinstance(error, AssertionError):
+                raise BenchError(f"the Docker engine does not start: {error}") from error
+            raise
 
     def start(self):
         self._service.start()

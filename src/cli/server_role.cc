@@ -12,6 +12,8 @@
 
 #include "base/log.h"
 #include "cli/block_on.h"
+#include "cli/engine_files.h"
+#include "cli/public_host.h"
 #include "docker/docker_runtime.h"
 #include "launcher/egress_process.h"
 #include "launcher/server_process.h"
@@ -128,9 +130,7 @@ docker::DockerSettings docker_settings(const server::Config& config, std::string
                .drop_capabilities = in.drop_capabilities,
                .apparmor_profile = in.apparmor_profile,
                .no_new_privileges = in.no_new_privileges,
-               .oci_runtime = config.effective_runtime() == server::RuntimeType::docker
-                                  ? config.secure.docker_runtime
-                                  : std::string()};
+               .oci_runtime = config.secure.docker_runtime};
   out.pull_policy = *runtime::pull_from(config.registry.pull_policy);
   out.default_registry = config.registry.standard;
   out.default_limits = default_limits(config.sandbox);
@@ -139,6 +139,13 @@ docker::DockerSettings docker_settings(const server::Config& config, std::string
   out.shared_paths = config.storage.allowed_host_paths;
   out.state_dir = config.native.state_dir;
   out.execd = execd;
+  out.adopt = in.adopt;
+  if (in.direct) {
+    out.rules.publish = {.host = in.publish_host};
+    if (in.port_range_min != 0)
+      out.rules.publish->ports = fmt::format("{}-{}", in.port_range_min, in.port_range_max);
+    out.public_host = public_host(config);
+  }
   return out;
 }
 
@@ -146,13 +153,20 @@ docker::DockerSettings docker_settings(const server::Config& config, std::string
 Result<void> make_runtimes(const server::Config& config, const ServerRoleOptions& role,
                            std::string_view execd, const std::vector<runtime::RuntimeFactory>& further,
                            const runtime::RuntimeContext& context, Stop& stop, Made& made) {
+  std::optional<docker::TcpEngine> engine;
+  if (config.offers("docker")) engine = TRY(inherited_engine(config));
   auto native = TRY(make_native(config, role, context.executor, stop));
   runtime::NativeRuntime& base = *native;
   made.push_back(std::move(native));
   if (config.offers("runsc")) made.push_back(std::make_unique<runtime::RunscRuntime>(base));
   if (config.offers("docker")) {
     auto settings = docker_settings(config, execd);
-    if (config.egress.enabled && !role.rootless) settings.networks = base.container_networks();
+    settings.engine.tcp = std::move(engine);
+    bool on_host = settings.rules.network_mode == docker::kHostNetwork;
+    if (config.egress.enabled && !role.rootless && !on_host) settings.networks = base.container_networks();
+    if (settings.rules.publish)
+      log::warn("docker.direct: whoever reaches the published ports of a container may do everything in it",
+                {{"publish_host", settings.rules.publish->host}});
     made.push_back(TRY(docker::DockerRuntime::create(context.executor, context.owner, context.directory,
                                                      std::move(settings))));
   }

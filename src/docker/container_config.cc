@@ -27,8 +27,9 @@ bj::object labels_of(const runtime::SandboxSpec& spec, const std::string& owner,
   for (const ContainerMount& mount : mounts) {
     if (mount.kind == ContainerMount::Kind::volume) volumes.emplace_back(mount.source);
   }
-  if (!volumes.empty()) out[kVolumesLabel] = json::print(volumes);
-  if (spec.network) out[kEgressLabel] = "policy";
+  // Always: a container inherits what its image says, and both are believed.
+  out[kVolumesLabel] = json::print(volumes);
+  out[kEgressLabel] = spec.network ? kWithPolicy : "none";
   return out;
 }
 
@@ -65,6 +66,15 @@ bj::array security_of(const ContainerRules& rules) {
   bj::array out;
   if (rules.no_new_privileges) out.emplace_back("no-new-privileges:true");
   if (!rules.apparmor_profile.empty()) out.emplace_back("apparmor=" + rules.apparmor_profile);
+  return out;
+}
+
+// The engine chooses: whatever was free when somebody looked may be taken by now.
+bj::object bindings_of(const ContainerRules::Publish& publish) {
+  bj::object out;
+  for (uint16_t port : kPublished)
+    out[std::to_string(port) + "/tcp"] =
+        bj::array{bj::object{{"HostIp", publish.host}, {"HostPort", publish.ports}}};
   return out;
 }
 
@@ -105,15 +115,28 @@ std::string container_body(const runtime::SandboxSpec& spec, const std::string& 
     host["Tmpfs"] = bj::object{{"/tmp", "mode=1777"}, {"/run", "mode=755"}};
   }
   std::string inside = kBootInside;
-  bj::array words{"--container=" + inside + "/hub", "--log-level=4"};
+  bj::array words{rules.by_network() ? "--secret=" + inside + "/secret" : "--container=" + inside + "/hub",
+                  "--log-level=4"};
+  // One with a policy has no network of the engine's, and nothing to publish.
+  bool publishes = rules.publish && !spec.network;
+  bj::object exposed;
+  if (publishes) {
+    words.emplace_back("--open-port=" + std::to_string(kPublished[0]));
+    host["PortBindings"] = bindings_of(*rules.publish);
+    for (const auto& port : host["PortBindings"].as_object()) exposed[port.key()] = bj::object();
+  }
   for (const ContainerMount& mount : mounts) {
     if (mount.kind == ContainerMount::Kind::host_path) words.emplace_back("--shown=" + mount.target);
   }
-  return json::print(bj::object{{"Image", image_id},
-                                {"Entrypoint", bj::array{inside + "/execd"}},
-                                {"Cmd", std::move(words)},
-                                {"Labels", labels_of(spec, owner, mounts)},
-                                {"HostConfig", std::move(host)}});
+  bj::object body{{"Image", image_id},
+                  {"Entrypoint", bj::array{inside + "/execd"}},
+                  {"Cmd", std::move(words)},
+                  // An image's own would run beside execd, and before it.
+                  {"Healthcheck", bj::object{{"Test", bj::array{"NONE"}}}},
+                  {"Labels", labels_of(spec, owner, mounts)},
+                  {"HostConfig", std::move(host)}};
+  if (publishes) body["ExposedPorts"] = std::move(exposed);
+  return json::print(body);
 }
 
 // An engine adds the container's own labels to these, and cannot take one away.

@@ -23,6 +23,7 @@ TEST(ContainerConfig, ExecdIsAllThatComesFromTheHost) {
             R"([{"Type":"bind","Source":"/state/boot","Target":"/opt/opensandbox/boot","ReadOnly":true}])");
   for (const char* absent : {"Privileged", "Binds", "PortBindings", "Devices", "CapAdd", "PidMode", "Memory"})
     EXPECT_FALSE(body["HostConfig"].as_object().contains(absent)) << absent;
+  EXPECT_EQ(bj::serialize(body["Healthcheck"]), R"({"Test":["NONE"]})") << "an image's runs before execd";
   EXPECT_FALSE(body.contains("Env")) << "variables of a sandbox are not for whoever sees the engine";
 }
 
@@ -30,7 +31,25 @@ TEST(ContainerConfig, TheEnginesRuntimeIsNamedWhenSomebodyChoseIt) {
   EXPECT_FALSE(body_of({.handle = "h", .image = {}})["HostConfig"].as_object().contains("Runtime"));
   ContainerRules rules;
   rules.oci_runtime = "kata-runtime";
-  EXPECT_EQ(body_of({.handle = "h", .image = {}}, rules)["HostConfig"].at("Runtime"), "kata-runtime");
+  bj::object body = body_of({.handle = "h", .image = {}}, rules);
+  EXPECT_EQ(body["HostConfig"].at("Runtime"), "kata-runtime");
+  EXPECT_EQ(bj::serialize(body["Cmd"]), R"(["--secret=/opt/opensandbox/boot/secret","--log-level=4"])")
+      << "its kernel takes no sockets";
+}
+
+TEST(ContainerConfig, PortsArePublishedWhenSomebodyAsksForThat) {
+  ContainerRules rules;
+  rules.publish = {.host = "127.0.0.1", .ports = "40000-40100"};
+  bj::object body = body_of({.handle = "h", .image = {}}, rules);
+  EXPECT_EQ(bj::serialize(body["HostConfig"].at("PortBindings")),
+            R"({"44772/tcp":[{"HostIp":"127.0.0.1","HostPort":"40000-40100"}],)"
+            R"("8080/tcp":[{"HostIp":"127.0.0.1","HostPort":"40000-40100"}]})");
+  EXPECT_EQ(bj::serialize(body["ExposedPorts"]), R"({"44772/tcp":{},"8080/tcp":{}})");
+  EXPECT_NE(bj::serialize(body["Cmd"]).find("--open-port=44772"), std::string::npos);
+  EXPECT_NE(bj::serialize(body["Cmd"]).find("--container="), std::string::npos) << "the server's way stays";
+  body = body_of({.handle = "h", .image = {}, .network = runtime::NetworkPolicy()}, rules);
+  EXPECT_FALSE(body["HostConfig"].as_object().contains("PortBindings")) << "one with a policy has no ports";
+  EXPECT_EQ(bj::serialize(body["Cmd"]).find("--open-port"), std::string::npos);
 }
 
 TEST(ContainerConfig, LabelsOfARequestAreNotOurs) {
@@ -109,7 +128,8 @@ TEST(ContainerConfig, OneWithAPolicyHasNoNetworkOfTheEngine) {
   bj::object plain = body_of({.handle = "h", .image = {}}, rules);
   EXPECT_EQ(plain["HostConfig"].at("NetworkMode"), "web");
   EXPECT_FALSE(plain["HostConfig"].as_object().contains("Dns"));
-  EXPECT_FALSE(plain["Labels"].as_object().contains(kEgressLabel));
+  EXPECT_EQ(plain["Labels"].at(kEgressLabel), "none") << "whatever its image says";
+  EXPECT_EQ(plain["Labels"].at(kVolumesLabel), "[]");
   bj::object policed = body_of({.handle = "h",
                                 .image = {},
                                 .network = runtime::NetworkPolicy{.allow_the_rest = true},

@@ -15,15 +15,29 @@ Task<Created<void>> DockerRuntime::open_network(SandboxPtr sandbox, std::string 
                                                 runtime::NetworkPolicy policy) {
   using Kind = CreateFailure::Kind;
   auto container = co_await engine_.inspect(sandbox->container);
-  auto opened = container
-                    ? co_await settings_.networks->open(sandbox->handle, {sandbox->container, container->pid},
-                                                        std::move(id), std::move(policy))
-                    : Result<void>(std::unexpected(std::move(container.error())));
+  Result<void> opened;
+  if (!container)
+    opened = std::unexpected(std::move(container.error()));
+  else if (!container->running)
+    opened = fail(Code::not_found, "the container does not run any more");
+  else
+    opened = co_await settings_.networks->open(sandbox->handle, {sandbox->container, container->pid},
+                                               std::move(id), std::move(policy));
   if (opened) co_return Created<void>();
-  // The engine may be where processes have other numbers, or the kernel without packet rules.
-  bool cannot = opened.error().code == Code::unsupported;
-  co_return std::unexpected(CreateFailure{cannot ? Kind::unsupported : Kind::step_failed,
-                                          std::move(opened.error()).in("open the sandbox's network")});
+  Kind kind = Kind::step_failed;
+  switch (opened.error().code) {
+    case Code::unsupported:
+      // The engine may be where processes have other numbers, or the kernel without packet rules.
+      kind = Kind::unsupported;
+      break;
+    case Code::unavailable:
+    case Code::timeout:
+      kind = Kind::unavailable;
+      break;
+    default:
+      break;
+  }
+  co_return std::unexpected(CreateFailure{kind, std::move(opened.error()).in("open the sandbox's network")});
 }
 
 Task<Result<io::Stream>> DockerRuntime::connect_egress(SandboxPtr sandbox) {
@@ -37,9 +51,16 @@ Task<Result<io::Stream>> DockerRuntime::connect_egress(SandboxPtr sandbox) {
 }
 
 Task<Result<std::optional<runtime::NetworkPolicy>>> DockerRuntime::network_of(std::string handle) {
+  // What is not known is not "none": a copy would have the whole of the engine's network.
   auto found = sandboxes_.find(handle);
-  if (found == sandboxes_.end() || !found->second->has_policy || !settings_.networks)
-    co_return std::optional<runtime::NetworkPolicy>();
+  if (found == sandboxes_.end())
+    co_return fail(Code::unavailable, "this server does not hold the container yet, and not its policy");
+  if (!found->second->has_policy) co_return std::optional<runtime::NetworkPolicy>();
+  if (!settings_.networks)
+    co_return fail(
+        Code::unavailable,
+        "the container has a network policy, and this service has egress switched off; set [egress] "
+        "enabled = true to copy it");
   co_return co_await settings_.networks->policy_of(std::move(handle));
 }
 

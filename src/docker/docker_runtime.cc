@@ -1,16 +1,12 @@
 #include "docker/docker_runtime.h"
 
-#include <sys/socket.h>
-
 #include <algorithm>
 #include <set>
 
 #include "base/ids.h"
 #include "base/log.h"
 #include "docker/docker_sandbox.h"
-#include "io/descriptor.h"
 #include "runtime/native/start_entry.h"
-#include "sys/descriptors.h"
 
 namespace osb::docker {
 namespace {
@@ -18,8 +14,9 @@ namespace {
 using Kind = CreateFailure::Kind;
 using runtime::Ability;
 
-constexpr auto kBootDeadline = std::chrono::seconds(20);
-constexpr auto kConnectDeadline = std::chrono::seconds(10);
+constexpr char kOtherFiles[] =
+    "the Docker engine does not see the files of this host: it runs on another one, or in a container or a "
+    "chroot of its own; start it where the service's state directory is under the same path";
 
 std::unexpected<CreateFailure> failed(Kind kind, Error error) {
   return std::unexpected(CreateFailure{kind, std::move(error)});
@@ -39,15 +36,12 @@ std::string platform_of_host() {
 #endif
 }
 
-// The same socket that any program of the container could have made, and nothing else: whoever took execd
-// over must not make the server use another one.
-bool is_tcp(int fd) {
-  int domain = 0, type = 0;
-  socklen_t size = sizeof domain;
-  if (::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) < 0) return false;
-  size = sizeof type;
-  if (::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) < 0) return false;
-  return domain == AF_INET && type == SOCK_STREAM;
+// Whether an engine speaks of a directory in a volume, by its own path of it, which is nobody's business.
+bool names_part_of_volume(std::string_view words, const std::vector<ContainerMount>& mounts) {
+  return std::ranges::any_of(mounts, [&](const ContainerMount& mount) {
+    return !mount.sub_path.empty() && mount.kind == ContainerMount::Kind::volume &&
+           words.find("/volumes/" + mount.source + "/") != words.npos;
+  });
 }
 
 }  // namespace
@@ -66,20 +60,38 @@ runtime::EntryProcess entry_of(const Claim& claim, const Limits& limits) {
   return entry;
 }
 
-runtime::Capabilities docker_capabilities(bool policies) {
+runtime::Capabilities docker_capabilities(DockerAbilities given) {
   constexpr char kNotYet[] = "the Docker runtime of this server does not have this part";
   runtime::Capabilities out;
-  for (Ability* ability :
-       {&out.cpu, &out.memory, &out.pids, &out.pause, &out.snapshots, &out.pools, &out.volumes, &out.pull})
+  for (Ability* ability : {&out.cpu, &out.memory, &out.pids, &out.pause, &out.snapshots, &out.pools,
+                           &out.volumes, &out.pull, &out.secure_access})
     *ability = Ability::can();
   for (Ability* ability : {&out.io_read, &out.io_write, &out.open_files, &out.gpu})
     *ability = Ability::cannot(kNotYet);
   out.disk = Ability::cannot("an engine limits the disk only on some of its storage drivers");
   out.network_policy =
-      policies ? Ability::can()
-               : Ability::cannot(
-                     "containers get a policy from the egress process of this service, which needs a service "
-                     "that root starts and [egress] enabled = true in its configuration");
+      given.policies
+          ? Ability::can()
+          : Ability::cannot(
+                "containers get a policy from the egress process of this service, which needs a service "
+                "that root starts and [egress] enabled = true in its configuration");
+  if (given.host_network)
+    out.network_policy = Ability::cannot(
+        "sandboxes of this server have the host's own network (docker.network_mode = \"host\"), which has "
+        "no policies");
+  if (given.published)
+    out.secure_access = Ability::cannot("docker.direct opens the ports of containers to everybody");
+  if (given.own_kernel) {
+    out.network_policy = Ability::cannot(
+        "a container with a kernel of its own is reached by the engine's network, which no policy holds; the "
+        "native runtime has policies under gVisor");
+    out.snapshots = Ability::cannot(
+        "a container with a kernel of its own keeps changes of files to itself, and what the engine sees of "
+        "them is not what its programs see");
+    out.pids = Ability::cannot(
+        "programs under a kernel of their own are no processes of this host, and nothing counts them; their "
+        "memory and processor time can be limited");
+  }
   out.platforms = {platform_of_host()};
   return out;
 }
@@ -98,7 +110,10 @@ DockerRuntime::DockerRuntime(io::Executor executor, std::string owner, SandboxFi
       owner_(std::move(owner)),
       files_(std::move(files)),
       settings_(std::move(settings)),
-      capabilities_(docker_capabilities(static_cast<bool>(settings_.networks))),
+      capabilities_(docker_capabilities({.policies = static_cast<bool>(settings_.networks),
+                                         .own_kernel = settings_.rules.by_network(),
+                                         .host_network = settings_.rules.network_mode == kHostNetwork,
+                                         .published = settings_.rules.publish.has_value()})),
       engine_(settings_.engine),
       pulls_(executor, engine_, settings_.pull_policy, settings_.default_registry),
       tasks_(executor) {
@@ -113,13 +128,23 @@ DockerRuntime::~DockerRuntime() = default;
 Task<> DockerRuntime::close() {
   co_await pulls_.close();
   co_await tasks_.close();
+  co_await engine_.close();
 }
 
 runtime::Isolation DockerRuntime::isolation() const {
+  if (settings_.rules.by_network()) {
+    return {.tier = "container with a kernel of its own: what the engine's runtime " +
+                    settings_.rules.oci_runtime + " separates",
+            .missing = {"containers reach each other and what the engine's network reaches"}};
+  }
+  const char* network =
+      settings_.rules.network_mode == kHostNetwork
+          ? "containers have the host's own network: they reach what the host reaches, its loopback included"
+          : "containers without a policy reach each other and what the engine's network reaches";
   return {
       .tier = "container: what the Docker engine's runtime separates",
       .missing = {"containers have the engine's user namespace, often none: root inside is root's id outside",
-                  "containers without a policy reach each other and what the engine's network reaches"}};
+                  network}};
 }
 
 Task<Result<void>> DockerRuntime::health() { co_return co_await engine_.ping(); }
@@ -144,6 +169,12 @@ Task<Created<PreparedPtr>> DockerRuntime::prepare(runtime::SandboxSpec spec) {
   }
   auto image = co_await pulls_.find(spec.handle, spec.image);
   if (!image) co_return std::unexpected(std::move(image.error()));
+  // By any other name it would be everybody's, and without the policy that is kept with it.
+  auto owner = image->labels.find(kSnapshotOwnerLabel);
+  if (spec.image.id.empty() && owner != image->labels.end() && !owner->second.empty()) {
+    co_return failed(Kind::image_not_found,
+                     {Code::not_found, 0, "this is a snapshot of a sandbox; name it with snapshotId"});
+  }
   const Limits& standard = settings_.default_limits;
   if (!spec.limits.cpu_millis) spec.limits.cpu_millis = standard.cpu_millis;
   if (!spec.limits.memory_bytes) spec.limits.memory_bytes = standard.memory_bytes;
@@ -155,47 +186,28 @@ Task<Created<PreparedPtr>> DockerRuntime::prepare(runtime::SandboxSpec spec) {
   co_return prepared;
 }
 
-// What execd says of the directories of the host that it sees, a short line each.
-Task<Result<void>> read_lines(io::Socket& execd, size_t count, std::string& text) {
-  constexpr size_t kMostLine = 64;
-  char piece[1024];
-  while (static_cast<size_t>(std::ranges::count(text, '\n')) < count) {
-    size_t got = CO_TRY(co_await io::read_some(execd, piece));
-    text.append(piece, got);
-    if (got == 0 || text.size() > count * kMostLine)
-      co_return fail(Code::corrupt, "execd says something else");
-  }
-  co_return Result<void>();
-}
-
-Task<Result<void>> DockerRuntime::hand_over(Listeners listeners, std::vector<FileId> shown) {
-  io::Acceptor hub(executor_, std::move(listeners.hub));
-  auto execd = CO_TRY(co_await io::with_deadline(kBootDeadline, "execd", hub.accept()));
-  const int given[] = {listeners.api.get(), listeners.control.get(), listeners.sockets.get()};
-  int sent = sys::send_with_descriptors(execd.native_handle(), "l", given);
-  if (sent < 0) co_return fail_errno("give execd its listeners", -sent);
-  if (shown.empty()) co_return Result<void>();
-  std::string seen, wanted;
-  CO_TRY(co_await io::with_deadline(kBootDeadline, "execd", read_lines(execd, shown.size(), seen)));
-  for (const FileId& id : shown) wanted += to_line(id);
-  if (seen == wanted) co_return Result<void>();
-  co_return fail(Code::permission_denied,
-                 "refused: another directory was in its place when the engine mounted it, or the engine sees "
-                 "other files than this server");
-}
-
 Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::start_container(const runtime::SandboxSpec& spec,
                                                                         const Image& image,
                                                                         std::string record,
                                                                         const Mounts& mounts) {
   const std::string& handle = spec.handle;
-  auto listeners = files_.make(handle, record);
+  bool by_network = settings_.rules.by_network();
+  Result<std::string> secret;
+  Result<Listeners> listeners;
+  if (by_network)
+    secret = files_.make_with_secret(handle, record);
+  else
+    listeners = files_.make(handle, record);
+  if (!secret) co_return failed_step(std::move(secret.error()), "make the sandbox's secret");
   if (!listeners) co_return failed_step(std::move(listeners.error()), "make the sandbox's sockets");
   std::string body =
       container_body(spec, image.id, owner_, files_.boot_on_host(handle), settings_.rules, mounts.mounts);
   auto made = co_await engine_.create(container_name(handle), spec.image.platform, std::move(body));
   if (!made && made.error().code == Code::not_found)
     co_return failed(Kind::image_not_found, std::move(made.error()));
+  // An engine that has other files than this host does not have this directory either.
+  if (!made && made.error().message.find(files_.boot_on_host(handle)) != std::string::npos)
+    co_return failed(Kind::step_failed, {Code::internal, 0, kOtherFiles});
   if (!made) co_return failed_step(std::move(made.error()), "create the container");
   auto sandbox = std::make_shared<Sandbox>(handle, *made, executor_);
   for (const ContainerMount& mount : mounts.mounts) {
@@ -203,20 +215,33 @@ Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::start_container(const ru
   }
   if (!spec.image.id.empty()) sandbox->image = image.id;
   sandbox->has_policy = spec.network.has_value();
-  if (auto started = co_await engine_.start(*made); !started)
+  sandbox->secret = std::move(*secret);
+  if (auto started = co_await engine_.start(*made); !started) {
+    if (names_part_of_volume(started.error().message, mounts.mounts))
+      co_return failed(Kind::sub_path_refused,
+                       {Code::invalid_argument, 0,
+                        "volumes: the volume has no such directory (subPath), or a link is on the way"});
     co_return failed_step(std::move(started.error()), "start the container");
-  auto given = co_await hand_over(std::move(*listeners), mounts.shown);
-  files_.close_hub(handle);
+  }
+  auto given =
+      by_network ? co_await await_execd(sandbox) : co_await hand_over(std::move(*listeners), mounts.shown);
+  files_.close_boot(handle);
   if (!given && given.error().code == Code::permission_denied)
     co_return failed(Kind::host_path_refused, std::move(given.error()).in("volumes"));
   if (!given) {
     auto state = co_await engine_.inspect(*made);
     std::string more = state && !state->running ? "; " + end_of(*state).detail : "";
+    if (more.empty() && given.error().code == Code::timeout) more = std::string("; perhaps ") + kOtherFiles;
     given.error().message += more;
     co_return failed(Kind::step_failed, std::move(given.error()).in("start execd in the container"));
   }
-  auto control = co_await io::with_deadline(
-      kConnectDeadline, "execd", runtime::ControlConnection::open(files_.socket(handle, "control")));
+  if (settings_.rules.publish) {
+    auto seen = co_await engine_.inspect(*made);
+    if (!seen) co_return failed_step(std::move(seen.error()), "find out where its ports are");
+    sandbox->published = std::move(seen->published);
+  }
+  if (sandbox->control) co_return sandbox;
+  auto control = co_await open_control(sandbox);
   if (!control) co_return failed(Kind::step_failed, std::move(control.error()).in("reach execd"));
   sandbox->control = std::move(*control);
   co_return sandbox;
@@ -234,10 +259,9 @@ Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::begin(const runtime::San
   co_return sandbox;
 }
 
-Task<> DockerRuntime::undo(std::string handle, std::vector<std::string> made) {
+Task<> DockerRuntime::undo(std::string handle, std::vector<MadeVolume> made) {
   (void)co_await destroy(std::move(handle));
-  // An engine makes volumes before it finds out whether the rest can be done. What others have by now stays.
-  for (const std::string& name : made) (void)co_await engine_.remove_volume(name);
+  co_await forget_made(std::move(made));
 }
 
 Task<Created<std::string>> DockerRuntime::start(PreparedPtr given, Claim claim) {
@@ -263,6 +287,7 @@ Task<Created<std::string>> DockerRuntime::start(PreparedPtr given, Claim claim) 
 }
 
 void DockerRuntime::track(SandboxPtr sandbox) {
+  sandbox->made.clear();
   sandboxes_[sandbox->handle] = sandbox;
   tasks_.spawn(watch(sandbox));
 }
@@ -271,8 +296,9 @@ Task<Result<Container>> DockerRuntime::find(std::string handle) {
   auto container = CO_TRY(co_await engine_.inspect(container_name(handle)));
   auto owner = container.labels.find(kOwnerLabel);
   auto ours = container.labels.find(kHandleLabel);
-  if (owner == container.labels.end() || owner->second != owner_ || ours == container.labels.end() ||
-      ours->second != handle)
+  bool is_ours = owner != container.labels.end() && owner->second == owner_ &&
+                 ours != container.labels.end() && ours->second == handle;
+  if (!is_ours && !is_inherited(container, handle))
     co_return fail(Code::not_found, "the container of this name is somebody else's");
   co_return container;
 }
@@ -291,12 +317,19 @@ Task<Result<void>> DockerRuntime::destroy(std::string handle) {
       sandbox->remember(*there);
     }
   }
+  if (sandbox) CO_TRY(co_await engine_.remove(sandbox->container));
+  // Also when an earlier try has removed the container and came no further.
+  Result<void> closed;
+  if (settings_.networks && (!sandbox || sandbox->has_policy))
+    closed = co_await settings_.networks->close(handle);
   if (sandbox) {
-    CO_TRY(co_await engine_.remove(sandbox->container));
-    if (sandbox->has_policy && settings_.networks) CO_TRY(co_await settings_.networks->close(handle));
-    co_await forget_volumes(sandbox->volumes);
+    if (sandbox->inherited)
+      co_await forget_inherited(sandbox);
+    else
+      co_await forget_volumes(sandbox->volumes);
     co_await forget_image(sandbox->image);
   }
+  if (!closed) co_return closed;
   co_return files_.remove(handle);
 }
 
@@ -311,6 +344,7 @@ Task<Result<std::vector<std::string>>> DockerRuntime::list() {
     auto handle = labels.find(kHandleLabel);
     if (handle != labels.end() && is_uuid(handle->second)) handles.insert(handle->second);
   }
+  CO_TRY(co_await list_inherited(handles));
   co_return std::vector<std::string>(handles.begin(), handles.end());
 }
 
@@ -323,9 +357,12 @@ Task<Adoption> DockerRuntime::adopt(std::string handle, std::string identity) {
     co_return Adoption{.kind = Found::ended,
                        .end = {End::Kind::lost, 0, "its container is not there any more"}};
   }
-  if (!container->running) co_return Adoption{.kind = Found::ended, .end = end_of(*container)};
+  if (!container->running) co_return Adoption{.kind = Found::ended, .end = co_await end_of_one(*container)};
   auto sandbox = std::make_shared<Sandbox>(handle, container->id, executor_);
   sandbox->remember(*container);
+  if (sandbox->inherited) co_await find_inherited_way(sandbox, *container);
+  if (auto way = find_way(*sandbox, *container); !way)
+    co_return Adoption{.kind = Found::unknown, .error = std::move(way.error())};
   if (container->paused) sandbox->reachable.reset();
   track(sandbox);
   co_return Adoption{.kind = Found::adopted, .paused = container->paused};
@@ -343,11 +380,19 @@ Task<Result<runtime::Recalled>> DockerRuntime::recall(std::string handle) {
   if (!record && record.error().code != Code::not_found) co_return std::unexpected(std::move(record.error()));
   runtime::Recalled out{.record = record.value_or(""), .identity = {}};
   if (container && container->running) out.identity = container->id;
+  if (container && !container->labels.contains(kOwnerLabel)) {
+    out.identity = container->id;
+    if (out.record.empty()) out.inherited = co_await inherit(std::move(*container));
+  }
   co_return out;
 }
 
 Task<Result<void>> DockerRuntime::keep_record(std::string handle, std::string record) {
-  co_return files_.write_record(handle, record);
+  auto kept = files_.write_record(handle, record);
+  if (kept || kept.error().code != Code::not_found || !settings_.adopt) co_return kept;
+  auto container = CO_TRY(co_await find(handle));
+  if (container.labels.contains(kOwnerLabel)) co_return kept;
+  co_return files_.take_over(handle, record);
 }
 
 Task<Result<void>> DockerRuntime::pause(std::string handle) {
@@ -373,41 +418,6 @@ Task<Result<bool>> DockerRuntime::resume(std::string handle) {
   }
   if (auto found = sandboxes_.find(handle); found != sandboxes_.end()) found->second->reachable.set();
   co_return container.paused;
-}
-
-Task<Result<Fd>> DockerRuntime::take_socket(SandboxPtr sandbox) {
-  if (sandbox->sockets.empty()) {
-    auto giver = CO_TRY(co_await io::connect_unix(files_.socket(sandbox->handle, "sockets")));
-    auto [error] = co_await giver.async_wait(io::Socket::wait_read, io::asio::as_tuple(io::asio::deferred));
-    if (error) co_return std::unexpected(io::to_error("take a socket", error));
-    char byte = 0;
-    std::vector<Fd> taken;
-    CO_TRY(sys::receive_with_descriptors(giver.native_handle(), {&byte, 1}, taken));
-    std::erase_if(taken, [](const Fd& fd) { return !is_tcp(fd.get()); });
-    for (Fd& fd : taken) sandbox->sockets.push_back(std::move(fd));
-    if (sandbox->sockets.empty()) co_return fail(Code::unavailable, "the container gave no socket");
-  }
-  Fd socket = std::move(sandbox->sockets.back());
-  sandbox->sockets.pop_back();
-  co_return socket;
-}
-
-Task<Result<io::Stream>> DockerRuntime::connect(std::string handle, uint16_t port) {
-  auto found = sandboxes_.find(handle);
-  if (found == sandboxes_.end()) co_return fail(Code::not_found, "sandbox " + handle + " does not run");
-  SandboxPtr sandbox = found->second;
-  if (port == runtime::kEgressPort) co_return co_await connect_egress(sandbox);
-  if (port == runtime::kExecdPort) {
-    co_return CO_TRY(co_await io::with_deadline(kConnectDeadline, "execd",
-                                                io::connect_unix(files_.socket(handle, "api"))));
-  }
-  Fd socket = CO_TRY(co_await io::with_deadline(kConnectDeadline, "execd", take_socket(sandbox)));
-  co_return CO_TRY(co_await io::with_deadline(kConnectDeadline, "port " + std::to_string(port),
-                                              io::connect_loopback(std::move(socket), port)));
-}
-
-Task<Result<runtime::Output>> DockerRuntime::logs(std::string handle) {
-  co_return co_await runtime::execd_logs(*this, std::move(handle), tasks_);
 }
 
 }  // namespace osb::docker

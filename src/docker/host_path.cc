@@ -46,6 +46,29 @@ std::string to_line(const FileId& id) {
   return std::to_string(id.device) + " " + std::to_string(id.inode) + "\n";
 }
 
+std::string why_not_shown(std::string_view seen, std::string_view wanted) {
+  auto is = split(seen, '\n'), expected = split(wanted, '\n');
+  size_t i = 0;
+  while (i < is.size() && i < expected.size() && is[i] == expected[i]) ++i;
+  std::string_view line = i < is.size() ? is[i] : std::string_view();
+  auto reason = line.starts_with("0 ") ? parse_number<int>(line.substr(2)) : std::nullopt;
+  switch (reason.value_or(0)) {
+    case ELOOP:
+    case ENOTDIR:
+      return "refused: a symbolic link of the image is on the way to the mountPath; name the directory "
+             "itself";
+    case EACCES:
+      return "refused: the image's user may not look at the mountPath, so what is mounted there is not "
+             "known; "
+             "choose one that this user can reach";
+    case EXDEV:
+      return "refused: the engine has mounted the directory somewhere else than at the mountPath";
+    default:
+      return "refused: another directory was in its place when the engine mounted it, or the engine sees "
+             "other files than this server";
+  }
+}
+
 Result<FileId> look_up_host_path(const std::vector<std::string>& allowed, const std::string& state_dir,
                                  const std::string& path) {
   for (const std::string& root : allowed) {

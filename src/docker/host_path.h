@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/fd.h"
@@ -20,6 +21,8 @@ struct FileId {
 };
 // As execd tells it (execd/container.h).
 std::string to_line(const FileId& id);
+// What is wrong when execd's lines are not those that were expected.
+std::string why_not_shown(std::string_view seen, std::string_view wanted);
 
 // Looked up one name at a time, without following links below the allow-list. A missing directory is made,
 // with this process's rights. Code::permission_denied: not on the list, or part of the service's own files;

@@ -63,5 +63,15 @@ TEST_F(HostPathTest, WhatIsNotOnTheListOrTheServicesOwn) {
   EXPECT_EQ(above.error().code, Code::permission_denied) << "the service's files lie below it";
 }
 
+TEST(HostPathShown, TheReasonIsTheCause) {
+  auto why = [](int error) { return why_not_shown("1 2\n0 " + std::to_string(error) + "\n", "1 2\n3 4\n"); };
+  EXPECT_NE(why(ENOTDIR).find("symbolic link"), std::string::npos);
+  EXPECT_NE(why(ELOOP).find("symbolic link"), std::string::npos);
+  EXPECT_NE(why(EACCES).find("image's user"), std::string::npos);
+  EXPECT_NE(why(EXDEV).find("somewhere else"), std::string::npos);
+  for (const char* seen : {"1 2\n3 5\n", "1 2\n0 x\n", "1 2\n", "", "1 2\n0 0\n"})
+    EXPECT_NE(why_not_shown(seen, "1 2\n3 4\n").find("another directory"), std::string::npos) << seen;
+}
+
 }  // namespace
 }  // namespace osb::docker

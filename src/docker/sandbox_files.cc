@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/ids.h"
+#include "base/knock.h"
 #include "base/sha256.h"
 #include "io/socket.h"
 #include "runtime/spec.h"
@@ -16,6 +17,7 @@ namespace {
 
 constexpr int kBacklog = 512;
 constexpr char kExecdPrefix[] = "execd-", kSnapshotPrefix[] = "snapshot-";
+constexpr char kUnfinished[] = ".new";
 constexpr size_t kDigestDigits = 16;
 
 Result<void> make_directory(int dir, const std::string& name, mode_t mode) {
@@ -26,7 +28,7 @@ Result<void> make_directory(int dir, const std::string& name, mode_t mode) {
 }
 
 Result<void> write_whole(int dir, const std::string& name, std::string_view bytes, mode_t mode) {
-  std::string fresh = name + ".new";
+  std::string fresh = name + kUnfinished;
   ::unlinkat(dir, fresh.c_str(), 0);
   {
     Fd file = TRY(open_at(dir, fresh, O_WRONLY | O_CREAT | O_EXCL, mode));
@@ -50,7 +52,9 @@ Result<SandboxFiles> SandboxFiles::open(const std::string& directory, std::strin
   if (!complete) TRY(write_whole(fd.get(), name, execd, 0755));
   // Of earlier versions: containers that run one have a name of it of their own.
   for (const std::string& old : TRY(sys::names_in(directory))) {
-    if (old.starts_with(kExecdPrefix) && old != name) ::unlinkat(fd.get(), old.c_str(), 0);
+    // And what a kill left half written: it may have variables of a sandbox in it.
+    if ((old.starts_with(kExecdPrefix) && old != name) || old.ends_with(kUnfinished))
+      ::unlinkat(fd.get(), old.c_str(), 0);
   }
   return SandboxFiles(directory, std::move(fd), std::move(name));
 }
@@ -63,15 +67,28 @@ std::string SandboxFiles::boot_on_host(const std::string& handle) const {
   return directory_ + "/" + handle + "/boot";
 }
 
-Result<Listeners> SandboxFiles::fill(const std::string& handle, std::string_view record) const {
+Result<void> SandboxFiles::begin(const std::string& handle, std::string_view record) const {
   TRY(make_directory(fd_.get(), handle + "/boot", 0755));
   if (::linkat(fd_.get(), execd_.c_str(), fd_.get(), (handle + "/boot/execd").c_str(), 0) < 0)
     return fail_errno("link execd");
-  TRY(write_record(handle, record));
+  return write_record(handle, record);
+}
+
+Result<std::string> SandboxFiles::fill_secret(const std::string& handle, std::string_view record) const {
+  TRY(begin(handle, record));
+  std::string secret = knock::new_secret();
+  TRY(write_whole(fd_.get(), handle + "/secret", secret, 0600));
+  // Whoever the image runs as; nobody else of the host can come here.
+  TRY(write_whole(fd_.get(), handle + "/boot/secret", secret, 0644));
+  return secret;
+}
+
+Result<Listeners> SandboxFiles::fill(const std::string& handle, std::string_view record) const {
+  TRY(begin(handle, record));
   Listeners out;
   out.api = TRY(io::listen_unix(socket(handle, "api"), kBacklog));
   out.control = TRY(io::listen_unix(socket(handle, "control"), kBacklog));
-  out.sockets = TRY(io::listen_unix(socket(handle, "sockets"), kBacklog));
+  out.ports = TRY(io::listen_unix(socket(handle, "ports"), kBacklog));
   out.hub = TRY(io::listen_unix(socket(handle, "boot/hub"), 1));
   // Whoever the image runs as; nobody else of the host can come here.
   if (::fchmodat(fd_.get(), (handle + "/boot/hub").c_str(), 0666, 0) < 0) return fail_errno("chmod hub");
@@ -86,8 +103,37 @@ Result<Listeners> SandboxFiles::make(const std::string& handle, std::string_view
   return made;
 }
 
-void SandboxFiles::close_hub(const std::string& handle) const {
-  ::unlinkat(fd_.get(), (handle + "/boot/hub").c_str(), 0);
+Result<std::string> SandboxFiles::make_with_secret(const std::string& handle, std::string_view record) const {
+  if (!is_uuid(handle)) return fail(Code::invalid_argument, "no handle");
+  TRY(make_directory(fd_.get(), handle, 0700));
+  auto made = fill_secret(handle, record);
+  if (!made) (void)remove(handle);
+  return made;
+}
+
+Result<void> SandboxFiles::take_over(const std::string& handle, std::string_view record) const {
+  if (!is_uuid(handle)) return fail(Code::invalid_argument, "no handle");
+  auto made = make_directory(fd_.get(), handle, 0700);
+  if (!made && made.error().code != Code::already_exists) return made;
+  return write_record(handle, record);
+}
+
+bool SandboxFiles::is_taken_over(const std::string& handle) const {
+  if (!is_uuid(handle)) return false;
+  bool kept = ::faccessat(fd_.get(), (handle + "/record").c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+  return kept && ::faccessat(fd_.get(), (handle + "/boot").c_str(), F_OK, AT_SYMLINK_NOFOLLOW) != 0;
+}
+
+Result<std::string> SandboxFiles::read_secret(const std::string& handle) const {
+  if (!is_uuid(handle)) return fail(Code::not_found, "no handle");
+  Fd file = TRY(open_beneath(fd_.get(), handle + "/secret", O_RDONLY));
+  std::string secret = TRY(read_all(file.get(), 2 * knock::kSecret));
+  if (!knock::is_secret(secret)) return fail(Code::corrupt, "the secret of a sandbox makes no sense");
+  return secret;
+}
+
+void SandboxFiles::close_boot(const std::string& handle) const {
+  for (const char* name : {"/boot/hub", "/boot/secret"}) ::unlinkat(fd_.get(), (handle + name).c_str(), 0);
 }
 
 Result<void> SandboxFiles::remove(const std::string& handle) const {

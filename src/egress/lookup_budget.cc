@@ -1,12 +1,27 @@
 #include "egress/lookup_budget.h"
 
 #include <algorithm>
-#include <functional>
+#include <cstring>
+#include <string>
+
+#include "base/ids.h"
+#include "base/sha256.h"
 
 namespace osb::egress {
+namespace {
+
+uint64_t hash_of(std::string_view name, uint16_t type) {
+  static const std::string secret = new_hex_id();
+  auto digest = hmac_sha256(secret, std::to_string(type) + " " + std::string(name));
+  uint64_t out = 0;
+  std::memcpy(&out, digest.data(), sizeof out);
+  return out;
+}
+
+}  // namespace
 
 bool LookupBudget::take(std::string_view normal_name, uint16_t type, Time now) {
-  uint64_t key = std::hash<std::string_view>()(normal_name) * 31 + type;
+  uint64_t key = hash_of(normal_name, type);
   if (known_.contains(key)) return true;
   if (!known_before_.contains(key)) {
     if (since_ != Time())

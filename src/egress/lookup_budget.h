@@ -24,7 +24,7 @@ class LookupBudget {
 
   double left_ = kAtOnce;
   Time since_{};
-  // By what they hash to: two that hash alike are one, which spares whoever finds such a pair one token.
+  // By what they hash to, with a key that nobody outside has: names that hash alike would be free.
   std::unordered_set<uint64_t> known_, known_before_;
 };
 

@@ -3,14 +3,13 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <cstring>
 
-#include "base/clock.h"
-#include "base/log.h"
-#include "io/socket.h"
+#include "base/strings.h"
 #include "sys/descriptors.h"
 
 namespace osb::execd {
@@ -18,7 +17,7 @@ namespace {
 
 constexpr int kFirst = 3, kAside = 64;
 constexpr int kPatience = 30;  // seconds; the server is there before the container starts
-constexpr size_t kSockets = 8;
+constexpr char kGoOn = 'g';
 
 Result<Fd> connect_once(const std::string& path) {
   sockaddr_un address{};
@@ -34,26 +33,43 @@ Result<Fd> connect_once(const std::string& path) {
   return fd;
 }
 
+// Name by name and without links: a link of the image could lead around what was mounted to a directory that
+// is as expected. Older engines refuse openat2 to containers.
+Result<struct statx> look_at(const std::string& path) {
+  Fd at = TRY(open_at(AT_FDCWD, "/", O_PATH | O_DIRECTORY));
+  for (std::string_view part : split(path, '/')) {
+    if (part.empty()) continue;
+    if (part == "..") return fail_errno(path, ELOOP);
+    at = TRY(open_at(at.get(), std::string(part), O_PATH | O_DIRECTORY | O_NOFOLLOW));
+  }
+  struct statx info{};
+  if (::statx(at.get(), "", AT_EMPTY_PATH, STATX_INO, &info) < 0) return fail_errno("look at " + path);
+  return info;
+}
+
 std::string what_is_at(const std::vector<std::string>& paths) {
   std::string out;
   for (const std::string& path : paths) {
-    struct stat info{};
-    if (::stat(path.c_str(), &info) < 0) info = {};
-    out += std::to_string(info.st_dev) + " " + std::to_string(info.st_ino) + "\n";
+    auto found = look_at(path);
+    if (!found) {
+      out += "0 " + std::to_string(found.error().sys_errno) + "\n";
+    } else if (!(found->stx_attributes & STATX_ATTR_MOUNT_ROOT)) {
+      out += "0 " + std::to_string(EXDEV) + "\n";
+    } else {
+      out += std::to_string(makedev(found->stx_dev_major, found->stx_dev_minor)) + " " +
+             std::to_string(found->stx_ino) + "\n";
+    }
   }
   return out;
 }
 
-void give(int socket) {
-  std::vector<Fd> made;
-  std::vector<int> numbers;
-  for (size_t i = 0; i < kSockets; ++i) {
-    Fd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!fd.valid()) break;
-    numbers.push_back(fd.get());
-    made.push_back(std::move(fd));
-  }
-  if (!numbers.empty()) (void)sys::send_with_descriptors(socket, "s", numbers, MSG_DONTWAIT);
+// Nothing is done before the server has seen that these are the right ones.
+Result<void> be_approved(int socket, const std::vector<std::string>& shown) {
+  TRY(write_all(socket, what_is_at(shown)));
+  char word = 0;
+  ssize_t got = ::recv(socket, &word, 1, 0);
+  if (got == 1 && word == kGoOn) return {};
+  return fail(Code::permission_denied, "the server does not want the directories that are mounted here");
 }
 
 }  // namespace
@@ -65,7 +81,7 @@ Result<void> take_listeners(const std::string& path, const std::vector<std::stri
   size_t got = TRY(sys::receive_with_descriptors(socket.get(), {&byte, 1}, taken));
   if (got != 1 || taken.size() != kContainerListeners)
     return fail(Code::corrupt, "these are not the listeners");
-  if (!shown.empty()) TRY(write_all(socket.get(), what_is_at(shown)));
+  if (!shown.empty()) TRY(be_approved(socket.get(), shown));
   // First out of the way of each other, then to their places.
   std::vector<Fd> aside;
   for (Fd& fd : taken) {
@@ -79,20 +95,6 @@ Result<void> take_listeners(const std::string& path, const std::vector<std::stri
     if (::dup3(aside[static_cast<size_t>(i)].get(), kFirst + i, O_CLOEXEC) < 0) return fail_errno("dup3");
   }
   return {};
-}
-
-io::Task<> give_sockets(Core& core, Fd listener) {
-  io::Acceptor acceptor(core.executor, std::move(listener));
-  while (true) {
-    auto socket = co_await acceptor.accept();
-    if (socket) {
-      give(socket->native_handle());
-    } else if (socket.error().code == Code::exhausted) {
-      co_await io::sleep_for(milliseconds(100));
-    } else {
-      co_return;
-    }
-  }
 }
 
 }  // namespace osb::execd

@@ -8,21 +8,18 @@
 #include <string>
 #include <vector>
 
-#include "base/fd.h"
-#include "execd/core.h"
+#include "base/error.h"
 
 namespace osb::execd {
 
-// What comes in one message: listeners for the API, for control, and for whoever wants sockets.
+// What comes in one message: listeners for the API, for control, and for ports (port_relay.h).
 inline constexpr int kContainerListeners = 3;
 
 // Leaves them as descriptors 3, 4 and 5. Code::corrupt when whoever listens there sends something else.
-// Then tells what the directories `shown` are, a line each ("<device> <inode>", zeros for what cannot be
-// looked at): an engine is told names, and only from in here can be seen what it took for them.
+// Then tells what is mounted at `shown`, a line each: an engine is told names, and only from in here can be
+// seen what it took for them. "<device> <inode>", or "0 <errno>" for what cannot be looked at: ELOOP or
+// ENOTDIR when a link is on the way, EXDEV when nothing is mounted there. Waits until the server agrees
+// ("g"), and Code::permission_denied when it does not: until then nothing may be done that an image decides.
 Result<void> take_listeners(const std::string& path, const std::vector<std::string>& shown = {});
-
-// Gives sockets that were made in here, unconnected, to whoever connects: in another network namespace they
-// still reach the ports of this one.
-io::Task<> give_sockets(Core& core, Fd listener);
 
 }  // namespace osb::execd

@@ -1,10 +1,15 @@
 #include "execd/container.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <filesystem>
+#include <functional>
 #include <thread>
 
 #include "io/socket.h"
@@ -13,8 +18,10 @@
 namespace osb::execd {
 namespace {
 
+namespace fs = std::filesystem;
+
 // What comes instead of the listeners, over a real socket.
-Result<void> take_from(const std::function<void(int)>& serve) {
+Result<void> take_from(const std::function<void(int)>& serve, const std::vector<std::string>& shown = {}) {
   char name[] = "/tmp/osb-hub-XXXXXX";
   std::string directory = ::mkdtemp(name), path = directory + "/hub";
   auto listener = io::listen_unix(path, 1);
@@ -26,7 +33,7 @@ Result<void> take_from(const std::function<void(int)>& serve) {
       return serve(peer.get());
     }
   });
-  auto taken = take_listeners(path);
+  auto taken = take_listeners(path, shown);
   server.join();
   ::unlink(path.c_str());
   ::rmdir(directory.c_str());
@@ -47,6 +54,65 @@ TEST(Container, WhatIsNotTheListenersIsRefused) {
     EXPECT_EQ(sys::send_with_descriptors(peer, "l", given), 0);
   };
   EXPECT_EQ(take_from(two).error().code, Code::corrupt) << "too few";
+}
+
+// The listeners, then what execd says is shown, then `answer`.
+std::function<void(int)> hear(size_t lines, std::string& heard, std::string_view answer) {
+  return [lines, &heard, answer](int peer) {
+    // Not `peer` itself: who has it would never see its end.
+    Fd other(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    const int given[] = {other.get(), other.get(), other.get()};
+    EXPECT_EQ(sys::send_with_descriptors(peer, "l", given), 0);
+    char byte = 0;
+    while (static_cast<size_t>(std::ranges::count(heard, '\n')) < lines && ::read(peer, &byte, 1) == 1)
+      heard += byte;
+    EXPECT_TRUE(write_all(peer, answer));
+  };
+}
+
+class ContainerShown : public testing::Test {
+ protected:
+  ContainerShown() {
+    char name[] = "/tmp/osb-shown-XXXXXX";
+    directory_ = ::mkdtemp(name);
+    fs::create_directories(directory_ + "/plain");
+    fs::create_directory_symlink("/proc", directory_ + "/link");
+  }
+  ~ContainerShown() override { fs::remove_all(directory_); }
+  std::string say(const std::vector<std::string>& shown) {
+    std::string heard;
+    EXPECT_EQ(take_from(hear(shown.size(), heard, ""), shown).error().code, Code::permission_denied);
+    return heard;
+  }
+  std::string directory_;
+};
+
+TEST_F(ContainerShown, WhatIsMountedIsTold) {
+  struct stat proc{};
+  ASSERT_EQ(::stat("/proc", &proc), 0);
+  EXPECT_EQ(say({"/proc"}), std::to_string(proc.st_dev) + " " + std::to_string(proc.st_ino) + "\n");
+}
+
+TEST_F(ContainerShown, LinksAreNotFollowed) {
+  EXPECT_EQ(say({directory_ + "/link"}), "0 " + std::to_string(ENOTDIR) + "\n");
+  EXPECT_EQ(say({directory_ + "/link/self/fd"}), "0 " + std::to_string(ENOTDIR) + "\n") << "nor on the way";
+  EXPECT_EQ(say({directory_ + "/plain/../plain"}), "0 " + std::to_string(ELOOP) + "\n");
+}
+
+TEST_F(ContainerShown, OnlyTheRootOfAMountCounts) {
+  EXPECT_EQ(say({directory_ + "/plain", directory_ + "/none"}),
+            "0 " + std::to_string(EXDEV) + "\n0 " + std::to_string(ENOENT) + "\n");
+}
+
+TEST_F(ContainerShown, NothingGoesOnWithoutTheServersWord) {
+  auto take = [](std::string_view answer) {
+    std::string heard;
+    return take_from(hear(1, heard, answer), {"/proc"});
+  };
+  EXPECT_EQ(take("").error().code, Code::permission_denied);
+  EXPECT_EQ(take("n").error().code, Code::permission_denied);
+  // It takes the numbers 3 to 5, which are somebody's in this process.
+  EXPECT_EXIT(::_exit(take("g") ? 0 : 1), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

@@ -139,7 +139,8 @@ void read_secure_runtime(ConfigFile& file, Config& config) {
   bool docker = config.effective_runtime() == RuntimeType::docker;
   check_names(in, out, docker);
   refuse_what_is_missing(in, out, docker);
-  if (docker && out.docker_runtime.empty() && out.type != SecureType::none)
+  // Also where Docker is a further runtime: it is a promise about all sandboxes.
+  if (config.offers("docker") && out.docker_runtime.empty() && out.type != SecureType::none)
     out.docker_runtime = out.type == SecureType::gvisor ? "runsc" : "kata-runtime";
   if (!out.runsc.empty() && !out.runsc.starts_with('/'))
     in.wrong("runsc", "must be an absolute path", "write runsc = \"/usr/bin/runsc\"");

@@ -79,6 +79,19 @@ TEST(ConfigRuntime, AnEngineIsToldByName) {
               HasSubstr("no Docker engine starts containers with Firecracker"));
 }
 
+TEST(ConfigRuntime, AnEngineThatIsOnlyOfferedIsToldToo) {
+  constexpr char kAlso[] = "[runtime]\nalso = [\"docker\"]\n[secure_runtime]\n";
+  auto config = parse(std::string(kAlso) + "type = \"gvisor\"");
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->standard_runtime(), "runsc");
+  EXPECT_EQ(config->secure.docker_runtime, "runsc");
+  auto named = parse(std::string(kAlso) + "type = \"gvisor\"\ndocker_runtime = \"runsc-kvm\"");
+  ASSERT_TRUE(named) << named.error().message;
+  EXPECT_EQ(named->secure.docker_runtime, "runsc-kvm");
+  EXPECT_EQ(parse("[runtime]\nalso = [\"docker\"]")->secure.docker_runtime, "");
+  EXPECT_EQ(parse("[secure_runtime]\ntype = \"gvisor\"")->secure.docker_runtime, "") << "no engine";
+}
+
 TEST(ConfigRuntime, WhatCannotBeHadIsRefused) {
   EXPECT_THAT(refused("[secure_runtime]\ntype = \"kata\""), HasSubstr("boots no virtual machines"));
   EXPECT_THAT(refused("[secure_runtime]\ntype = \"firecracker\""),

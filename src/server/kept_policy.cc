@@ -13,6 +13,8 @@ sandbox::NetworkPolicy to_request(runtime::NetworkPolicy policy) {
   return out;
 }
 
+std::string text_of_deny() { return to_text(runtime::NetworkPolicy{.allow_the_rest = false}); }
+
 std::string to_text(const std::optional<runtime::NetworkPolicy>& policy) {
   if (!policy) return "";
   boost::json::array rules;

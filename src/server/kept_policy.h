@@ -15,6 +15,8 @@ namespace osb::server {
 
 sandbox::NetworkPolicy to_request(runtime::NetworkPolicy policy);
 
+// What counts when nobody knows what a sandbox could reach.
+std::string text_of_deny();
 // "" for none.
 std::string to_text(const std::optional<runtime::NetworkPolicy>& policy);
 // Of a text that is not empty. Code::corrupt for anything else: nothing is opened by a mistake.

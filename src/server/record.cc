@@ -151,6 +151,24 @@ Result<std::vector<sandbox::Volume>> volumes_of(std::string_view record) {
   return volumes;
 }
 
+std::string with_network(std::string record, const std::string& network) {
+  auto value = json::parse(record);
+  if (!value || !value->is_object()) return record;
+  value->as_object()["network"] = network;
+  std::string text = json::print(*value);
+  if (text.size() <= runtime::kMaxRecord) return text;
+  // Better none than that of an earlier snapshot.
+  value->as_object().erase("network");
+  return json::print(*value);
+}
+
+std::optional<std::string> kept_network_of(std::string_view record) {
+  auto value = json::parse(record);
+  if (!value) return std::nullopt;
+  json::Issues issues;
+  return json::Field::root(*value, issues, "record")["network"].string();
+}
+
 std::optional<Environment> environment_of(std::string_view record) {
   auto value = json::parse(record);
   if (!value) return std::nullopt;

@@ -31,6 +31,11 @@ std::string waiting_record(const sandbox::PoolMember& member);
 bool is_waiting_record(std::string_view record);
 // Nothing when it was not kept.
 std::optional<Environment> environment_of(std::string_view record);
+// The same with the network policy of a snapshot, in the text of kept_policy.h ("": none). As it was when it
+// would become too long, or is no record.
+std::string with_network(std::string record, const std::string& network);
+// Nothing when it was not kept.
+std::optional<std::string> kept_network_of(std::string_view record);
 // Code::corrupt when they cannot be read.
 Result<std::vector<sandbox::Volume>> volumes_of(std::string_view record);
 

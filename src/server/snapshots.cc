@@ -81,6 +81,10 @@ Task<Result<runtime::KeptSnapshot>> Snapshots::capture_and_keep(Snapshot& row, K
   runtime::Runtime& runtime = runtimes_.of(row.runtime);
   {
     auto guard = std::move(held);
+    // The policy is in the row; and beside the snapshot for the day on which the rows are lost.
+    auto recalled = CO_TRY(co_await runtime.recall(handle));
+    if (!recalled.record.empty())
+      CO_TRY(co_await runtime.keep_record(handle, with_network(std::move(recalled.record), row.network)));
     CO_TRY(co_await runtime.capture(std::move(handle), row.id));
   }
   co_return co_await keep_patiently(runtime, row.id);
@@ -90,8 +94,10 @@ Task<Result<runtime::KeptSnapshot>> Snapshots::capture_and_keep(Snapshot& row, K
 Task<Result<runtime::KeptSnapshot>> Snapshots::keep_patiently(runtime::Runtime& runtime, std::string id) {
   while (true) {
     auto kept = co_await runtime.keep(id);
-    bool soon = !kept && (kept.error().code == Code::wrong_state || kept.error().code == Code::unavailable);
-    if (!soon) co_return kept;
+    // An engine that is away or slow says nothing about the snapshot.
+    if (kept || (kept.error().code != Code::wrong_state && kept.error().code != Code::unavailable &&
+                 kept.error().code != Code::timeout))
+      co_return kept;
     co_await io::sleep_for(kAskAgain);
   }
 }
@@ -243,15 +249,17 @@ Task<> Snapshots::recover_strangers(runtime::Runtime& runtime) {
     auto kept = co_await keep_patiently(runtime, id);
     if (!kept) continue;
     auto source = from_record(kept->record);
-    Snapshot row{.id = id, .owner = std::string(sandbox::kDefaultOwner)};
-    row.created = clock_.now();
-    row.runtime = runtime.name();
-    row.status = {SnapshotState::creating, reason::kAccepted, "", row.created};
-    if (source) {
-      row.owner = source->owner;
-      row.sandbox_id = source->id;
-      row.base.image = co_await base_image_of(source->image);
+    if (!source) {
+      log::warn("a snapshot without a row and without a record is left alone: nobody knows whose it is",
+                {{"id", id}, {"runtime", runtime.name()}, {"remedy", "remove it by hand"}});
+      continue;
     }
+    Snapshot row{.id = id, .owner = source->owner, .sandbox_id = source->id};
+    row.created = clock_.now();
+    row.runtime = source->runtime.empty() ? std::string(runtime.name()) : source->runtime;
+    row.status = {SnapshotState::creating, reason::kAccepted, "", row.created};
+    row.base.image = co_await base_image_of(source->image);
+    row.network = kept_network_of(kept->record).value_or(text_of_deny());
     log::warn("a snapshot without a row, made it again", {{"id", id}, {"owner", row.owner}});
     if (co_await store_.insert_snapshot(row)) co_await finish(std::move(row), std::move(kept), true);
   }

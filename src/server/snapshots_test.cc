@@ -119,6 +119,73 @@ TEST(Snapshots, ALostDatabaseLosesNone) {
   create(server, from_snapshot(id));
 }
 
+constexpr char kPoliced[] =
+    R"({"image":{"uri":"host"},"entrypoint":["a"],"resourceLimits":{},)"
+    R"("networkPolicy":{"defaultAction":"deny","egress":[{"action":"allow","target":"a.test"}]}})";
+
+void restart_without_database(TestServer& server) {
+  server.stop();
+  server.lose_database();
+  server.start();
+}
+
+TEST(Snapshots, ALostDatabaseOpensNone) {
+  TestServer server;
+  server.runtime.abilities.network_policy = runtime::Ability::can();
+  std::string id = snapshot(server, create(server, kPoliced)), open = snapshot(server, create(server));
+  ASSERT_TRUE(becomes(server, id, "Ready"));
+  ASSERT_TRUE(becomes(server, open, "Ready"));
+  restart_without_database(server);
+  ASSERT_TRUE(becomes(server, id, "Ready"));
+  auto network = server.runtime.sandboxes.at(create(server, from_snapshot(id)))->spec.network;
+  ASSERT_TRUE(network);
+  EXPECT_FALSE(network->allow_the_rest);
+  ASSERT_EQ(network->egress.size(), 1u);
+  EXPECT_EQ(network->egress[0].target, "a.test");
+  ASSERT_TRUE(becomes(server, open, "Ready"));
+  EXPECT_FALSE(server.runtime.sandboxes.at(create(server, from_snapshot(open)))->spec.network);
+}
+
+TEST(Snapshots, WhatIsNotKnownOfALostOneIsNotGuessed) {
+  TestServer server;
+  server.runtime.abilities.network_policy = runtime::Ability::can();
+  std::string source = create(server);
+  std::string old = snapshot(server, source), nobodys = snapshot(server, source);
+  ASSERT_TRUE(becomes(server, old, "Ready"));
+  ASSERT_TRUE(becomes(server, nobodys, "Ready"));
+  // One by a version that kept no policy, and one without a record.
+  std::string& record = server.runtime.snapshots.at(old).what.record;
+  size_t at = record.find(R"("network":"",)");
+  if (at == record.npos) at = record.find(R"(,"network":"")");
+  ASSERT_NE(at, record.npos) << record;
+  record.erase(at, std::string_view(R"("network":"",)").size());
+  server.runtime.snapshots.at(nobodys).what.record.clear();
+  restart_without_database(server);
+  ASSERT_TRUE(becomes(server, old, "Ready"));
+  auto network = server.runtime.sandboxes.at(create(server, from_snapshot(old)))->spec.network;
+  ASSERT_TRUE(network) << "it may have had one";
+  EXPECT_FALSE(network->allow_the_rest);
+  EXPECT_TRUE(network->egress.empty());
+  EXPECT_EQ(state(server, nobodys), "404") << "it may be another owner's";
+  EXPECT_TRUE(server.runtime.snapshots.contains(nobodys)) << "and it is not ours to remove";
+}
+
+TEST(Snapshots, ASlowEngineLosesNone) {
+  TestServer server;
+  std::string source = create(server);
+  server.runtime.capture_hold.reset();
+  std::string id = snapshot(server, source);
+  server.stop();
+  server.runtime.snapshots[id] = {};  // it came to its end when nobody listened
+  server.runtime.capture_hold.set();
+  server.runtime.next_keep_failure = Error{Code::timeout, 0, "the engine is slow"};
+  server.start();
+  // It is asked again after a while.
+  for (int i = 0; i < 200 && state(server, id) == "Creating"; ++i)
+    server.loop.await(io::sleep_for(std::chrono::milliseconds(20)));
+  EXPECT_EQ(state(server, id), "Ready");
+}
+
 TEST(Snapshots, TheEnvironmentComesBackWhenAsked) {
   TestServer server;
   std::string source = create(server);

@@ -64,6 +64,17 @@ Task<Result<int>> post(sandbox::Webhook hook, io::Socket socket, std::string bod
   co_return co_await read_status(stream);
 }
 
+// The egress process reads what sandboxes send: whoever took it over must not make the server use anything
+// else.
+bool is_tcp(int fd) {
+  int domain = 0, type = 0;
+  socklen_t size = sizeof domain;
+  if (::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) < 0) return false;
+  size = sizeof type;
+  if (::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) < 0) return false;
+  return (domain == AF_INET || domain == AF_INET6) && type == SOCK_STREAM;
+}
+
 // Until the egress process has ended. `told`: that something went wrong; once is enough.
 Task<Result<void>> carry(io::Socket egress, sandbox::Webhook hook, bool& told) {
   FrameReader frames(kMostFrame);
@@ -81,7 +92,8 @@ Task<Result<void>> carry(io::Socket egress, sandbox::Webhook hook, bool& told) {
       continue;
     }
     std::string body = CO_TRY(read_denial(*frame));
-    if (given.size() != 1) co_return fail(Code::corrupt, "a denial without a connection");
+    if (given.size() != 1 || !is_tcp(given[0].get()))
+      co_return fail(Code::corrupt, "a denial without a connection");
     auto server = CO_TRY(io::adopt(co_await io::asio::this_coro::executor, std::move(given[0])));
     given.clear();
     auto status =

@@ -17,8 +17,8 @@ struct MemoryPrepared : runtime::Prepared {
 
 runtime::Capabilities everything() {
   runtime::Capabilities can;
-  for (Ability* ability : {&can.cpu, &can.memory, &can.pids, &can.disk, &can.io_read, &can.io_write,
-                           &can.open_files, &can.pause, &can.snapshots, &can.pools})
+  for (Ability* ability : {&can.secure_access, &can.cpu, &can.memory, &can.pids, &can.disk, &can.io_read,
+                           &can.io_write, &can.open_files, &can.pause, &can.snapshots, &can.pools})
     *ability = Ability::can();
   can.platforms = {"linux/amd64"};
   return can;
@@ -303,10 +303,18 @@ Task<Result<void>> MemoryRuntime::capture(std::string handle, std::string snapsh
 
 Task<Result<runtime::KeptSnapshot>> MemoryRuntime::keep(std::string snapshot) {
   CO_TRY(co_await answer());
+  if (next_keep_failure) co_return std::unexpected(*std::exchange(next_keep_failure, std::nullopt));
   auto found = snapshots.find(snapshot);
   if (found == snapshots.end()) co_return fail(Code::not_found, "no such snapshot");
   found->second.is_kept = true;
   co_return found->second.what;
+}
+
+Task<Result<std::optional<runtime::NetworkPolicy>>> MemoryRuntime::network_of(std::string handle) {
+  CO_TRY(co_await answer());
+  auto sandbox = find(handle);
+  if (!sandbox) co_return fail(Code::unavailable, "unknown");
+  co_return sandbox->spec.network;
 }
 
 Task<Result<std::vector<runtime::NamedVolume>>> MemoryRuntime::list_volumes(std::string owner) {

@@ -60,6 +60,7 @@ class MemoryRuntime : public runtime::Runtime {
   Task<Result<std::vector<std::string>>> list_snapshots() override;
   Task<Result<std::vector<runtime::NamedVolume>>> list_volumes(std::string owner) override;
   Task<Result<void>> remove_volume(std::string owner, std::string name) override;
+  Task<Result<std::optional<runtime::NetworkPolicy>>> network_of(std::string handle) override;
   std::optional<std::string> endpoint(const std::string&, uint16_t) const override { return own_endpoint; }
 
   // Those that wait for a claim: by their handle, for want of an id.
@@ -94,7 +95,7 @@ class MemoryRuntime : public runtime::Runtime {
   std::string preparing_what = {};                // what those say meanwhile
   io::Event destroy_hold, pause_hold, list_hold;  // the same; pause_hold for resume, too
   io::Event capture_hold, claim_hold;
-  std::optional<Error> next_capture_failure;
+  std::optional<Error> next_capture_failure, next_keep_failure;
   std::set<std::string> adopted, settled;  // ids
   std::optional<Error> unknown;            // what adopt() answers, and recall()
   bool fail_settle = false;

@@ -146,9 +146,15 @@ def test_root_inside(api, lab):  # noqa: F811
     sandbox = create(api, "allow allowed.test")
     lab.seen()
     run = lambda command: api.run(sandbox, ["sh", "-c", f"{command} 2>&1"])  # noqa: E731
-    for command in ("ip addr add 1.2.3.77/24 dev lo", "ip route del default", "ip link set lo down", "ip link add v0 type dummy", "ping -c 1 -W 2 1.2.3.10",
-                    "sh -c 'echo x | nc -u -w 2 1.2.3.10 443 && false'"):  # fmt: skip
+    for command in ("ip addr add 1.2.3.77/24 dev lo", "ip route del default", "ip link set lo down", "ip link add v0 type dummy", "ping -c 1 -W 2 1.2.3.10"):
         assert run(command).exit_code != 0, command
+    frames = lab.listen_in()
+    said = run("curl -sS -m 2 tftp://1.2.3.11:443/smuggled").stdout  # by UDP
+    assert said and "not supported" not in said, said
+    assert get(api, sandbox, "http://allowed.test/") == "200 hello allowed.test"
+    frames = frames()
+    assert [frame for frame in frames if b"GET / HTTP" in frame], "nothing is heard at all"
+    assert not [frame for frame in frames if b"smuggled" in frame]
     assert run("ip -o link | grep -v 'lo:' | grep UP").stdout == ""
     assert get(api, sandbox, "http://1.2.3.11/").startswith("403 ")
     # By IPv6 it is refused as well, or has no route where the engine has switched that off.
@@ -201,12 +207,33 @@ def test_an_engine_that_dies_changes_nothing(api, engine):
 
 
 def test_a_container_that_somebody_starts_again_has_no_way_out(api, docker, engine, lab):  # noqa: F811
-    """Its network is a new one, in which nobody has opened anything; the sandbox has ended."""
+    """Its network is a new one, in which nobody has opened anything; the sandbox has ended. Nor has one that takes its place."""
     sandbox = create(api, "allow allowed.test", default="allow")
     (name,) = engine.containers()
     engine.docker("restart", "-t", "0", name)
     wait_for(lambda: api.status(sandbox)["state"] in ("Failed", "Terminated"), 20, "it has ended")
     wait_for(lambda: not list((docker.state_dir / "egress").iterdir()), 10, "its policy is gone")
+
+
+def test_a_container_in_the_place_of_one_with_a_policy_has_no_way_out(api, docker, engine, lab):  # noqa: F811
+    """The same name, the same labels, another process: what the sandbox may reach is not its."""
+    sandbox = create(api, "allow allowed.test", default="allow")
+    assert get(api, sandbox, "http://allowed.test/") == "200 hello allowed.test"
+    (name,) = engine.containers()
+    labels = [word for label in engine.inspect(name)["Config"]["Labels"].items() for word in ("--label", "=".join(label))]
+    engine.docker("rm", "-f", name)
+    engine.docker("run", "-d", "--name", name, *labels, "--network", "none", CURL, *SLEEPER)
+    try:
+        lab.seen()
+        for restarted in (False, True):
+            if restarted:
+                docker.restart()
+            for address in ("http://1.2.3.10/", "http://allowed.test/"):
+                tried = engine.docker("exec", name, "curl", "-sS", "-m", "5", address, check=False)
+                assert tried.returncode != 0, tried.stdout
+        assert not [seen for seen in lab.seen() if seen.get("to") == "1.2.3.10"]
+    finally:
+        engine.docker("rm", "-f", name, check=False)
 
 
 def test_without_a_policy_it_has_the_engines_network(api, engine):
@@ -226,6 +253,30 @@ def test_a_service_without_egress_refuses(bin_dir, engine):
         service.destroy()
 
 
+def test_a_service_without_egress_copies_none_that_has_a_policy(bin_dir, engine):
+    """A copy would have the whole of the engine's network."""
+    service = service_of(bin_dir, engine)
+    try:
+        api = Api(service.start())
+        policed, plain = create(api, "allow allowed.test"), api.create(image={"uri": CURL}, entrypoint=SLEEPER)["id"]
+        service.stop()
+        text = service.config_path.read_text()
+        assert "[egress]\n" in text
+        service.config_path.write_text(text.replace("[egress]\n", "[egress]\nenabled = false\n"))
+        api = Api(service.start())
+        wait_for(lambda: api.run(policed, "true").exit_code == 0, 20, "it is taken up")
+        for verb in ("fork", "snapshots"):
+            reply = api.call("POST", f"/sandboxes/{policed}/{verb}", json={})
+            assert reply.status == 503 and "egress switched off" in reply.json["message"], (verb, reply)
+        assert len(engine.containers()) == 2
+        assert api.call("POST", f"/sandboxes/{plain}/fork", json={}).status in (200, 201, 202)
+        for one in api.list_all():
+            assert api.delete(one["id"]).status == 204
+    finally:
+        service.destroy()
+
+
+@pytest.mark.alone
 def test_what_it_costs(api):
     """A create with a policy beside one without, in turns: it asks the engine once more, the launcher and the egress process."""
     taken = {True: [], False: []}

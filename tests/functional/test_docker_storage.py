@@ -1,12 +1,15 @@
 """What containers are made of and keep: images, snapshots, pools, volumes, directories of the host."""
 
-import subprocess
+import os
+import socket
 import threading
+from contextlib import contextmanager, suppress
 
 import pytest
 from lib import pools as of
 from lib import snapshots
 from lib.api import Api, assert_envelope
+from lib.docker_engine import GROUP
 from lib.dockerd import IMAGE, PLAIN_USER, SLEEPER, EngineRegistry, create, nothing_left, ours, service_on, state
 from lib.waiting import wait_for
 
@@ -166,7 +169,7 @@ def test_volumes_that_are_refused(api, engine):
     sized = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, volumes=[volume("sized", "/data", storage="1Gi")])
     assert sized.status == 400 and "size" in sized.json["message"], sized
     part = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, volumes=[{**volume("parts", "/data"), "subPath": "a"}])
-    assert part.status == 400 and "Docker 26" in part.json["message"], part
+    assert part.status == 400 and ("Docker 26" if engine.kind == "own" else "no such directory") in part.json["message"], part
     # An engine makes volumes before it sees that the rest cannot be: they do not stay.
     wrong = api.post_create(image={"uri": IMAGE}, entrypoint=["/no/program"], volumes=[volume("half", "/data")])
     assert wrong.status == 400, wrong
@@ -209,28 +212,185 @@ def test_links_on_the_way_lead_nowhere(api, docker, engine):
     assert not ours(engine)
 
 
-def test_a_directory_that_is_swapped_for_a_link(api, docker):
-    """Who may write beside it cannot make the engine mount something else: execd looks before anything runs."""
-    place = docker.shared / "swapped"
-    (place / "real").mkdir(parents=True)
-    (place / "link").symlink_to("/etc")
-    target = place / "target"
-    (place / "real").rename(target)
-    # Each name is there half of the time.
-    swap = "while :; do mv -T target real; mv -T link target; mv -T target link; mv -T real target; done"
-    process = subprocess.Popen(["sh", "-c", swap], cwd=place, stderr=subprocess.DEVNULL)
-    refused = 0
+@contextmanager
+def engine_with_a_moment(engine, moment, call=b"/start"):
+    """The engine through a socket of the test's own: `moment` is called, once, when a container is about to be started, or before another call."""
+    once = threading.Lock()
+    path = engine.directory / "between.sock"
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(path))
+    os.chown(path, 0, GROUP)
+    path.chmod(0o660)
+    listener.listen(64)
+
+    def copy(source, target, watch):
+        with suppress(OSError):
+            while piece := source.recv(65536):
+                if watch and call in piece.split(b"\r\n", 1)[0] and once.acquire(blocking=False):
+                    moment()
+                target.sendall(piece)
+            target.shutdown(socket.SHUT_WR)
+
+    def serve():
+        with suppress(OSError):
+            while True:
+                client, _ = listener.accept()
+                there = socket.socket(socket.AF_UNIX)
+                there.connect(str(engine.socket))
+                for pair in ((client, there, True), (there, client, False)):
+                    threading.Thread(target=copy, args=pair, daemon=True).start()
+
+    threading.Thread(target=serve, daemon=True).start()
     try:
-        for _ in range(8):
-            reply = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, volumes=[host(target)])
-            if reply.status == 202:
-                assert "hosts" not in api.run(reply.json["id"], "ls /data").stdout
-            else:
-                refused += 1
+        yield path
     finally:
-        process.kill()
-        process.wait()
-    assert refused > 0, "it was never seen as a link"
+        listener.shutdown(socket.SHUT_RDWR)
+        listener.close()
+        path.unlink()
+
+
+def test_a_directory_that_is_swapped_for_a_link(bin_dir, docker, engine):
+    """Who may write beside it cannot make the engine mount something else: the server has looked, and execd looks before anything runs."""
+    place = docker.shared / "swapped"
+    (place / "target").mkdir(parents=True)
+    (place / "link").symlink_to(place / "other")
+    (place / "other").mkdir()
+
+    def swap():
+        (place / "target").rename(place / "real")
+        (place / "link").rename(place / "target")
+
+    with engine_with_a_moment(engine, swap) as path:
+        service = service_on(bin_dir, engine, docker={"socket": str(path)}, sections={"storage": {"allowed_host_paths": [str(docker.shared)]}})
+        try:
+            reply = Api(service.start()).post_create(image={"uri": LOGGING}, entrypoint=SLEEPER, volumes=[host(place / "target")])
+            assert reply.status == 403 or reply.status == 400, reply
+            assert "another directory was in its place" in reply.json["message"], reply
+            assert (place / "real").is_dir() and not list((place / "other").iterdir()), "nothing of the image did anything there"
+            assert not ours(engine)
+        finally:
+            service.destroy()
+
+
+def test_a_create_that_fails_leaves_what_others_have_put_into_its_volume(bin_dir, engine):
+    """Both ask for a new volume. One has come, written and gone before the other fails."""
+    other = {}
+
+    def come_and_go():
+        other["id"] = create(api, volumes=[volume("met", "/data")])
+        api.run(other["id"], "echo precious > /data/file")
+        assert api.delete(other["id"]).status == 204
+        other["done"] = True
+
+    with engine_with_a_moment(engine, come_and_go) as path:
+        service = service_on(bin_dir, engine, docker={"socket": str(path)})
+        try:
+            api = Api(service.start())
+            failed = api.post_create(image={"uri": IMAGE}, entrypoint=["/no/program"], volumes=[volume("met", "/data")])
+            assert failed.status == 400 and other.get("done"), (failed, other)
+            last = create(api, volumes=[volume("met", "/data")])
+            assert api.run(last, "cat /data/file").stdout == "precious"
+            assert api.delete(last).status == 204
+            assert api.call("DELETE", "/volumes/met").status == 204
+        finally:
+            service.destroy()
+            engine.docker("volume", "rm", "-f", "met", check=False)
+
+
+def test_a_volume_that_goes_while_another_create_comes(bin_dir, engine):
+    """It was there when the server looked, and the engine makes it again: for this sandbox, with its labels."""
+    first = {}
+
+    def go():
+        assert api.delete(first["id"]).status == 204
+        first["gone"] = "passing" not in engine.volumes()
+
+    with engine_with_a_moment(engine, lambda: first and go(), b"/containers/create") as path:
+        service = service_on(bin_dir, engine, docker={"socket": str(engine.socket)})
+        try:
+            api = Api(service.start())
+            first["id"] = create(api, volumes=[volume("passing", "/data", deleteOnSandboxTermination=True)])
+            service.stop()
+            service.config_path.write_text(service.config_path.read_text().replace(str(engine.socket), str(path)))
+            api = Api(service.start())
+            second = create(api, volumes=[volume("passing", "/data", deleteOnSandboxTermination=True)])
+            assert first.get("gone"), first
+            assert [one["name"] for one in api.call("GET", "/volumes").json["items"]] == ["passing"]
+            assert api.delete(second).status == 204
+            wait_for(lambda: "passing" not in engine.volumes(), 10, "it goes with its last sandbox")
+        finally:
+            service.destroy()
+            engine.docker("volume", "rm", "-f", "passing", check=False)
+
+
+# Images that name files and programs
+
+
+LOGGING, LINKED, CHECKED, LABELLED = "logging:1", "linked:1", "checked:1", "labelled:1"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def odd_images(engine):
+    made = {
+        LOGGING: ["ENV EXECD_LOG_FILE=/data/log", "ENV EXECD_CLONE3_COMPAT=nonsense"],
+        LINKED: ["ENV EXECD_LOG_FILE=/m1/log"],
+        CHECKED: ["HEALTHCHECK --interval=1ms --timeout=1s CMD touch /tmp/checked"],
+        LABELLED: ["LABEL opensandbox.io/egress=policy", 'LABEL opensandbox.io/volumes=["theirs"]'],
+    }
+    for name, changes in made.items():
+        engine.docker("run", "--name", "odd", IMAGE, "sh", "-c", "mkdir /x && ln -s /m1/inside /x/b")
+        engine.docker("commit", *(word for change in changes for word in ("-c", change)), "odd", name)
+        engine.docker("rm", "odd")
+    yield
+    engine.docker("rmi", *made)
+
+
+def test_links_of_an_image_lead_nowhere_either(api, docker):
+    """What is at a mountPath is the mount itself: through a link one would see another volume's files in its place."""
+    place = docker.shared / "led"
+    for name in ("one/inside", "two"):
+        (place / name).mkdir(parents=True)
+    reply = api.post_create(image={"uri": LINKED}, entrypoint=SLEEPER, volumes=[host(place / "one", "/m1"), host(place / "two", "/x/b")])
+    assert reply.status in (400, 403) and "symbolic link of the image" in reply.json["message"], reply
+    assert [path.name for path in (place / "one").iterdir()] == ["inside"], "execd's log, which the image has chosen, was not begun"
+
+
+def test_a_mount_that_the_images_user_cannot_see(api, docker):
+    """It is said what is wrong."""
+    place = docker.shared / "unseen"
+    place.mkdir()
+    engine_says = api.post_create(image={"uri": PLAIN_USER}, entrypoint=SLEEPER, volumes=[host(place, "/root/data")])
+    if engine_says.status == 202:
+        return  # everybody may enter this image's /root
+    assert "image's user may not look" in engine_says.json["message"], engine_says
+
+
+def test_an_images_health_check_does_not_run(api, engine):
+    """It would run beside execd, and before it."""
+    sandbox = create(api, image={"uri": CHECKED})
+    (name,) = ours(engine)
+    shown = engine.inspect(name)
+    assert shown["Config"]["Healthcheck"]["Test"] == ["NONE"] and "Health" not in shown["State"], shown["State"]
+    assert api.run(sandbox, "ls /tmp").stdout == ""
+
+
+def test_labels_of_an_image_are_not_believed(api, docker, engine):
+    sandbox = create(api, image={"uri": LABELLED})
+    (name,) = ours(engine)
+    labels = engine.inspect(name)["Config"]["Labels"]
+    assert labels["opensandbox.io/egress"] == "none" and labels["opensandbox.io/volumes"] == "[]"
+    docker.restart()
+    wait_for(lambda: api.run(sandbox, "true").exit_code == 0, 20, "it is taken up")
+    assert snapshots.make(api, sandbox)["status"]["state"] == "Ready", "it has no policy that somebody would have to know"
+
+
+def test_a_snapshot_has_no_other_name(api, engine):
+    made = snapshots.make(api, create(api))
+    known = engine.inspect(f"opensandbox-snapshots:{made['id']}")["Id"]
+    for name in (f"docker.io/library/opensandbox-snapshots:{made['id']}", known, known.removeprefix("sha256:")):
+        reply = api.post_create(image={"uri": name}, entrypoint=SLEEPER)
+        assert reply.status in (400, 404) and "Id" not in reply.json, (name, reply)
+    assert len(ours(engine)) == 1
 
 
 # Pulls

@@ -2,6 +2,7 @@
 
 import json
 import textwrap
+import threading
 import time
 
 import pytest
@@ -749,13 +750,15 @@ class TestLog:
         with net.create("allow allowed.test") as box:
             box.resolve("before.test")
             following = subprocess.Popen([bin_dir / "osb", "egress", "log", box.id, "-f"], env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+            lines = []
+            threading.Thread(target=lambda: lines.extend(iter(following.stdout.readline, "")), daemon=True).start()
             try:
-                assert "before.test" in following.stdout.readline(), "what was before comes first"
+                wait_for(lambda: lines, 20, "what was before comes first")
                 for name in ("one.test", "two.test"):
-                    begun = time.monotonic()
+                    had = len(lines)
                     box.resolve(name)
-                    assert name in following.stdout.readline()
-                    assert time.monotonic() - begun < 5
+                    wait_for(lambda had=had: len(lines) > had, 5, f"{name} is told when it happens")
+                assert [part in line for part, line in zip(("before.test", "one.test", "two.test"), lines, strict=True)] == [True] * 3, lines
             finally:
                 following.kill()
                 following.wait()

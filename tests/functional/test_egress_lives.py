@@ -34,6 +34,7 @@ for port in (80, 7, 8080): threading.Thread(target=again_and_again, args=("1.2.3
 
 
 class TestKilledUnderLoad:
+    @pytest.mark.alone
     def test_nothing_leaves_and_it_is_back_within_a_second(self, net):  # noqa: F811
         """Programs never stop to try what is allowed and what is denied, while the process is killed again and again."""
         with net.create("allow allowed.test", "allow 1.2.3.10") as box:

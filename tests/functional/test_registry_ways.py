@@ -96,6 +96,7 @@ def test_a_mirror_is_believed_no_more_than_the_registry(bin_dir, request, regist
 # Names that need no registry
 
 
+@pytest.mark.alone
 def test_names_of_this_host_work_while_the_registry_is_away(bin_dir, request, root, tmp_path):
     """The default registry does not answer: aliases and imported images are used all the same, and nobody waits for it."""
     service = shared_service(request, bin_dir, registry={"default": NOBODY}, aliases={"python:*": "host", "mine:*": "imported:1"})
@@ -132,7 +133,7 @@ def test_pauses_grow_and_end(registry, api):
     assert_envelope(api.post_create(image={"uri": f"{registry.host}/x:1"}), 500, "IMAGE::UNREACHABLE")
     assert len(seen) == 3
     first, second = seen[1] - seen[0], seen[2] - seen[1]
-    assert first >= 0.25 and second > 2 * first, (first, second)
+    assert first >= 0.25 and second >= 0.8, (first, second)
 
 
 def test_a_layer_that_never_comes_ends_the_pull(registry, host, api, root):
@@ -143,11 +144,12 @@ def test_a_layer_that_never_comes_ends_the_pull(registry, host, api, root):
     registry.before = lambda handler, asked: asked == path and (seen.append(time.monotonic()) or registry.send(handler, 503, b"") or True)
     assert_envelope(api.post_create(image={"uri": name}), 500, "IMAGE::UNREACHABLE")
     gaps = [after - before for before, after in zip(seen, seen[1:])]
-    assert 3 <= len(seen) <= 10 and gaps == sorted(gaps), gaps
+    assert 3 <= len(seen) <= 10 and all(gap >= 0.2 * 2**n for n, gap in enumerate(gaps)), gaps
     registry.before = lambda handler, asked: False
     made_of(api, name)
 
 
+@pytest.mark.alone
 def test_a_pull_outlives_its_create_and_the_next_one_joins_it(registry, host, api, root):
     """The client of the create that began it hangs up in the middle."""
     image = Made([root, own_layer(size=3_000_000)])

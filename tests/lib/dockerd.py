@@ -9,13 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from .docker_engine import IMAGE, PLAIN_USER, Dockerd, environment, make_programs
+from .docker_engine import IMAGE, KINDS, PLAIN_USER, Dockerd, environment, make_programs
 from .docker_scope import DockerScope
 from .interpreter import image_root
 from .service import Service
 from .waiting import wait_for
 
-__all__ = ["IMAGE", "PLAIN_USER", "Dockerd", "require_docker", "environment"]
+__all__ = ["IMAGE", "KINDS", "PLAIN_USER", "Dockerd", "require_docker", "environment"]
+
+# Of engines that name none (--engine).
+CHOSEN = ["own"]
+
+
+def choose(kind):
+    CHOSEN[0] = kind
 
 
 def skipped():
@@ -24,25 +31,39 @@ def skipped():
     return {part: why.strip() for part, _, why in (line.partition("  ") for line in lines)}
 
 
-def require_docker():
+def require_docker(kind="own"):
     for program in ("busybox", "unshare", "nsenter"):
         if shutil.which(program) is None:
             pytest.skip(f"no {program} here; install busybox-static and util-linux to run this")
     if why := make_programs():
         pytest.skip(f"no Docker engine: scripts/docker-engine: {why}")
+    if kind == "newer" and (why := make_programs("newer")):
+        pytest.skip(f"no newer Docker engine: scripts/docker-engine trixie: {why}")
 
 
 @contextmanager
-def engine(*options):
-    """One that runs and has the images; skipped where it cannot start."""
+def podman():
+    """Podman with the images, as an engine."""
+    from .podman import Podman  # noqa: PLC0415  (it is made of what this file is made of)
+
     require_docker()
-    made = Dockerd(*options)
+    if why := make_programs("podman"):
+        pytest.skip(f"no Podman: scripts/docker-engine podman: {why}")
+    made = Podman()
     try:
-        try:
-            made.start()
-        except (AssertionError, TimeoutError) as error:
-            pytest.skip(f"the Docker engine does not start here: {str(error).strip().splitlines()[-1]}")
-        yield made.import_images()
+        yield made.start().import_images()
+    finally:
+        made.destroy()
+
+
+@contextmanager
+def engine(*options, kind=None):
+    """One that runs and has the images. Where its programs are and it does not start, that is a failure."""
+    kind = kind or CHOSEN[0]
+    require_docker(kind)
+    made = Dockerd(*options, kind=kind)
+    try:
+        yield made.start().import_images()
     finally:
         made.destroy()
 
@@ -162,7 +183,7 @@ class EngineRegistry:
         )
         self.log = self.directory / "access.log"
         with open(self.log, "wb") as log:
-            self.process = subprocess.Popen([*engine.inside(), "docker-registry", "serve", self.directory / "config.yml"], stdout=log, stderr=subprocess.DEVNULL)
+            self.process = subprocess.Popen([*engine.beside(), "docker-registry", "serve", self.directory / "config.yml"], stdout=log, stderr=subprocess.DEVNULL)
 
     def __enter__(self):
         wait_for(self.login, 20, "the registry answers", interval=0.1)
