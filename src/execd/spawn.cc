@@ -228,7 +228,7 @@ SpawnError describe(const Plan& plan, const SpawnRequest& request) {
   }
   if (plan.failed_at == Stage::exec && plan.error == ENOENT && is_in_no_directory(plan, request)) {
     error.path = request.argv[0];
-    error.message = "exec " + error.path + ": it is in no directory of PATH";
+    error.message = "exec " + error.path + ": not found in PATH";
     return error;
   }
   error.message += ": " + errno_text(plan.error);

@@ -45,6 +45,7 @@ WAYS = {"stop": stop, "stop of the server": terminate_server, "server": kill_ser
 
 def run(new_service, way, count, rounds):
     service = new_service()
+    count = min(count, service.most_in_a_row)
     api = Api(service)
     baseline = leaks.snapshot(service)
     with ThreadPoolExecutor(8) as pool:

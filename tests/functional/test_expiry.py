@@ -44,7 +44,7 @@ def test_busy_ended_and_many(api):
         dues = {name: api.renew(name, 3) for name in ids}
         for name in ids:
             gone = gone_at(api, name, 10)
-            assert gone - dues[name] < LATE + 1
+            assert gone - dues[name] < LATE + max(1, 5 * api.service.create_seconds)
         command.exception(timeout=15)  # the stream was cut; how is not the point here
 
 

@@ -140,7 +140,8 @@ HEAVY = ("./usr/lib/jvm", "./usr/lib/go*", "./usr/share/go*", "./opt", "./usr/li
 class DockerService(Service):
     """The service of any suite, on a Docker engine (tests/run --runtime docker)."""
 
-    create_seconds = 0.4
+    create_seconds = 0.8
+    most_in_a_row = 20
     limits_disks = False
     memory_limit_command = "cat /sys/fs/cgroup/memory/memory.limit_in_bytes /sys/fs/cgroup/memory.max 2>/dev/null"
 

@@ -29,9 +29,10 @@ ALIVE = []
 
 
 class Service:
-    # What tests have to know of the runtime: how long a create may take when eight are made at once, whether disks have limits, and
-    # what shows the limit of memory inside.
+    # What tests have to know of the runtime: how long a create may take when eight are made at once, how many a test makes in a row,
+    # whether disks have limits, and what shows the limit of memory inside.
     create_seconds = 0.04
+    most_in_a_row = 1000
     limits_disks = True
     memory_limit_command = "awk '/MemTotal/ { print $2 * 1024 }' /proc/meminfo"
 
