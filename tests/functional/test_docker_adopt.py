@@ -161,7 +161,9 @@ def test_kill_9(engine, others, service):
     wait_for(lambda: api.execd(sandbox, "GET", "/ping").status == 200, 10, "its execd answers")
     service.kill_both()
     # Once taken over it stays, whatever the file says by then, and also when the database is lost.
-    service.config_path.write_text(service.config_path.read_text().replace("adopt = true", "adopt = false"))
+    before = service.config_path.read_text()
+    service.config_path.write_text(before.replace('"adopt" = true', '"adopt" = false'))
+    assert service.config_path.read_text() != before
     service.start(timeout=60)
     assert api.run(sandbox, "echo on").stdout == "on" and api.get(sandbox)["metadata"] == {"team": "red"}
     service.kill_both()

@@ -21,7 +21,7 @@ def engine(tmp_path_factory):
     runsc = require_runsc()
     # gVisor's own network does not start in an engine that has namespaces of its own.
     settings = tmp_path_factory.mktemp("engine") / "daemon.json"
-    settings.write_text(json.dumps({"runtimes": {"runsc": {"path": str(runsc), "runtimeArgs": ["--network=host", "--ignore-cgroups"]}}}))
+    settings.write_text(json.dumps({"runtimes": {"runsc": {"path": str(runsc), "runtimeArgs": ["--network=host"]}}}))
     with an_engine("--config-file", str(settings)) as made, inside_network(made):
         yield made
 
@@ -162,6 +162,13 @@ def test_expiry(api, engine):
     sandbox = create(api, timeout=60)
     api.renew(sandbox, 2)
     wait_for(lambda: not ours(engine), 20, "it expires")
+
+
+def test_out_of_memory(api):
+    """Counted with gVisor's own. The kernel that runs out of it is the container's, so the sandbox ends."""
+    sandbox = create(api, entrypoint=["sh", "-c", "sleep 1; tail /dev/zero"], resourceLimits={"memory": "256Mi"})
+    status = state(api, sandbox, "Failed", timeout=60)
+    assert "memory" in status["message"] or "signal 9" in status["message"], status
 
 
 def test_volumes(api):
