@@ -59,12 +59,16 @@ Task<> Lifecycle::write_record(std::string id) {
   runtime::Runtime& runtime = runtime_of(**row);
   std::optional<Environment> env;
   std::vector<sandbox::Volume> volumes;
+  std::optional<std::string> network;
   auto recalled = co_await runtime.recall((*row)->handle);
   if (recalled) {
     env = environment_of(recalled->record);
     volumes = volumes_of(recalled->record).value_or(std::vector<sandbox::Volume>());
+    network = kept_network_of(recalled->record);
   }
-  auto kept = co_await runtime.keep_record((*row)->handle, to_record(**row, env, volumes));
+  std::string record = to_record(**row, env, volumes);
+  if (network) record = with_network(std::move(record), *network);
+  auto kept = co_await runtime.keep_record((*row)->handle, std::move(record));
   if (!kept && kept.error().code != Code::not_found)
     log::warn("cannot keep the record of a sandbox", {{"id", id}, {"error", kept.error().message}});
 }
