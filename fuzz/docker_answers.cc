@@ -9,7 +9,8 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, size_t size) {
   constexpr size_t kMost = 2048;  // of a text that goes into a message
   if (auto version = docker::parse_version(text)) CHECK(version->engine.size() <= kMost);
   if (auto container = docker::parse_container(text))
-    CHECK(!container->id.empty() && container->error.size() <= kMost);
+    CHECK(!container->id.empty() && container->error.size() <= kMost && container->published.size() <= size);
+  if (auto said = docker::parse_logs(text)) CHECK(said->size() <= size);
   if (auto list = docker::parse_labels_of_list(text)) CHECK(list->size() <= size);
   if (auto names = docker::parse_runtimes(text)) CHECK(names->size() <= size);
   if (auto image = docker::parse_image(text)) CHECK(!image->id.empty());

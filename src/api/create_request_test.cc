@@ -343,6 +343,18 @@ TEST(CreateRules, WhatThisServerCannotDoIs400AndNamed) {
   }
 }
 
+TEST(CreateRules, SecureAccessWhereTheRuntimeHasIt) {
+  std::string body = body_with(R"(,"secureAccess":true)");
+  EXPECT_TRUE(decode(body));
+  CreateRules open = rules();
+  open.no_secure_access = "its ports are open to everybody";
+  auto refused = decode(body, open);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().status, 400);
+  EXPECT_NE(refused.error().message.find("its ports are open to everybody"), std::string::npos);
+  EXPECT_TRUE(decode(body_with(R"(,"secureAccess":false)"), open));
+}
+
 TEST(CreateRules, Snapshots) {
   auto plain = decode(R"({"snapshotId":"s","resourceLimits":{}})");
   ASSERT_TRUE(plain);

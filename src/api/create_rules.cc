@@ -164,6 +164,8 @@ ApiResult<std::optional<seconds>> check_timeout(const CreateBody& r, const Creat
 ApiResult<> check_unbuilt_parts(const CreateBody& r, const CreateRules& rules) {
   if (r.network_policy && !rules.no_network_policy.empty())
     return refuse(unsupported("networkPolicy", rules.no_network_policy));
+  if (r.secure_access && !rules.no_secure_access.empty())
+    return refuse(unsupported("secureAccess", rules.no_secure_access));
   if (r.credential_proxy.value_or(false))
     return refuse(unsupported("credentialProxy", std::string(kNotBuilt)));
   return {};

@@ -18,6 +18,7 @@ struct CreateRules {
   std::string arch;                                // that the runtime runs: amd64, arm64
   WallTime now;
   std::string no_network_policy = "this server does not have this part yet";
+  std::string no_secure_access = {};
   std::string no_volumes = "this server does not have this part yet";
   std::string no_pause = "this server does not have this part yet";
   std::vector<std::string> allowed_host_paths = {};

@@ -22,7 +22,8 @@ using namespace std::chrono_literals;
 using Steady = std::chrono::steady_clock;
 
 constexpr auto kStartTime = 20s;
-constexpr auto kLockTime = 60s;  // somebody else starts or ends it
+constexpr Steady::duration kLockTime = 60s;   // somebody else starts or ends it
+constexpr Steady::duration kGlanceTime = 2s;  // for who only looks, as a shell that completes a word
 constexpr auto kLastWordsTime = 5s;
 constexpr auto kLook = 2ms;
 constexpr const char* kName = "/osb-occasion";
@@ -37,8 +38,8 @@ Result<void> check_unconfigured() {
               "so none is started without it\n  remedy: start it with: osb server start --detach");
 }
 
-Task<Result<Fd>> take_lock(const OccasionPlace& place) {
-  auto until = Steady::now() + kLockTime;
+Task<Result<Fd>> take_lock(const OccasionPlace& place, Steady::duration patience) {
+  auto until = Steady::now() + patience;
   while (true) {
     auto lock = CO_TRY(try_lock(place.lock()));
     if (lock) co_return std::move(*lock);
@@ -54,8 +55,8 @@ void note_use(const OccasionPlace& place) {
   if (use.valid()) return;
   auto file = open_at(AT_FDCWD, place.users(), O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
   if (!file) return;
-  ::flock(file->get(), LOCK_SH | LOCK_NB);
-  use = std::move(*file);
+  // Who looks for users holds it for a moment.
+  if (::flock(file->get(), LOCK_SH) == 0) use = std::move(*file);
 }
 
 Connection with_record(Connection usual, const ServiceRecord& record) {
@@ -149,7 +150,7 @@ Task<Result<Connection>> occasion_server(Connection usual) {
   std::error_code error;
   if (usual.occasion == Occasion::start) std::filesystem::create_directories(place.directory, error);
   if (error) co_return fail_errno("make " + place.directory, error.value());
-  Fd lock = CO_TRY(co_await take_lock(place));
+  Fd lock = CO_TRY(co_await take_lock(place, usual.occasion == Occasion::start ? kLockTime : kGlanceTime));
   if (auto record = read_record(place.record())) {
     // Used now: whoever ends it looks at this under the lock.
     note_use(place);

@@ -15,7 +15,9 @@
 #include "cli/block_on.h"
 #include "cli/occasion.h"
 #include "cli/serve.h"
+#include "io/descriptor.h"
 #include "io/socket.h"
+#include "sys/process.h"
 
 namespace osb::cli {
 namespace {
@@ -73,9 +75,10 @@ bool is_over(const bj::value& sandbox) {
   return state == "Terminated" || state == "Failed" || state == "Succeeded";
 }
 
+// What cannot be looked at counts as used.
 bool has_users(const OccasionPlace& place) {
   auto alone = try_lock(place.users());
-  return alone && !*alone;
+  return !alone || !*alone;
 }
 
 // Whether nobody would miss it now. A command that runs is a use, and so is a sandbox.
@@ -104,10 +107,20 @@ Task<bool> end_when_idle(const Kept& kept) {
   co_return true;
 }
 
-Task<int> watch(Kept kept) {
+Task<> until_readable(io::asio::posix::stream_descriptor& descriptor) {
+  (void)co_await io::wait_readable(descriptor);
+}
+Task<> pause(std::chrono::milliseconds time) { co_await io::sleep_for(time); }
+
+// Ends with the service: who started it takes the keeper's end for its end.
+Task<int> watch(Kept kept, Fd service) {
+  io::asio::posix::stream_descriptor ended(co_await io::asio::this_coro::executor);
+  if (auto assigned = io::assign(ended, std::move(service)); !assigned) {
+    print_error("osb", assigned.error());
+    co_return 1;
+  }
   auto look = std::clamp<std::chrono::milliseconds>(kept.idle / 10, 200ms, 20s);
-  while (::waitpid(kept.service, nullptr, WNOHANG) == 0) {
-    co_await io::sleep_for(look);
+  while (co_await io::race(until_readable(ended), pause(look)) != 0) {
     if (co_await end_when_idle(kept)) break;
   }
   co_return 0;
@@ -125,7 +138,8 @@ Result<int> keep(const OccasionOptions& options, const Embedded& embedded) {
   if (kept.service == 0) ::_exit(become_server(kept, std::move(lock), std::move(listener), embedded));
   lock.reset();
   listener.reset();
-  return block_on(watch(std::move(kept)));
+  Fd service = TRY(sys::open_pidfd(kept.service));
+  return block_on(watch(std::move(kept), std::move(service)));
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 namespace osb::cli {
 namespace {
 
-constexpr int kMaxFiles = 10'000;
+constexpr int kLastNumber = 10'000;
 constexpr size_t kKittyPiece = 4096;
 
 std::string without_line_ends(std::string_view text) {
@@ -43,6 +43,8 @@ Result<std::string> decode(std::string_view base64) {
   }
   return out;
 }
+
+double megabytes(size_t bytes) { return static_cast<double>(bytes) / 1e6; }
 
 // Nothing of it may end the sequence that it is put into.
 bool is_base64(std::string_view text) {
@@ -84,14 +86,23 @@ std::optional<std::string> inline_picture(const Picture& picture, PictureProtoco
   return out + "\n";
 }
 
-Result<std::string> save_picture(const Picture& picture) {
+Result<std::string> PictureFiles::save(const Picture& picture) {
   std::string bytes = TRY(decode(picture.base64));
+  if (files_ == most_files_ || bytes.size() > most_bytes_ - bytes_)
+    return fail(
+        Code::exhausted,
+        fmt::format("not saved: a session saves {} pictures of {:.1f} MB in all, and this one has saved {} "
+                    "of {:.1f} MB; write it to a file of the sandbox and fetch that with: osb cp",
+                    most_files_, megabytes(most_bytes_), files_, megabytes(bytes_)));
   const char* ending = picture.type == "image/jpeg" ? "jpg" : "png";
-  for (int number = 1; number <= kMaxFiles; ++number) {
-    std::string name = fmt::format("osb-picture-{}.{}", number, ending);
+  while (number_ < kLastNumber) {
+    std::string name = fmt::format("osb-picture-{}.{}", ++number_, ending);
     auto written = write_file(name, bytes, O_CREAT | O_EXCL | O_NOFOLLOW);
-    if (written) return name;
-    if (written.error().sys_errno != EEXIST) return std::unexpected(std::move(written.error()));
+    if (!written && written.error().sys_errno == EEXIST) continue;
+    if (!written) return std::unexpected(std::move(written.error()));
+    ++files_;
+    bytes_ += bytes.size();
+    return name;
   }
   return fail(Code::exhausted, "there are too many pictures in this directory");
 }

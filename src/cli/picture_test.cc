@@ -46,15 +46,39 @@ TEST(Picture, WhatCannotBeDrawnIsNot) {
 
 TEST(Picture, ElseAFile) {
   ASSERT_EQ(::chdir(::testing::TempDir().c_str()), 0);
-  auto first = save_picture({"image/png", "aGVs\nbG8=\n"}), second = save_picture({"image/png", "aGVsbG8"});
+  PictureFiles files;
+  auto first = files.save({"image/png", "aGVs\nbG8=\n"}), second = files.save({"image/png", "aGVsbG8"});
   ASSERT_TRUE(first);
   ASSERT_TRUE(second);
   EXPECT_NE(*first, *second);
   EXPECT_EQ(*read_file(*first), "hello");
   EXPECT_EQ(*read_file(*second), "hello");
-  EXPECT_FALSE(save_picture({"image/png", "a*b"}));
+  EXPECT_FALSE(files.save({"image/png", "a*b"}));
   ::unlink(first->c_str());
   ::unlink(second->c_str());
+}
+
+// Saves until it may not; how many files that were.
+int save_all(PictureFiles& files, const Picture& picture) {
+  for (int saved = 0;; ++saved) {
+    auto name = files.save(picture);
+    if (!name) {
+      EXPECT_EQ(name.error().code, Code::exhausted);
+      EXPECT_THAT(name.error().message, HasSubstr("osb cp"));
+      return saved;
+    }
+    ::unlink(name->c_str());
+  }
+}
+
+TEST(Picture, ASessionDoesNotFillTheDisk) {
+  ASSERT_EQ(::chdir(::testing::TempDir().c_str()), 0);
+  PictureFiles many, large(100, 1000);
+  EXPECT_EQ(save_all(many, {"image/png", "aGVsbG8="}), 100);
+  EXPECT_EQ(save_all(large, {"image/png", std::string(400, 'A')}), 3);  // of 300 bytes
+  auto small = large.save({"image/png", "aGVsbG8="});
+  ASSERT_TRUE(small) << "there is room for it";
+  ::unlink(small->c_str());
 }
 
 }  // namespace

@@ -35,6 +35,7 @@ struct Session {
   bool waits = false;                   // the input can be waited for; a plain file cannot, and need not
   bool terminal = false;                // a person types
   std::unique_ptr<Prompt> prompt = {};  // for that person
+  PictureFiles pictures{};              // those that the terminal did not draw
   std::string context;                  // id to interrupt
   std::string typed;                    // bytes behind the last line
   int heard = 0;                        // signals that something was done about; one may come at any time
@@ -59,22 +60,23 @@ Result<void> print(int fd, std::string_view text) {
 
 bool is_end_signal(Signals& signals) { return signals.last() && *signals.last() != SIGINT; }
 
-Result<void> show_picture(const Picture& picture) {
-  auto drawn = inline_picture(picture, picture_protocol(::getenv));
+Result<void> show_picture(const StreamEvent& event, PictureFiles& files) {
+  auto drawn = inline_picture(event.picture, picture_protocol(::getenv));
   if (drawn && ::isatty(STDOUT_FILENO) == 1) return print(STDOUT_FILENO, *drawn);
-  auto saved = save_picture(picture);
-  if (!saved) return print(STDERR_FILENO, "osb: the picture: " + saved.error().message + "\n");
-  return print(STDOUT_FILENO, "picture: " + *saved + "\n");
+  auto saved = files.save(event.picture);
+  if (saved) return print(STDOUT_FILENO, "picture: " + *saved + "\n");
+  TRY(print(STDOUT_FILENO, event.text + "\n"));
+  return print(STDERR_FILENO, "osb: the picture: " + saved.error().message + "\n");
 }
 
-Result<void> show(const StreamEvent& event, bool person) {
+Result<void> show(const StreamEvent& event, Session& session) {
   switch (event.kind) {
     case StreamEvent::Kind::output:
       return print(STDOUT_FILENO, event.text);
     case StreamEvent::Kind::errors:
       return print(STDERR_FILENO, event.text);
     case StreamEvent::Kind::result:
-      if (person && !event.picture.base64.empty()) return show_picture(event.picture);
+      if (session.terminal && !event.picture.base64.empty()) return show_picture(event, session.pictures);
       return print(STDOUT_FILENO, event.text + "\n");
     default:
       return {};
@@ -122,7 +124,7 @@ Task<> pass_interrupts(Session& session) {
 OutputSink to_terminal(Session& session) {
   return [&session](const StreamEvent& event) -> Result<void> {
     if (event.kind == StreamEvent::Kind::started) session.context = event.text;
-    return show(event, session.terminal);
+    return show(event, session);
   };
 }
 

@@ -12,8 +12,9 @@
 #include <unistd.h>
 
 #include <array>
-#include <cstdlib>
-#include <filesystem>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 
 #include "base/strings.h"
 #include "sys/process.h"
@@ -44,24 +45,47 @@ Result<Fd> open_runsc(const server::Config& config) {
       "(Debian's package is runsc, of 2024 or later), or name it: runsc = \"/path\" below [secure_runtime]");
 }
 
+// Says what does not work, where runsc would.
+bool works(long result, const char* what, int said) {
+  if (result >= 0) return true;
+  ::dprintf(said, "%s: %s", what, ::strerror(errno));
+  return false;
+}
+
+// From here on nobody outlives the one who started it, however that one ends. It may have ended before.
+bool is_bound_to(int parent) {
+  struct pollfd ended{parent, POLLIN, 0};
+  return ::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && ::poll(&ended, 1, 0) == 0;
+}
+
+// The host's mounts must not learn of these: without the first one the others would cover what everybody has.
+// What runsc keeps, and what it leaves behind, is in memory that goes with the attempt.
+bool make_own_mounts(int said) {
+  return works(::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr), "separate its mounts", said) &&
+         works(::mount("proc", "/proc", "proc", 0, nullptr), "mount a procfs for it", said) &&
+         works(::mount("tmpfs", "/tmp", "tmpfs", 0, "mode=0700,size=64m"), "mount a /tmp for it", said);
+}
+
 // In a pid namespace of its own, so that nothing it leaves behind outlives the attempt, and in a network that
 // leads nowhere. Only returns when it fails.
-void become_runsc(int executable, const std::string& platform, const std::string& directory, int said) {
-  if (::unshare(CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC) < 0) return;
+void become_runsc(int executable, const std::string& platform, int service, int said) {
+  if (!is_bound_to(service)) return;
+  auto self = sys::open_pidfd(::getpid());
+  if (!self) return void(::dprintf(said, "%s", self.error().message.c_str()));
+  if (!works(::unshare(CLONE_NEWPID | CLONE_NEWNS | CLONE_NEWNET | CLONE_NEWIPC), "make its namespaces",
+             said))
+    return;
   pid_t first = ::fork();
   if (first > 0) {
     int status = 0;
     ::waitpid(first, &status, 0);
     ::_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 1);
   }
-  if (first < 0) return;
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr);
-  ::mount("proc", "/proc", "proc", 0, nullptr);
+  if (!works(first, "fork", said) || !is_bound_to(self->get()) || !make_own_mounts(said)) return;
   ::dup2(said, 1);
   ::dup2(said, 2);
   std::string words[] = {"runsc",
-                         "--root=" + directory,
+                         "--root=/tmp/state",
                          "--platform=" + platform,
                          "--network=host",
                          "--ignore-cgroups",
@@ -83,27 +107,25 @@ std::string last_words(int said) {
 }
 
 Result<void> try_platform(int executable, const std::string& platform) {
-  char directory[] = "/tmp/osb-runsc-XXXXXX";
-  if (!::mkdtemp(directory)) return fail_errno("make a directory for runsc");
+  Fd service = TRY(sys::open_pidfd(::getpid()));
   int pipe[2];
   if (::pipe2(pipe, O_CLOEXEC | O_NONBLOCK) < 0) return fail_errno("pipe");
   Fd read(pipe[0]), write(pipe[1]);
   pid_t pid = ::fork();
   if (pid < 0) return fail_errno("fork");
   if (pid == 0) {
-    become_runsc(executable, platform, directory, write.get());
+    become_runsc(executable, platform, service.get(), write.get());
     ::_exit(127);
   }
   write.reset();
-  Fd process = TRY(sys::open_pidfd(pid));
-  struct pollfd ended{process.get(), POLLIN, 0};
-  bool late = ::poll(&ended, 1, kMostMillis) == 0;
+  auto process = sys::open_pidfd(pid);
+  struct pollfd ended{process ? process->get() : -1, POLLIN, 0};
+  bool late = process && ::poll(&ended, 1, kMostMillis) == 0;
   // With it, by PR_SET_PDEATHSIG, the first process of its pid namespace, and so all others.
-  if (late) ::kill(pid, SIGKILL);
+  if (!process || late) ::kill(pid, SIGKILL);
   int status = 0;
   ::waitpid(pid, &status, 0);
-  std::error_code ignored;
-  std::filesystem::remove_all(directory, ignored);
+  if (!process) return std::unexpected(std::move(process.error()));
   if (late) return fail(Code::timeout, fmt::format("{}: it hung", platform));
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
   return fail(Code::unsupported, fmt::format("{}: {}", platform, last_words(read.get())));

@@ -14,6 +14,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "cli/api_error.h"
+#include "cli/engine_files.h"
 #include "cli/host_values.h"
 #include "cli/log_file.h"
 #include "cli/runsc_probe.h"
@@ -100,7 +101,7 @@ runtime::ImageSettings image_settings(const server::NativeSection& native) {
 // Whose members may use the engine's socket. One that is not there yet has the usual group. Root's is not
 // given away: with it the server could write what root's group may, and the engine is all it needs.
 gid_t engine_group(const server::Config& config) {
-  if (!config.offers("docker")) return 0;
+  if (!config.offers("docker") || !config.docker.tcp_host.empty()) return 0;
   struct stat socket{};
   if (::stat(config.docker.socket.c_str(), &socket) == 0) return socket.st_gid;
   const struct group* usual = ::getgrnam("docker");
@@ -141,6 +142,7 @@ Result<Checked> check_configuration(const ServeOptions& options) {
   TRY(server::check_exposure(config));
   TRY(check_runtime(config));
   TRY(check_host_values(config, ::geteuid() == 0));
+  TRY(hand_on_engine_files(config));
   auto runsc = TRY(check_runsc(config));
   return Checked{std::move(file), std::move(config), std::move(runsc)};
 }

@@ -12,6 +12,8 @@
 
 #include "base/log.h"
 #include "cli/block_on.h"
+#include "cli/engine_files.h"
+#include "cli/public_host.h"
 #include "docker/docker_runtime.h"
 #include "launcher/egress_process.h"
 #include "launcher/server_process.h"
@@ -137,25 +139,39 @@ docker::DockerSettings docker_settings(const server::Config& config, std::string
   out.shared_paths = config.storage.allowed_host_paths;
   out.state_dir = config.native.state_dir;
   out.execd = execd;
+  out.adopt = in.adopt;
+  if (in.direct) {
+    out.rules.publish = {.host = in.publish_host};
+    if (in.port_range_min != 0)
+      out.rules.publish->ports = fmt::format("{}-{}", in.port_range_min, in.port_range_max);
+    out.public_host = public_host(config);
+  }
   return out;
 }
 
-Result<Made> make_runtimes(const server::Config& config, const ServerRoleOptions& role,
+// What was made before a failure works already, and is to be closed.
+Result<void> make_runtimes(const server::Config& config, const ServerRoleOptions& role,
                            std::string_view execd, const std::vector<runtime::RuntimeFactory>& further,
-                           const runtime::RuntimeContext& context, Stop& stop) {
-  Made made;
+                           const runtime::RuntimeContext& context, Stop& stop, Made& made) {
+  std::optional<docker::TcpEngine> engine;
+  if (config.offers("docker")) engine = TRY(inherited_engine(config));
   auto native = TRY(make_native(config, role, context.executor, stop));
   runtime::NativeRuntime& base = *native;
   made.push_back(std::move(native));
   if (config.offers("runsc")) made.push_back(std::make_unique<runtime::RunscRuntime>(base));
   if (config.offers("docker")) {
     auto settings = docker_settings(config, execd);
-    if (config.egress.enabled && !role.rootless) settings.networks = base.container_networks();
+    settings.engine.tcp = std::move(engine);
+    bool on_host = settings.rules.network_mode == docker::kHostNetwork;
+    if (config.egress.enabled && !role.rootless && !on_host) settings.networks = base.container_networks();
+    if (settings.rules.publish)
+      log::warn("docker.direct: whoever reaches the published ports of a container may do everything in it",
+                {{"publish_host", settings.rules.publish->host}});
     made.push_back(TRY(docker::DockerRuntime::create(context.executor, context.owner, context.directory,
                                                      std::move(settings))));
   }
   for (const auto& factory : further) made.push_back(TRY(factory(context)));
-  return made;
+  return {};
 }
 
 // An engine that is away is asked by every create.
@@ -210,7 +226,11 @@ io::Task<Result<void>> serve(server::Config config, ServerRoleOptions role, std:
       .executor = executor,
       .owner = role.identity,
       .directory = fmt::format("{}/{}", config.native.state_dir, launcher::state::kDatabase)};
-  Made made = CO_TRY(make_runtimes(config, role, execd, further, context, stop));
+  Made made;
+  if (auto all = make_runtimes(config, role, execd, further, context, stop, made); !all) {
+    co_await close_all(made);
+    co_return all;
+  }
   runtime::Runtimes runtimes(standard_of(made, config));
   fill(runtimes, made, config);
   if (auto checked = co_await check_engines(made); !checked) {

@@ -162,21 +162,27 @@ struct Start : ServiceCommand {
 };
 
 // What this user's commands started: by hand, and for an occasion.
-std::vector<std::string> record_paths(const std::string& dir) {
-  std::vector<std::string> paths{dir + "/pid"};
-  if (auto place = occasion_place()) paths.push_back(place->record());
-  return paths;
+struct Started {
+  std::string record, lock;
+};
+std::vector<Started> what_was_started(const std::string& dir) {
+  std::vector<Started> out{{dir + "/pid", dir + "/lock"}};
+  if (auto place = occasion_place()) out.push_back({place->record(), place->lock()});
+  return out;
 }
 
 struct Stop : ServiceCommand {
   Result<int> run() override {
     std::string dir = TRY(service_directory());
     int ended = 0;
-    for (const std::string& path : record_paths(dir)) {
-      auto record = read_record(path);
+    for (const Started& started : what_was_started(dir)) {
+      if (!read_record(started.record)) continue;
+      // Nobody starts the next one before the record of this one is gone: it would go in its place.
+      Fd lock = TRY(wait_for_lock(started.lock));
+      auto record = read_record(started.record);
       if (!record) continue;
       TRY(end_service(*record, kStopTime));
-      ::unlink(path.c_str());
+      ::unlink(started.record.c_str());
       ++ended;
     }
     if (ended == 0)

@@ -34,6 +34,42 @@ Result<json::bj::value> read(std::string_view text) {
   return std::move(*value);
 }
 
+const json::bj::object* object_in(const json::bj::object* from, std::string_view name) {
+  const json::bj::value* value = from ? from->if_contains(name) : nullptr;
+  return value ? value->if_object() : nullptr;
+}
+
+std::string text_in(const json::bj::object* from, std::string_view name) {
+  const json::bj::value* value = from ? from->if_contains(name) : nullptr;
+  const json::bj::string* text = value ? value->if_string() : nullptr;
+  return text ? std::string(*text) : std::string();
+}
+
+// "44772/tcp": [{"HostIp": "127.0.0.1", "HostPort": "32768"}]; the first that is IPv4.
+void read_published(std::string_view name, const json::bj::value& places, Container& out) {
+  auto port = name.ends_with("/tcp") ? parse_number<uint16_t>(name.substr(0, name.size() - 4)) : std::nullopt;
+  if (!port || !places.is_array()) return;
+  for (const json::bj::value& place : places.get_array()) {
+    std::string host = text_in(place.if_object(), "HostIp");
+    auto there = parse_number<uint16_t>(text_in(place.if_object(), "HostPort"));
+    if (!there || *there == 0 || host.contains(':')) continue;
+    out.published.emplace(*port, (host.empty() ? "0.0.0.0" : host) + ":" + std::to_string(*there));
+  }
+}
+
+void read_network(const json::bj::value& value, Container& out) {
+  const auto* settings = object_in(value.if_object(), "NetworkSettings");
+  if (const auto* networks = object_in(settings, "Networks")) {
+    for (const auto& network : *networks) {
+      std::string address = text_in(network.value().if_object(), "IPAddress");
+      if (!address.empty()) out.addresses.emplace(network.key(), std::move(address));
+    }
+  }
+  if (const auto* ports = object_in(settings, "Ports")) {
+    for (const auto& port : *ports) read_published(port.key(), port.value(), out);
+  }
+}
+
 }  // namespace
 
 std::optional<ApiVersion> parse_api_version(std::string_view text) {
@@ -56,7 +92,14 @@ Result<EngineVersion> parse_version(std::string_view text) {
   auto oldest = parse_api_version(root["MinAPIVersion"].string().value_or("1.12"));
   std::string engine = cut(root["Version"].string().value_or("unknown"));
   if (!in.issues.empty() || !newest || !oldest) return odd("version");
-  return EngineVersion{*newest, *oldest, std::move(engine)};
+  EngineVersion out{*newest, *oldest, std::move(engine)};
+  const auto* parts = in.value.as_object().if_contains("Components");
+  if (!parts || !parts->is_array()) return out;
+  for (const auto& part : parts->as_array()) {
+    const auto* name = part.is_object() ? part.as_object().if_contains("Name") : nullptr;
+    out.podman |= name && name->is_string() && name->as_string() == "Podman Engine";
+  }
+  return out;
 }
 
 Result<std::vector<std::string>> parse_runtimes(std::string_view text) {
@@ -84,8 +127,20 @@ Result<Container> parse_container(std::string_view text) {
   out.exit_code = static_cast<int>(state["ExitCode"].integer().value_or(0));
   out.pid = state["Pid"].integer().value_or(0);
   out.error = cut(state["Error"].string().value_or(""));
+  out.reference = root["Config"]["Image"].string().value_or("");
+  out.command = root["Config"]["Cmd"].string_list().value_or(std::vector<std::string>());
+  out.created = root["Created"].string().value_or("");
+  out.network_mode = root["HostConfig"]["NetworkMode"].string().value_or("");
+  read_network(in.value, out);
   if (!in.issues.empty() || out.id.empty()) return odd("container");
   return out;
+}
+
+std::optional<std::string> address_on(const Container& container, const std::string& network) {
+  auto found = container.addresses.find(network);
+  if (found == container.addresses.end()) found = container.addresses.begin();
+  if (found == container.addresses.end()) return std::nullopt;
+  return found->second;
 }
 
 Result<std::vector<std::map<std::string, std::string>>> parse_labels_of_list(std::string_view text) {
@@ -173,6 +228,21 @@ Result<std::vector<sandbox::FileChange>> parse_changes(std::string_view text) {
     int64_t kind = one["Kind"].required_integer();
     if (!issues.empty() || !path.starts_with('/') || kind < 0 || kind > 2) return odd("change");
     out.push_back({kind == 0 ? Kind::modified : kind == 1 ? Kind::added : Kind::deleted, std::move(path)});
+  }
+  return out;
+}
+
+Result<std::string> parse_logs(std::string_view bytes) {
+  constexpr size_t kHead = 8;
+  std::string out;
+  while (!bytes.empty()) {
+    if (bytes.size() < kHead || static_cast<unsigned char>(bytes[0]) > 2) return odd("output of a container");
+    size_t size = 0;
+    for (size_t i = 4; i < kHead; ++i) size = size << 8 | static_cast<unsigned char>(bytes[i]);
+    bytes.remove_prefix(kHead);
+    if (size > bytes.size()) return odd("output of a container");
+    out.append(bytes.substr(0, size));
+    bytes.remove_prefix(size);
   }
   return out;
 }

@@ -26,6 +26,7 @@ std::string to_string(ApiVersion version);
 struct EngineVersion {
   ApiVersion newest, oldest;
   std::string engine;  // for people
+  bool podman = false;
 };
 Result<EngineVersion> parse_version(std::string_view json);
 
@@ -40,7 +41,16 @@ struct Container {
   int exit_code = 0;
   int64_t pid = 0;    // of its first process; 0: it does not run
   std::string error;  // the engine's word about the end
+  std::map<std::string, std::string> addresses =
+      {};                                          // IPv4, by the network's name; none while it does not run
+  std::map<uint16_t, std::string> published = {};  // TCP ports of it, and where the host has them
+  std::string network_mode = {};
+  std::string reference = {};  // the image as whoever made it called it
+  std::string created = {};
+  std::vector<std::string> command = {};  // behind its entry point
 };
+// On this network, or on any.
+std::optional<std::string> address_on(const Container& container, const std::string& network);
 Result<Container> parse_container(std::string_view json);
 
 // Of each container in a list; those of which nothing can be read are left out.
@@ -66,6 +76,9 @@ Result<std::vector<Volume>> parse_volume_list(std::string_view json);
 
 // What a container has changed of its image's files.
 Result<std::vector<sandbox::FileChange>> parse_changes(std::string_view json);
+
+// What a container without a terminal has written: pieces with a head of eight bytes each.
+Result<std::string> parse_logs(std::string_view bytes);
 
 Result<std::string> parse_created(std::string_view json);    // the id
 Result<int> parse_wait(std::string_view json);               // the status

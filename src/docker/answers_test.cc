@@ -31,6 +31,46 @@ TEST(Answers, Runtimes) {
     EXPECT_FALSE(parse_runtimes(text)) << text;
 }
 
+TEST(Answers, WhereAContainerIs) {
+  auto at = [](std::string_view network) {
+    return parse_container(R"({"Id":"c","Created":"2026-01-02T03:04:05Z","State":{"Status":"running"},)"
+                           R"("Config":{"Image":"team/app:1","Cmd":["sleep","9"]},"NetworkSettings":)" +
+                           std::string(network) + "}");
+  };
+  auto two = at(R"({"Networks":{"mine":{"IPAddress":"10.7.0.3"},"bridge":{"IPAddress":"172.17.0.2"}},
+      "Ports":{"44772/tcp":[{"HostIp":"::","HostPort":"40001"},{"HostIp":"127.0.0.1","HostPort":"40000"}],
+               "8080/tcp":[{"HostPort":"40002"}],"53/udp":[{"HostPort":"53"}],"9000/tcp":null}})");
+  ASSERT_TRUE(two) << two.error().message;
+  EXPECT_EQ(address_on(*two, "mine"), "10.7.0.3");
+  EXPECT_EQ(address_on(*two, "bridge"), "172.17.0.2");
+  EXPECT_TRUE(address_on(*two, "elsewhere")) << "any";
+  EXPECT_EQ(two->published,
+            (std::map<uint16_t, std::string>{{44772, "127.0.0.1:40000"}, {8080, "0.0.0.0:40002"}}));
+  EXPECT_EQ(two->reference, "team/app:1");
+  EXPECT_EQ(two->command, (std::vector<std::string>{"sleep", "9"}));
+  EXPECT_EQ(two->created, "2026-01-02T03:04:05Z");
+  for (const char* nowhere :
+       {"{}", "null", "5", R"({"Networks":null,"Ports":[]})", R"({"Networks":{"none":{"IPAddress":""}}})",
+        R"({"Networks":{"x":null},"Ports":{"80/tcp":[5,{}],"x/tcp":[{"HostPort":"80"}],"70000/tcp":[]}})",
+        R"({"Networks":[],"Ports":{"80/tcp":[{"HostPort":"0"},{"HostPort":"x"}]}})"}) {
+    auto container = at(nowhere);
+    ASSERT_TRUE(container) << nowhere;
+    EXPECT_FALSE(address_on(*container, "bridge")) << nowhere;
+    EXPECT_TRUE(container->published.empty()) << nowhere;
+  }
+}
+
+TEST(Answers, Logs) {
+  auto piece = [](char stream, std::string_view text) {
+    return std::string{stream, 0, 0, 0, 0, 0, 0, static_cast<char>(text.size())} + std::string(text);
+  };
+  EXPECT_EQ(*parse_logs(piece(1, "out\n") + piece(2, "bad\n") + piece(1, "")), "out\nbad\n");
+  EXPECT_EQ(*parse_logs(""), "");
+  for (const std::string& wrong : {std::string("plain text"), piece(1, "cut").substr(0, 9), piece(3, "x"),
+                                   std::string(7, '\1'), std::string("\1\0\0\0\xff\xff\xff\xff", 8)})
+    EXPECT_EQ(parse_logs(wrong).error().code, Code::corrupt) << wrong;
+}
+
 TEST(Answers, Containers) {
   auto container = parse_container(
       R"({"Id":"c1","State":{"Status":"exited","Running":false,"ExitCode":137,"OOMKilled":true},

@@ -1,7 +1,9 @@
 #include "docker/container_config.h"
 
+#include <algorithm>
 #include <boost/json.hpp>
 
+#include "base/limit_bounds.h"
 #include "docker/sandbox_files.h"
 #include "json/decode.h"
 
@@ -11,7 +13,7 @@ namespace {
 namespace bj = boost::json;
 
 constexpr std::string_view kOurs = "opensandbox.io/";
-constexpr int64_t kNanosPerMilli = 1'000'000;
+constexpr int64_t kCpuPeriodMicros = 100'000;
 
 bj::object labels_of(const runtime::SandboxSpec& spec, const std::string& owner,
                      const std::vector<ContainerMount>& mounts) {
@@ -29,6 +31,14 @@ bj::object labels_of(const runtime::SandboxSpec& spec, const std::string& owner,
   out[kVolumesLabel] = json::print(volumes);
   out[kEgressLabel] = spec.network ? kWithPolicy : "none";
   return out;
+}
+
+// What a native sandbox has, too. An engine's own 64 MiB are too little for browsers and databases.
+int64_t shm_of(const runtime::SandboxSpec& spec) {
+  constexpr int64_t kStandard = int64_t{1} << 30;
+  if (spec.shm_bytes) return *spec.shm_bytes;
+  if (!spec.limits.memory_bytes) return kStandard;
+  return std::clamp(*spec.limits.memory_bytes / 2, limit_bounds::kMinShmBytes, limit_bounds::kMostShmBytes);
 }
 
 bj::array mounts_of(const std::string& boot, const std::vector<ContainerMount>& mounts) {
@@ -59,6 +69,15 @@ bj::array security_of(const ContainerRules& rules) {
   return out;
 }
 
+// The engine chooses: whatever was free when somebody looked may be taken by now.
+bj::object bindings_of(const ContainerRules::Publish& publish) {
+  bj::object out;
+  for (uint16_t port : kPublished)
+    out[std::to_string(port) + "/tcp"] =
+        bj::array{bj::object{{"HostIp", publish.host}, {"HostPort", publish.ports}}};
+  return out;
+}
+
 }  // namespace
 
 std::string container_name(const std::string& handle) { return "sandbox-" + handle; }
@@ -80,29 +99,44 @@ std::string container_body(const runtime::SandboxSpec& spec, const std::string& 
   // own.
   if (spec.network) host["Dns"] = bj::array{"127.0.0.1"};
   const auto& limits = spec.limits;
-  if (limits.cpu_millis) host["NanoCpus"] = *limits.cpu_millis * kNanosPerMilli;
+  if (limits.cpu_millis) {
+    // Not NanoCpus: engines refuse more of them than the host has processors.
+    host["CpuPeriod"] = kCpuPeriodMicros;
+    host["CpuQuota"] = *limits.cpu_millis * kCpuPeriodMicros / 1000;
+  }
   if (limits.memory_bytes) {
     host["Memory"] = *limits.memory_bytes;
     host["MemorySwap"] = *limits.memory_bytes;  // with it: no swap besides
   }
   if (limits.pids) host["PidsLimit"] = *limits.pids;
-  if (spec.shm_bytes) host["ShmSize"] = *spec.shm_bytes;
+  host["ShmSize"] = shm_of(spec);
   if (spec.read_only_root) {
     host["ReadonlyRootfs"] = true;
     host["Tmpfs"] = bj::object{{"/tmp", "mode=1777"}, {"/run", "mode=755"}};
   }
   std::string inside = kBootInside;
-  bj::array words{"--container=" + inside + "/hub", "--log-level=4"};
+  bj::array words{rules.by_network() ? "--secret=" + inside + "/secret" : "--container=" + inside + "/hub",
+                  "--log-level=4"};
+  // One with a policy has no network of the engine's, and nothing to publish.
+  bool publishes = rules.publish && !spec.network;
+  bj::object exposed;
+  if (publishes) {
+    words.emplace_back("--open-port=" + std::to_string(kPublished[0]));
+    host["PortBindings"] = bindings_of(*rules.publish);
+    for (const auto& port : host["PortBindings"].as_object()) exposed[port.key()] = bj::object();
+  }
   for (const ContainerMount& mount : mounts) {
     if (mount.kind == ContainerMount::Kind::host_path) words.emplace_back("--shown=" + mount.target);
   }
-  return json::print(bj::object{{"Image", image_id},
-                                {"Entrypoint", bj::array{inside + "/execd"}},
-                                {"Cmd", std::move(words)},
-                                // An image's own would run beside execd, and before it.
-                                {"Healthcheck", bj::object{{"Test", bj::array{"NONE"}}}},
-                                {"Labels", labels_of(spec, owner, mounts)},
-                                {"HostConfig", std::move(host)}});
+  bj::object body{{"Image", image_id},
+                  {"Entrypoint", bj::array{inside + "/execd"}},
+                  {"Cmd", std::move(words)},
+                  // An image's own would run beside execd, and before it.
+                  {"Healthcheck", bj::object{{"Test", bj::array{"NONE"}}}},
+                  {"Labels", labels_of(spec, owner, mounts)},
+                  {"HostConfig", std::move(host)}};
+  if (publishes) body["ExposedPorts"] = std::move(exposed);
+  return json::print(body);
 }
 
 // An engine adds the container's own labels to these, and cannot take one away.

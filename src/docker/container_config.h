@@ -3,6 +3,7 @@
 // The body with which an engine is asked for a container: a pure function of what a sandbox is to be.
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,12 +11,18 @@
 
 namespace osb::docker {
 
+// What is published where ContainerRules::publish says so: execd, and the usual port of a web server.
+inline constexpr uint16_t kPublished[] = {44772, 8080};
+
 // Labels by which a container is found again. Nothing of a sandbox's id is among them.
 inline constexpr char kOwnerLabel[] = "opensandbox.io/owner";
 inline constexpr char kHandleLabel[] = "opensandbox.io/handle";
 // On one whose network is led through the egress process: see docker_network.cc.
 inline constexpr char kEgressLabel[] = "opensandbox.io/egress";
 inline constexpr char kWithPolicy[] = "policy";
+
+// A network mode of containers: none of their own.
+inline constexpr char kHostNetwork[] = "host";
 
 // On a container: the volumes that it has, a list in JSON.
 inline constexpr char kVolumesLabel[] = "opensandbox.io/volumes";
@@ -39,6 +46,13 @@ struct ContainerRules {
   std::string apparmor_profile;  // "": the engine's
   bool no_new_privileges = true;
   std::string oci_runtime = {};  // what the engine starts containers with; "": its own choice
+  // Where ports of containers are published for everybody, and which of the host's ("40000-40100", "": any).
+  struct Publish {
+    std::string host, ports = {};
+  };
+  std::optional<Publish> publish = {};
+  // Whether execd is reached by the container's network: see docker_reach.cc.
+  bool by_network() const { return !oci_runtime.empty(); }
 };
 
 // `boot`: the directory of the host that holds execd; see SandboxFiles.

@@ -4,6 +4,7 @@
 
 #include <boost/json.hpp>
 
+#include "base/limit_bounds.h"
 #include "docker/base64url.h"
 
 namespace osb::docker {
@@ -30,7 +31,25 @@ TEST(ContainerConfig, TheEnginesRuntimeIsNamedWhenSomebodyChoseIt) {
   EXPECT_FALSE(body_of({.handle = "h", .image = {}})["HostConfig"].as_object().contains("Runtime"));
   ContainerRules rules;
   rules.oci_runtime = "kata-runtime";
-  EXPECT_EQ(body_of({.handle = "h", .image = {}}, rules)["HostConfig"].at("Runtime"), "kata-runtime");
+  bj::object body = body_of({.handle = "h", .image = {}}, rules);
+  EXPECT_EQ(body["HostConfig"].at("Runtime"), "kata-runtime");
+  EXPECT_EQ(bj::serialize(body["Cmd"]), R"(["--secret=/opt/opensandbox/boot/secret","--log-level=4"])")
+      << "its kernel takes no sockets";
+}
+
+TEST(ContainerConfig, PortsArePublishedWhenSomebodyAsksForThat) {
+  ContainerRules rules;
+  rules.publish = {.host = "127.0.0.1", .ports = "40000-40100"};
+  bj::object body = body_of({.handle = "h", .image = {}}, rules);
+  EXPECT_EQ(bj::serialize(body["HostConfig"].at("PortBindings")),
+            R"({"44772/tcp":[{"HostIp":"127.0.0.1","HostPort":"40000-40100"}],)"
+            R"("8080/tcp":[{"HostIp":"127.0.0.1","HostPort":"40000-40100"}]})");
+  EXPECT_EQ(bj::serialize(body["ExposedPorts"]), R"({"44772/tcp":{},"8080/tcp":{}})");
+  EXPECT_NE(bj::serialize(body["Cmd"]).find("--open-port=44772"), std::string::npos);
+  EXPECT_NE(bj::serialize(body["Cmd"]).find("--container="), std::string::npos) << "the server's way stays";
+  body = body_of({.handle = "h", .image = {}, .network = runtime::NetworkPolicy()}, rules);
+  EXPECT_FALSE(body["HostConfig"].as_object().contains("PortBindings")) << "one with a policy has no ports";
+  EXPECT_EQ(bj::serialize(body["Cmd"]).find("--open-port"), std::string::npos);
 }
 
 TEST(ContainerConfig, LabelsOfARequestAreNotOurs) {
@@ -51,7 +70,8 @@ TEST(ContainerConfig, LimitsAndRules) {
                                    .apparmor_profile = "tight",
                                    .no_new_privileges = true})["HostConfig"]
                         .as_object();
-  EXPECT_EQ(host["NanoCpus"], 1'500'000'000);
+  EXPECT_EQ(host["CpuPeriod"], 100'000);
+  EXPECT_EQ(host["CpuQuota"], 150'000);
   EXPECT_EQ(host["Memory"], 64 << 20);
   EXPECT_EQ(host["MemorySwap"], 64 << 20);
   EXPECT_EQ(host["PidsLimit"], 50);
@@ -60,6 +80,15 @@ TEST(ContainerConfig, LimitsAndRules) {
   EXPECT_EQ(host["NetworkMode"], "none");
   EXPECT_EQ(bj::serialize(host["CapDrop"]), R"(["NET_RAW"])");
   EXPECT_EQ(bj::serialize(host["SecurityOpt"]), R"(["no-new-privileges:true","apparmor=tight"])");
+}
+
+TEST(ContainerConfig, SharedMemoryIsThatOfANativeSandbox) {
+  runtime::SandboxSpec spec{.handle = "h", .image = {}};
+  EXPECT_EQ(body_of(spec)["HostConfig"].at("ShmSize"), 1 << 30);
+  spec.limits.memory_bytes = 256 << 20;
+  EXPECT_EQ(body_of(spec)["HostConfig"].at("ShmSize"), 128 << 20);
+  spec.limits.memory_bytes = 1;
+  EXPECT_EQ(body_of(spec)["HostConfig"].at("ShmSize"), limit_bounds::kMinShmBytes);
 }
 
 TEST(ContainerConfig, MountsAndWhatExecdIsToLookAt) {

@@ -10,10 +10,8 @@
 namespace osb::docker {
 namespace {
 
-using runtime::ControlConnection;
 using runtime::ControlState;
 
-constexpr auto kConnectDeadline = std::chrono::seconds(10);
 constexpr io::Duration kAgainFirst = std::chrono::milliseconds(50), kAgainMost = std::chrono::seconds(5);
 
 bool is_last(const ControlState& state) {
@@ -52,6 +50,8 @@ End end_of(const Container& container) {
 
 // Returns when execd has told the end.
 Task<> DockerRuntime::hear(SandboxPtr sandbox, Result<End>& end) {
+  // That of another server does not speak of it.
+  if (sandbox->inherited) co_await io::Event(executor_).wait();
   if (sandbox->heard) {
     end = from_state(*sandbox->heard);
     co_return;
@@ -61,8 +61,7 @@ Task<> DockerRuntime::hear(SandboxPtr sandbox, Result<End>& end) {
     // A connection to one that is paused would wait in its queue.
     co_await sandbox->reachable.wait();
     if (!sandbox->control) {
-      auto opened = co_await io::with_deadline(
-          kConnectDeadline, "execd", ControlConnection::open(files_.socket(sandbox->handle, "control")));
+      auto opened = co_await open_control(sandbox);
       if (!opened) {
         co_await io::sleep_for(again);
         again = std::min(again * 2, kAgainMost);
@@ -84,6 +83,16 @@ Task<> DockerRuntime::hear(SandboxPtr sandbox, Result<End>& end) {
   }
 }
 
+Task<End> DockerRuntime::end_of_one(Container container) {
+  if (container.labels.contains(kOwnerLabel)) co_return end_of(container);
+  End end = inherited_end(container);
+  if (auto said = co_await inherited_logs(container.id)) {
+    end.output = std::move(said->text);
+    end.output_truncated = said->truncated;
+  }
+  co_return end;
+}
+
 // Returns when the container does not run any more, or when nobody knows.
 Task<> DockerRuntime::ask_for_end(SandboxPtr sandbox, Result<End>& end) {
   auto status = co_await engine_.wait(sandbox->container);
@@ -97,7 +106,7 @@ Task<> DockerRuntime::ask_for_end(SandboxPtr sandbox, Result<End>& end) {
   if (status) container = co_await engine_.inspect(sandbox->container);
   const Error* error = !status ? &status.error() : !container ? &container.error() : nullptr;
   if (!error) {
-    end = end_of(*container);
+    end = co_await end_of_one(std::move(*container));
   } else if (error->code == Code::not_found) {
     end = End{End::Kind::lost, 0, "somebody else has removed the container"};
   } else {
@@ -111,7 +120,8 @@ Task<> DockerRuntime::watch(SandboxPtr sandbox) {
   int first = co_await io::race(hear(sandbox, told), ask_for_end(sandbox, asked));
   sandbox->end = std::move(first == 0 ? told : asked);
   if (sandbox->removed) sandbox->end = End{End::Kind::signalled, SIGKILL, "the sandbox was removed"};
-  if (!sandbox->end)
+  // A server that ends leaves it to the next one.
+  if (!sandbox->end && sandbox->end.error().code != Code::cancelled)
     log::warn("nobody knows what a container does",
               {{"handle", sandbox->handle}, {"error", sandbox->end.error().message}});
   sandbox->over.set();
@@ -134,7 +144,11 @@ Task<Result<void>> DockerRuntime::settle(std::string handle) {
   // The files stay until the sandbox is deleted; no process does.
   auto killed = co_await engine_.kill(sandbox->container);
   bool gone = !killed && (killed.error().code == Code::not_found || killed.error().code == Code::wrong_state);
-  if (!killed && !gone) co_return killed;
+  if (!killed && !gone) {
+    // Podman has no status of its own for a container that has ended already.
+    auto now = co_await engine_.inspect(sandbox->container);
+    if (!now || now->running) co_return killed;
+  }
   sandboxes_.erase(handle);
   co_return Result<void>();
 }

@@ -6,9 +6,7 @@
 #include "base/ids.h"
 #include "base/log.h"
 #include "docker/docker_sandbox.h"
-#include "io/descriptor.h"
 #include "runtime/native/start_entry.h"
-#include "sys/descriptors.h"
 
 namespace osb::docker {
 namespace {
@@ -16,8 +14,9 @@ namespace {
 using Kind = CreateFailure::Kind;
 using runtime::Ability;
 
-constexpr auto kBootDeadline = std::chrono::seconds(20);
-constexpr auto kConnectDeadline = std::chrono::seconds(10);
+constexpr char kOtherFiles[] =
+    "the Docker engine does not see the files of this host: it runs on another one, or in a container or a "
+    "chroot of its own; start it where the service's state directory is under the same path";
 
 std::unexpected<CreateFailure> failed(Kind kind, Error error) {
   return std::unexpected(CreateFailure{kind, std::move(error)});
@@ -37,6 +36,14 @@ std::string platform_of_host() {
 #endif
 }
 
+// Whether an engine speaks of a directory in a volume, by its own path of it, which is nobody's business.
+bool names_part_of_volume(std::string_view words, const std::vector<ContainerMount>& mounts) {
+  return std::ranges::any_of(mounts, [&](const ContainerMount& mount) {
+    return !mount.sub_path.empty() && mount.kind == ContainerMount::Kind::volume &&
+           words.find("/volumes/" + mount.source + "/") != words.npos;
+  });
+}
+
 }  // namespace
 
 runtime::EntryProcess entry_of(const Claim& claim, const Limits& limits) {
@@ -53,20 +60,38 @@ runtime::EntryProcess entry_of(const Claim& claim, const Limits& limits) {
   return entry;
 }
 
-runtime::Capabilities docker_capabilities(bool policies) {
+runtime::Capabilities docker_capabilities(DockerAbilities given) {
   constexpr char kNotYet[] = "the Docker runtime of this server does not have this part";
   runtime::Capabilities out;
-  for (Ability* ability :
-       {&out.cpu, &out.memory, &out.pids, &out.pause, &out.snapshots, &out.pools, &out.volumes, &out.pull})
+  for (Ability* ability : {&out.cpu, &out.memory, &out.pids, &out.pause, &out.snapshots, &out.pools,
+                           &out.volumes, &out.pull, &out.secure_access})
     *ability = Ability::can();
   for (Ability* ability : {&out.io_read, &out.io_write, &out.open_files, &out.gpu})
     *ability = Ability::cannot(kNotYet);
   out.disk = Ability::cannot("an engine limits the disk only on some of its storage drivers");
   out.network_policy =
-      policies ? Ability::can()
-               : Ability::cannot(
-                     "containers get a policy from the egress process of this service, which needs a service "
-                     "that root starts and [egress] enabled = true in its configuration");
+      given.policies
+          ? Ability::can()
+          : Ability::cannot(
+                "containers get a policy from the egress process of this service, which needs a service "
+                "that root starts and [egress] enabled = true in its configuration");
+  if (given.host_network)
+    out.network_policy = Ability::cannot(
+        "sandboxes of this server have the host's own network (docker.network_mode = \"host\"), which has "
+        "no policies");
+  if (given.published)
+    out.secure_access = Ability::cannot("docker.direct opens the ports of containers to everybody");
+  if (given.own_kernel) {
+    out.network_policy = Ability::cannot(
+        "a container with a kernel of its own is reached by the engine's network, which no policy holds; the "
+        "native runtime has policies under gVisor");
+    out.snapshots = Ability::cannot(
+        "a container with a kernel of its own keeps changes of files to itself, and what the engine sees of "
+        "them is not what its programs see");
+    out.pids = Ability::cannot(
+        "programs under a kernel of their own are no processes of this host, and nothing counts them; their "
+        "memory and processor time can be limited");
+  }
   out.platforms = {platform_of_host()};
   return out;
 }
@@ -85,7 +110,10 @@ DockerRuntime::DockerRuntime(io::Executor executor, std::string owner, SandboxFi
       owner_(std::move(owner)),
       files_(std::move(files)),
       settings_(std::move(settings)),
-      capabilities_(docker_capabilities(static_cast<bool>(settings_.networks))),
+      capabilities_(docker_capabilities({.policies = static_cast<bool>(settings_.networks),
+                                         .own_kernel = settings_.rules.by_network(),
+                                         .host_network = settings_.rules.network_mode == kHostNetwork,
+                                         .published = settings_.rules.publish.has_value()})),
       engine_(settings_.engine),
       pulls_(executor, engine_, settings_.pull_policy, settings_.default_registry),
       tasks_(executor) {
@@ -100,13 +128,23 @@ DockerRuntime::~DockerRuntime() = default;
 Task<> DockerRuntime::close() {
   co_await pulls_.close();
   co_await tasks_.close();
+  co_await engine_.close();
 }
 
 runtime::Isolation DockerRuntime::isolation() const {
+  if (settings_.rules.by_network()) {
+    return {.tier = "container with a kernel of its own: what the engine's runtime " +
+                    settings_.rules.oci_runtime + " separates",
+            .missing = {"containers reach each other and what the engine's network reaches"}};
+  }
+  const char* network =
+      settings_.rules.network_mode == kHostNetwork
+          ? "containers have the host's own network: they reach what the host reaches, its loopback included"
+          : "containers without a policy reach each other and what the engine's network reaches";
   return {
       .tier = "container: what the Docker engine's runtime separates",
       .missing = {"containers have the engine's user namespace, often none: root inside is root's id outside",
-                  "containers without a policy reach each other and what the engine's network reaches"}};
+                  network}};
 }
 
 Task<Result<void>> DockerRuntime::health() { co_return co_await engine_.ping(); }
@@ -148,46 +186,28 @@ Task<Created<PreparedPtr>> DockerRuntime::prepare(runtime::SandboxSpec spec) {
   co_return prepared;
 }
 
-// What execd says of the directories of the host that it sees, a short line each.
-Task<Result<void>> read_lines(io::Socket& execd, size_t count, std::string& text) {
-  constexpr size_t kMostLine = 64;
-  char piece[1024];
-  while (static_cast<size_t>(std::ranges::count(text, '\n')) < count) {
-    size_t got = CO_TRY(co_await io::read_some(execd, piece));
-    text.append(piece, got);
-    if (got == 0 || text.size() > count * kMostLine)
-      co_return fail(Code::corrupt, "execd says something else");
-  }
-  co_return Result<void>();
-}
-
-Task<Result<void>> DockerRuntime::hand_over(Listeners listeners, std::vector<FileId> shown) {
-  io::Acceptor hub(executor_, std::move(listeners.hub));
-  auto execd = CO_TRY(co_await io::with_deadline(kBootDeadline, "execd", hub.accept()));
-  const int given[] = {listeners.api.get(), listeners.control.get(), listeners.ports.get()};
-  int sent = sys::send_with_descriptors(execd.native_handle(), "l", given);
-  if (sent < 0) co_return fail_errno("give execd its listeners", -sent);
-  if (shown.empty()) co_return Result<void>();
-  std::string seen, wanted;
-  CO_TRY(co_await io::with_deadline(kBootDeadline, "execd", read_lines(execd, shown.size(), seen)));
-  for (const FileId& id : shown) wanted += to_line(id);
-  if (seen != wanted) co_return fail(Code::permission_denied, why_not_shown(seen, wanted));
-  // execd goes on only now: the rest of what it does is the image's choice.
-  co_return co_await io::with_deadline(kBootDeadline, "execd", io::write_all(execd, "g"));
-}
-
 Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::start_container(const runtime::SandboxSpec& spec,
                                                                         const Image& image,
                                                                         std::string record,
                                                                         const Mounts& mounts) {
   const std::string& handle = spec.handle;
-  auto listeners = files_.make(handle, record);
+  bool by_network = settings_.rules.by_network();
+  Result<std::string> secret;
+  Result<Listeners> listeners;
+  if (by_network)
+    secret = files_.make_with_secret(handle, record);
+  else
+    listeners = files_.make(handle, record);
+  if (!secret) co_return failed_step(std::move(secret.error()), "make the sandbox's secret");
   if (!listeners) co_return failed_step(std::move(listeners.error()), "make the sandbox's sockets");
   std::string body =
       container_body(spec, image.id, owner_, files_.boot_on_host(handle), settings_.rules, mounts.mounts);
   auto made = co_await engine_.create(container_name(handle), spec.image.platform, std::move(body));
   if (!made && made.error().code == Code::not_found)
     co_return failed(Kind::image_not_found, std::move(made.error()));
+  // An engine that has other files than this host does not have this directory either.
+  if (!made && made.error().message.find(files_.boot_on_host(handle)) != std::string::npos)
+    co_return failed(Kind::step_failed, {Code::internal, 0, kOtherFiles});
   if (!made) co_return failed_step(std::move(made.error()), "create the container");
   auto sandbox = std::make_shared<Sandbox>(handle, *made, executor_);
   for (const ContainerMount& mount : mounts.mounts) {
@@ -195,20 +215,33 @@ Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::start_container(const ru
   }
   if (!spec.image.id.empty()) sandbox->image = image.id;
   sandbox->has_policy = spec.network.has_value();
-  if (auto started = co_await engine_.start(*made); !started)
+  sandbox->secret = std::move(*secret);
+  if (auto started = co_await engine_.start(*made); !started) {
+    if (names_part_of_volume(started.error().message, mounts.mounts))
+      co_return failed(Kind::sub_path_refused,
+                       {Code::invalid_argument, 0,
+                        "volumes: the volume has no such directory (subPath), or a link is on the way"});
     co_return failed_step(std::move(started.error()), "start the container");
-  auto given = co_await hand_over(std::move(*listeners), mounts.shown);
-  files_.close_hub(handle);
+  }
+  auto given =
+      by_network ? co_await await_execd(sandbox) : co_await hand_over(std::move(*listeners), mounts.shown);
+  files_.close_boot(handle);
   if (!given && given.error().code == Code::permission_denied)
     co_return failed(Kind::host_path_refused, std::move(given.error()).in("volumes"));
   if (!given) {
     auto state = co_await engine_.inspect(*made);
     std::string more = state && !state->running ? "; " + end_of(*state).detail : "";
+    if (more.empty() && given.error().code == Code::timeout) more = std::string("; perhaps ") + kOtherFiles;
     given.error().message += more;
     co_return failed(Kind::step_failed, std::move(given.error()).in("start execd in the container"));
   }
-  auto control = co_await io::with_deadline(
-      kConnectDeadline, "execd", runtime::ControlConnection::open(files_.socket(handle, "control")));
+  if (settings_.rules.publish) {
+    auto seen = co_await engine_.inspect(*made);
+    if (!seen) co_return failed_step(std::move(seen.error()), "find out where its ports are");
+    sandbox->published = std::move(seen->published);
+  }
+  if (sandbox->control) co_return sandbox;
+  auto control = co_await open_control(sandbox);
   if (!control) co_return failed(Kind::step_failed, std::move(control.error()).in("reach execd"));
   sandbox->control = std::move(*control);
   co_return sandbox;
@@ -228,11 +261,7 @@ Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::begin(const runtime::San
 
 Task<> DockerRuntime::undo(std::string handle, std::vector<MadeVolume> made) {
   (void)co_await destroy(std::move(handle));
-  // An engine makes volumes before it finds out whether the rest can be done. What others came to stays: they
-  // may have left something in it, and be gone.
-  for (const MadeVolume& one : made) {
-    if (!*one.is_shared) (void)co_await engine_.remove_volume(one.name);
-  }
+  co_await forget_made(std::move(made));
 }
 
 Task<Created<std::string>> DockerRuntime::start(PreparedPtr given, Claim claim) {
@@ -267,8 +296,9 @@ Task<Result<Container>> DockerRuntime::find(std::string handle) {
   auto container = CO_TRY(co_await engine_.inspect(container_name(handle)));
   auto owner = container.labels.find(kOwnerLabel);
   auto ours = container.labels.find(kHandleLabel);
-  if (owner == container.labels.end() || owner->second != owner_ || ours == container.labels.end() ||
-      ours->second != handle)
+  bool is_ours = owner != container.labels.end() && owner->second == owner_ &&
+                 ours != container.labels.end() && ours->second == handle;
+  if (!is_ours && !is_inherited(container, handle))
     co_return fail(Code::not_found, "the container of this name is somebody else's");
   co_return container;
 }
@@ -293,7 +323,10 @@ Task<Result<void>> DockerRuntime::destroy(std::string handle) {
   if (settings_.networks && (!sandbox || sandbox->has_policy))
     closed = co_await settings_.networks->close(handle);
   if (sandbox) {
-    co_await forget_volumes(sandbox->volumes);
+    if (sandbox->inherited)
+      co_await forget_inherited(sandbox);
+    else
+      co_await forget_volumes(sandbox->volumes);
     co_await forget_image(sandbox->image);
   }
   if (!closed) co_return closed;
@@ -311,6 +344,7 @@ Task<Result<std::vector<std::string>>> DockerRuntime::list() {
     auto handle = labels.find(kHandleLabel);
     if (handle != labels.end() && is_uuid(handle->second)) handles.insert(handle->second);
   }
+  CO_TRY(co_await list_inherited(handles));
   co_return std::vector<std::string>(handles.begin(), handles.end());
 }
 
@@ -323,15 +357,22 @@ Task<Adoption> DockerRuntime::adopt(std::string handle, std::string identity) {
     co_return Adoption{.kind = Found::ended,
                        .end = {End::Kind::lost, 0, "its container is not there any more"}};
   }
-  if (!container->running) co_return Adoption{.kind = Found::ended, .end = end_of(*container)};
+  if (!container->running) co_return Adoption{.kind = Found::ended, .end = co_await end_of_one(*container)};
   auto sandbox = std::make_shared<Sandbox>(handle, container->id, executor_);
   sandbox->remember(*container);
+  if (sandbox->inherited) co_await find_inherited_way(sandbox, *container);
+  if (auto way = find_way(*sandbox, *container); !way)
+    co_return Adoption{.kind = Found::unknown, .error = std::move(way.error())};
   if (container->paused) sandbox->reachable.reset();
   track(sandbox);
   co_return Adoption{.kind = Found::adopted, .paused = container->paused};
 }
 
 Task<Result<runtime::Recalled>> DockerRuntime::recall(std::string handle) {
+  // Of what runs here an engine that is slow or away need not be asked.
+  if (auto known = sandboxes_.find(handle); known != sandboxes_.end() && !known->second->over.is_set())
+    co_return runtime::Recalled{.record = CO_TRY(files_.read_record(handle)),
+                                .identity = known->second->container};
   auto container = co_await find(handle);
   if (!container && container.error().code != Code::not_found)
     co_return std::unexpected(std::move(container.error()));
@@ -339,11 +380,19 @@ Task<Result<runtime::Recalled>> DockerRuntime::recall(std::string handle) {
   if (!record && record.error().code != Code::not_found) co_return std::unexpected(std::move(record.error()));
   runtime::Recalled out{.record = record.value_or(""), .identity = {}};
   if (container && container->running) out.identity = container->id;
+  if (container && !container->labels.contains(kOwnerLabel)) {
+    out.identity = container->id;
+    if (out.record.empty()) out.inherited = co_await inherit(std::move(*container));
+  }
   co_return out;
 }
 
 Task<Result<void>> DockerRuntime::keep_record(std::string handle, std::string record) {
-  co_return files_.write_record(handle, record);
+  auto kept = files_.write_record(handle, record);
+  if (kept || kept.error().code != Code::not_found || !settings_.adopt) co_return kept;
+  auto container = CO_TRY(co_await find(handle));
+  if (container.labels.contains(kOwnerLabel)) co_return kept;
+  co_return files_.take_over(handle, record);
 }
 
 Task<Result<void>> DockerRuntime::pause(std::string handle) {
@@ -369,37 +418,6 @@ Task<Result<bool>> DockerRuntime::resume(std::string handle) {
   }
   if (auto found = sandboxes_.find(handle); found != sandboxes_.end()) found->second->reachable.set();
   co_return container.paused;
-}
-
-// Through execd, which copies (execd/port_relay.h). A socket from inside would be one that others have, too:
-// they could make the server's loop wait for it.
-Task<Result<io::Socket>> DockerRuntime::connect_port(std::string handle, uint16_t port) {
-  auto way = CO_TRY(co_await io::connect_unix(files_.socket(handle, "ports")));
-  const char wanted[] = {static_cast<char>(port >> 8), static_cast<char>(port & 0xff)};
-  CO_TRY(co_await io::write_all(way, std::string_view(wanted, sizeof wanted)));
-  char answer = 0;
-  size_t got = CO_TRY(co_await io::read_some(way, {&answer, 1}));
-  if (got == 0) co_return fail(Code::unavailable, "execd closed the connection");
-  if (answer != 0)
-    co_return fail_errno("connect 127.0.0.1:" + std::to_string(port), static_cast<unsigned char>(answer));
-  co_return way;
-}
-
-Task<Result<io::Stream>> DockerRuntime::connect(std::string handle, uint16_t port) {
-  auto found = sandboxes_.find(handle);
-  if (found == sandboxes_.end()) co_return fail(Code::not_found, "sandbox " + handle + " does not run");
-  SandboxPtr sandbox = found->second;
-  if (port == runtime::kEgressPort) co_return co_await connect_egress(sandbox);
-  if (port == runtime::kExecdPort) {
-    co_return CO_TRY(co_await io::with_deadline(kConnectDeadline, "execd",
-                                                io::connect_unix(files_.socket(handle, "api"))));
-  }
-  co_return CO_TRY(co_await io::with_deadline(kConnectDeadline, "port " + std::to_string(port),
-                                              connect_port(std::move(handle), port)));
-}
-
-Task<Result<runtime::Output>> DockerRuntime::logs(std::string handle) {
-  co_return co_await runtime::execd_logs(*this, std::move(handle), tasks_);
 }
 
 }  // namespace osb::docker

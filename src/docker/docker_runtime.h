@@ -2,13 +2,15 @@
 
 // Sandboxes as containers of a Docker engine on this host. execd is put into any image by a read-only
 // directory of the host, gets its listeners through a socket in it (execd/container.h), and is reached and
-// spoken to as in a native sandbox; so nothing is published, and no network is needed to reach it.
+// spoken to as in a native sandbox; so nothing is published, and no network is needed to reach it. Under a
+// kernel of its own it is reached by the container's network instead (execd/knocks.h).
 //
 // A container's end is heard on execd's control connection, which ends with it; the engine is then asked how.
 // Nothing is polled.
 
 #include <map>
 #include <memory>
+#include <set>
 
 #include "docker/container_config.h"
 #include "docker/engine.h"
@@ -36,6 +38,8 @@ struct DockerSettings {
   std::optional<int64_t> shm_bytes = {};
   std::vector<std::string> shared_paths = {};  // of the host, which sandboxes may have
   std::string state_dir = {};                  // of the service, which they may not
+  std::string public_host = {};                // in endpoints of ports that are published on all addresses
+  bool adopt = false;                          // take containers of the original server over
   // Of this service; none: there are none, and policies are refused.
   std::shared_ptr<runtime::ContainerNetworks> networks = {};
   std::string_view execd;  // its bytes; they live as long as the process
@@ -69,6 +73,7 @@ class DockerRuntime : public runtime::Runtime {
   Task<Result<void>> keep_record(std::string handle, std::string record) override;
   Task<Result<io::Stream>> connect(std::string handle, uint16_t port) override;
   Task<Result<runtime::Output>> logs(std::string handle) override;
+  std::optional<std::string> endpoint(const std::string& handle, uint16_t port) const override;
   // See docker_warm.cc.
   Task<Created<runtime::Warm>> warm(PreparedPtr prepared, std::string record) override;
   Task<Created<void>> claim(std::string handle, Claim claim,
@@ -105,10 +110,15 @@ class DockerRuntime : public runtime::Runtime {
   Task<Created<SandboxPtr>> begin(const runtime::SandboxSpec& spec, const Image& image, std::string record);
   // What there is of one that failed goes, also volumes that were made for it.
   Task<> undo(std::string handle, std::vector<MadeVolume> made);
+  Task<> forget_made(std::vector<MadeVolume> made);
   // Its parts; what they leave behind is for destroy().
   Task<Created<SandboxPtr>> start_container(const runtime::SandboxSpec& spec, const Image& image,
                                             std::string record, const Mounts& mounts);
+  // See docker_reach.cc.
   Task<Result<void>> hand_over(Listeners listeners, std::vector<FileId> shown);
+  Result<void> find_way(Sandbox& sandbox, const Container& container);
+  Task<Result<runtime::ControlConnection>> open_control(SandboxPtr sandbox);
+  Task<Result<void>> await_execd(SandboxPtr sandbox);
   Task<Created<Mounts>> find_mounts(const runtime::SandboxSpec& spec);
   Task<Created<ContainerMount>> find_volume(std::string owner, runtime::Mount mount,
                                             std::vector<MadeVolume>& made);
@@ -127,9 +137,18 @@ class DockerRuntime : public runtime::Runtime {
   // See docker_network.cc.
   Task<Created<void>> open_network(SandboxPtr sandbox, std::string id, runtime::NetworkPolicy policy);
   Task<Result<io::Stream>> connect_egress(SandboxPtr sandbox);
+  // See docker_inherited.cc.
+  bool is_inherited(const Container& container, const std::string& handle) const;
+  Task<Result<void>> list_inherited(std::set<std::string>& handles);
+  Task<runtime::Inherited> inherit(Container container);
+  Task<> find_inherited_way(SandboxPtr sandbox, const Container& container);
+  Task<Result<io::Socket>> connect_inherited(SandboxPtr sandbox, uint16_t port);
+  Task<Result<runtime::Output>> inherited_logs(std::string container);
+  Task<> forget_inherited(SandboxPtr sandbox);
   // See docker_ends.cc.
   Task<> watch(SandboxPtr sandbox);
   Task<> hear(SandboxPtr sandbox, Result<End>& end);
+  Task<End> end_of_one(Container container);
   Task<> ask_for_end(SandboxPtr sandbox, Result<End>& end);
 
   io::Executor executor_;
@@ -145,7 +164,12 @@ class DockerRuntime : public runtime::Runtime {
   bool swept_ = false;
 };
 
-// `policies`: whether containers can have one.
-runtime::Capabilities docker_capabilities(bool policies);
+struct DockerAbilities {
+  bool policies = false;      // containers can have one
+  bool own_kernel = false;    // they are started with something that gives them one
+  bool host_network = false;  // they have the host's own network, which has no policies
+  bool published = false;     // their ports are open to everybody
+};
+runtime::Capabilities docker_capabilities(DockerAbilities given);
 
 }  // namespace osb::docker

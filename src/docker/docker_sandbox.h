@@ -3,6 +3,7 @@
 // What the runtime keeps about one container: no more than a server that is started again finds out.
 
 #include "docker/docker_runtime.h"
+#include "docker/inherited.h"
 
 namespace osb::docker {
 
@@ -19,9 +20,11 @@ struct DockerRuntime::Sandbox {
     reachable.set();
   }
   void remember(const Container& seen) {
-    volumes = volumes_in(seen.labels);
+    inherited = !seen.labels.contains(kOwnerLabel);
+    volumes = inherited ? inherited_volumes(seen.labels) : volumes_in(seen.labels);
     auto egress = seen.labels.find(kEgressLabel);
     has_policy = egress != seen.labels.end() && egress->second == kWithPolicy;
+    published = seen.published;
     auto snapshot = seen.labels.find(kSnapshotLabel);
     if (snapshot != seen.labels.end() && !snapshot->second.empty()) image = seen.image;
   }
@@ -29,10 +32,14 @@ struct DockerRuntime::Sandbox {
   std::string container;                              // the engine's id of it
   std::optional<runtime::ControlConnection> control;  // none: not connected yet, or no longer
   std::optional<runtime::ControlState> heard;         // said while it was started
+  std::map<uint16_t, std::string> published = {};     // its ports, and where the host has them
+  std::string secret = {};                            // of one that is reached by its network,
+  std::string address = {};                           // and where that is
   io::Event reachable;                                // not set: it was paused when it was taken over
   io::Event over;                                     // `end` says how, or why that is not known
   Result<End> end = fail(Code::cancelled, "the server ends");
   bool removed = false;
+  bool inherited = false;                 // another server has made it: see docker_inherited.cc
   bool has_policy = false;                // its network is led through the egress process
   std::vector<std::string> volumes = {};  // by the engine's names
   std::vector<MadeVolume> made = {};      // of these, what was not there before: for a start that fails

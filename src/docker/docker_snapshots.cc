@@ -1,19 +1,34 @@
 // Snapshots: images that the engine makes of containers, named after the snapshot. What the image does not
 // have, the sandbox's record, is kept beside it by the server.
 
+#include <algorithm>
+
 #include "base/log.h"
 #include "docker/docker_sandbox.h"
 
 namespace osb::docker {
 namespace {
 
-constexpr std::string_view kOurs = "/opt/opensandbox";
+constexpr std::string_view kOurs = "/opt/opensandbox", kParent = "/opt";
 
 std::string tag_of(const std::string& snapshot) { return sandbox::image_of_snapshot(snapshot); }
 
 bool has_label(const Image& image, const char* name, const std::string& value) {
   auto found = image.labels.find(name);
   return found != image.labels.end() && found->second == value;
+}
+
+bool is_below(std::string_view path, std::string_view directory) {
+  return path.size() > directory.size() && path.starts_with(directory) && path[directory.size()] == '/';
+}
+
+// The engine makes the place where execd is shown, and counts that, and the directory that it is in, as
+// changes of the container.
+std::vector<sandbox::FileChange> without_ours(std::vector<sandbox::FileChange> changes) {
+  std::erase_if(changes, [](const auto& one) { return one.path == kOurs || is_below(one.path, kOurs); });
+  if (std::ranges::none_of(changes, [](const auto& one) { return is_below(one.path, kParent); }))
+    std::erase_if(changes, [](const auto& one) { return one.path == kParent; });
+  return changes;
 }
 
 }  // namespace
@@ -87,8 +102,7 @@ Task<> DockerRuntime::forget_image(std::string id) {
 Task<Result<std::vector<sandbox::FileChange>>> DockerRuntime::changes(std::string handle) {
   auto container = CO_TRY(co_await find(handle));
   auto out = CO_TRY(co_await engine_.changes(container.id));
-  std::erase_if(out, [](const sandbox::FileChange& change) { return change.path.starts_with(kOurs); });
-  co_return out;
+  co_return without_ours(std::move(out));
 }
 
 // What a server that was killed could not take away: images without a name that nothing uses, and volumes

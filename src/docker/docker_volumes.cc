@@ -86,7 +86,7 @@ Task<Created<ContainerMount>> DockerRuntime::find_volume(std::string owner, Moun
                                            "can show a directory of one (subPath)"});
   }
   auto there = co_await engine_.volume(out.source);
-  // Nothing is waited for from here to the end: who makes it, and whether others came, is settled at once.
+  // Nothing is waited for until it is noted: who makes it, and whether others came, is settled at once.
   bool is_being_made = come_to_volume(out.source);
   // Also for one that is there: should it go before the container is made, the engine makes it again.
   out.labels = {{kManagedLabel, "server"}, {kTenantLabel, owner_of(owner)}, {kClaimLabel, mount.source}};
@@ -107,6 +107,13 @@ Task<Created<ContainerMount>> DockerRuntime::find_volume(std::string owner, Moun
     made.push_back({out.source, std::make_shared<bool>(false)});
     making_[out.source] = made.back().is_shared;
   }
+  // Podman would make it without its labels.
+  auto podman = co_await engine_.is_podman();
+  auto ready = podman && *podman ? co_await engine_.create_volume(out.source, out.labels) : Result<void>();
+  if (!podman) co_return failed(Kind::unavailable, std::move(podman.error()));
+  if (!ready)
+    co_return failed(is_away(ready.error()) ? Kind::unavailable : Kind::volume_failed,
+                     std::move(ready.error()));
   co_return out;
 }
 
@@ -118,16 +125,33 @@ bool DockerRuntime::come_to_volume(const std::string& name) {
   return is_shared != nullptr;
 }
 
+// An engine makes volumes before it finds out whether the rest can be done. What others came to stays: they
+// may have left something in it, and be gone.
+Task<> DockerRuntime::forget_made(std::vector<MadeVolume> made) {
+  for (const MadeVolume& one : made) {
+    if (!*one.is_shared) (void)co_await engine_.remove_volume(one.name);
+  }
+}
+
 Task<Created<DockerRuntime::Mounts>> DockerRuntime::find_mounts(const runtime::SandboxSpec& spec) {
   Mounts out;
   for (size_t i = 0; i < spec.mounts.size(); ++i) {
     const Mount& mount = spec.mounts[i];
+    if (mount.kind == Mount::Kind::host_path && settings_.rules.by_network()) {
+      co_return failed(
+          Kind::unsupported,
+          {Code::unsupported, 0,
+           fmt::format("volumes[{}].host: a container with a kernel of its own cannot tell which "
+                       "directory of the host the engine has mounted; use a named volume (pvc)",
+                       i)});
+    }
     if (mount.kind == Mount::Kind::host_path) {
       std::string path = mount.source + (mount.sub_path.empty() ? "" : "/" + mount.sub_path);
       auto found = co_await look_up_patiently(settings_.shared_paths, settings_.state_dir, path);
       if (!found) {
         Kind kind = kind_of(found.error(), !mount.sub_path.empty());
         const char* field = kind == Kind::sub_path_refused ? "subPath" : "host.path";
+        co_await forget_made(std::move(out.made));
         co_return failed(kind, std::move(found.error()).in(fmt::format("volumes[{}].{}", i, field)));
       }
       out.shown.push_back(*found);
@@ -140,6 +164,7 @@ Task<Created<DockerRuntime::Mounts>> DockerRuntime::find_mounts(const runtime::S
     auto volume = co_await find_volume(spec.owner, mount, out.made);
     if (!volume) {
       volume.error().error = std::move(volume.error().error).in(fmt::format("volumes[{}].pvc", i));
+      co_await forget_made(std::move(out.made));
       co_return std::unexpected(std::move(volume.error()));
     }
     out.mounts.push_back(std::move(*volume));

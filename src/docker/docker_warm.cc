@@ -125,8 +125,9 @@ Task<Adoption> DockerRuntime::adopt_warm(std::string handle, runtime::Warm warm)
   if (container->paused) co_return Adoption{.kind = Found::adopted, .paused = true};
   auto sandbox = std::make_shared<Sandbox>(handle, container->id, executor_);
   sandbox->remember(*container);
-  auto control = co_await io::with_deadline(
-      kWaitingDeadline, "execd", runtime::ControlConnection::open(files_.socket(handle, "control")));
+  if (auto way = find_way(*sandbox, *container); !way)
+    co_return Adoption{.kind = Found::unknown, .error = std::move(way.error())};
+  auto control = co_await open_control(sandbox);
   if (!control) co_return Adoption{.kind = Found::unknown, .error = std::move(control.error())};
   sandbox->control = std::move(*control);
   auto held = co_await hold_place(sandbox);

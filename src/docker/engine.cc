@@ -40,20 +40,16 @@ Code code_of(int status) {
 
 Error refused(int status, std::string_view body) { return {code_of(status), 0, parse_error(body, status)}; }
 
+}  // namespace
+
 // Whatever went wrong on the way: the engine is away, or does not speak as it should, which comes to the
 // same.
-Error away(Error error, const std::string& socket) {
+Error Engine::away(Error error) const {
   if (error.code == Code::timeout || error.code == Code::cancelled || error.code == Code::too_large)
     return std::move(error).in("the Docker engine");
-  std::string remedy;
-  if (error.sys_errno == EACCES) {
-    remedy = "; the service's user may not use " + socket +
-             ": let its group be one other than root's (dockerd --group docker) and start the service again";
-  }
+  std::string remedy = remedy_for(error, address_);
   return {Code::unavailable, error.sys_errno, "the Docker engine does not answer: " + error.message + remedy};
 }
-
-}  // namespace
 
 std::string reference_path(std::string_view reference) {
   std::string out;
@@ -76,30 +72,40 @@ Result<ApiVersion> choose_version(const EngineVersion& engine) {
   return chosen;
 }
 
-Task<Result<http::ClientConnection>> Engine::connect() {
+Task<> Engine::close() {
+  idle_.clear();
+  if (pumps_) co_await pumps_->close();
+}
+
+Task<Result<Link>> Engine::connect() {
   while (!idle_.empty()) {
-    http::ClientConnection connection = std::move(idle_.back());
+    Link link = std::move(idle_.back());
     idle_.pop_back();
-    if (connection.alive()) co_return connection;
+    if (link.connection.alive()) co_return link;
   }
-  auto socket = co_await io::connect_unix(settings_.socket);
-  if (!socket) co_return std::unexpected(std::move(socket.error()));
-  co_return http::ClientConnection(std::move(*socket));
+  if (!pumps_) pumps_.emplace(co_await io::asio::this_coro::executor);
+  co_return co_await open_link(address_, *pumps_);
 }
 
 Task<Result<http::Response>> Engine::exchange(Call call) {
   http::RequestHead head{call.method, call.path, true, std::move(call.headers)};
   head.headers.set("Host", "docker");
   if (!call.body.empty()) head.headers.set("Content-Type", "application/json");
-  auto connection = CO_TRY(co_await connect());
-  auto response = CO_TRY(co_await http::fetch(connection, std::move(head), std::move(call.body), call.most));
-  if (connection.reusable() && idle_.size() < kMostIdle) idle_.push_back(std::move(connection));
+  auto link = CO_TRY(co_await connect());
+  auto response = co_await http::fetch(link.connection, std::move(head), std::move(call.body), call.most);
+  if (!response) co_return std::unexpected(link.cause(std::move(response.error())));
+  if (link.connection.reusable() && idle_.size() < kMostIdle) idle_.push_back(std::move(link));
   co_return response;
 }
 
 Task<Result<std::string>> Engine::ask(Call call) {
   auto response = co_await exchange(std::move(call));
-  if (!response) co_return std::unexpected(away(std::move(response.error()), settings_.socket));
+  if (!response) co_return std::unexpected(away(std::move(response.error())));
+  if (response->head.status == 400 && response->body.find("HTTPS server") != std::string::npos) {
+    co_return fail(Code::unavailable,
+                   "the Docker engine does not answer: it speaks TLS at this address; name docker.tls_ca, "
+                   "docker.tls_cert and docker.tls_key, and start the service again");
+  }
   if (response->head.status >= 300) co_return std::unexpected(refused(response->head.status, response->body));
   co_return std::move(response->body);
 }
@@ -107,6 +113,11 @@ Task<Result<std::string>> Engine::ask(Call call) {
 Task<Result<ApiVersion>> Engine::spoken() {
   if (!version_) CO_TRY(co_await version());
   co_return choose_version(*version_);
+}
+
+Task<Result<bool>> Engine::is_podman() {
+  if (!version_) CO_TRY(co_await version());
+  co_return version_->podman;
 }
 
 // Without a version in the path the newest one of the engine would answer.
@@ -152,7 +163,8 @@ Task<Result<Image>> Engine::image(std::string reference) {
 Task<Result<void>> Engine::follow_pull(Call call, std::function<void(std::string)> progress) {
   http::RequestHead head{call.method, call.path, true, std::move(call.headers)};
   head.headers.set("Host", "docker");
-  auto connection = CO_TRY(co_await connect());
+  Link link = CO_TRY(co_await connect());
+  http::ClientConnection& connection = link.connection;
   CO_TRY(co_await connection.send_head(std::move(head), 0));
   auto answer = CO_TRY(co_await connection.read_head());
   if (answer.status >= 300) {
@@ -199,7 +211,7 @@ Task<Result<void>> Engine::pull(std::string name, std::string tag, std::string p
   auto pulled =
       co_await io::with_deadline(kPull, "the pull", follow_pull(std::move(call), std::move(progress)));
   if (!pulled && (pulled.error().code == Code::unavailable || pulled.error().code == Code::corrupt))
-    co_return std::unexpected(away(std::move(pulled.error()), settings_.socket));
+    co_return std::unexpected(away(std::move(pulled.error())));
   co_return pulled;
 }
 
@@ -227,6 +239,14 @@ Task<Result<int>> Engine::wait(std::string container) {
   std::string path = CO_TRY(co_await prefix()) + container_path(container, "/wait?condition=not-running");
   auto text = CO_TRY(co_await ask({.method = "POST", .path = std::move(path)}));
   co_return parse_wait(text);
+}
+
+Task<Result<std::string>> Engine::logs(std::string container) {
+  auto bytes =
+      CO_TRY(co_await ask_in_time({.method = "GET",
+                                   .path = container_path(container, "/logs?stdout=1&stderr=1&tail=1000"),
+                                   .most = kMostList}));
+  co_return parse_logs(bytes);
 }
 
 Task<Result<void>> Engine::pause(std::string container) {

@@ -1,8 +1,8 @@
 #pragma once
 
-// The Engine API over its unix socket, version 1.41 and later. One call is one exchange on a connection of
-// its own or on one that an earlier call left open; whatever is answered has a bound, and every call a
-// deadline, except the one that waits for an end.
+// The Engine API, version 1.41 and later, over a unix socket or TCP (engine_link.h). One call is one exchange
+// on a connection of its own or on one that an earlier call left open; whatever is answered has a bound, and
+// every call a deadline, except the one that waits for an end.
 //
 // Code::unavailable and Code::timeout: nobody knows (runtime/runtime.h). Code::not_found and
 // Code::wrong_state are the engine's 404 and 409 or 304; Code::invalid_argument its 400; anything else that
@@ -16,15 +16,14 @@
 #include <vector>
 
 #include "docker/answers.h"
-#include "http/client.h"
+#include "docker/engine_link.h"
 
 namespace osb::docker {
-
-using io::Task;
 
 struct EngineSettings {
   std::string socket = "/var/run/docker.sock";
   io::Duration timeout = std::chrono::seconds(180);  // of calls that make or change something
+  std::optional<TcpEngine> tcp = {};                 // instead of the socket
 };
 
 // For a registry, as the engine wants it.
@@ -34,12 +33,17 @@ struct RegistryLogin {
 
 class Engine {
  public:
-  explicit Engine(EngineSettings settings) : settings_(std::move(settings)) {}
+  explicit Engine(EngineSettings settings)
+      : settings_(std::move(settings)), address_{settings_.socket, settings_.tcp} {}
+  // Ends connections that TLS carries; no call runs any more.
+  Task<> close();
 
   // The version that is spoken.
   Task<Result<ApiVersion>> spoken();
   // What the engine says of itself; asked once, and again after the engine was away.
   Task<Result<EngineVersion>> version();
+  // Podman, which has the same API and leaves out some of it.
+  Task<Result<bool>> is_podman();
   Task<Result<void>> ping();
   Task<Result<std::vector<std::string>>> runtimes();
 
@@ -61,6 +65,7 @@ class Engine {
   Task<Result<std::vector<sandbox::FileChange>>> changes(std::string container);
 
   Task<Result<Volume>> volume(std::string name);
+  Task<Result<void>> create_volume(std::string name, std::map<std::string, std::string> labels);
   enum class Which { all, unused };
   Task<Result<std::vector<Volume>>> volumes_with(std::string label, Which which);
   Task<Result<void>> remove_volume(std::string name);  // Code::wrong_state: a container has it
@@ -70,6 +75,7 @@ class Engine {
   Task<Result<Container>> inspect(std::string container);
   // Until it does not run any more; no deadline. Its status.
   Task<Result<int>> wait(std::string container);
+  Task<Result<std::string>> logs(std::string container);  // the last part of what it wrote
   Task<Result<void>> pause(std::string container);
   Task<Result<void>> unpause(std::string container);
   Task<Result<void>> kill(std::string container);
@@ -85,7 +91,8 @@ class Engine {
     size_t most = 1 << 20;
     http::Headers headers = {};
   };
-  Task<Result<http::ClientConnection>> connect();
+  Task<Result<Link>> connect();
+  Error away(Error error) const;
   Task<Result<http::Response>> exchange(Call call);
   Task<Result<std::string>> ask(Call call);  // a refusal is an error
   Task<Result<std::string>> ask_in_time(Call call);
@@ -94,7 +101,9 @@ class Engine {
   Task<Result<std::string>> prefix();
 
   EngineSettings settings_;
-  std::deque<http::ClientConnection> idle_;
+  EngineAddress address_;
+  std::optional<io::TaskGroup> pumps_;  // since the first call
+  std::deque<Link> idle_;
   std::optional<EngineVersion> version_;
 };
 

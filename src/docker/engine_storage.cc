@@ -53,6 +53,14 @@ Task<Result<Volume>> Engine::volume(std::string name) {
   co_return parse_volume(text);
 }
 
+Task<Result<void>> Engine::create_volume(std::string name, std::map<std::string, std::string> labels) {
+  boost::json::object with;
+  for (const auto& [label, value] : labels) with[label] = value;
+  boost::json::object body{{"Name", name}, {"Labels", std::move(with)}};
+  CO_TRY(co_await ask_in_time({.method = "POST", .path = "/volumes/create", .body = json::print(body)}));
+  co_return Result<void>();
+}
+
 Task<Result<std::vector<Volume>>> Engine::volumes_with(std::string label, Which which) {
   boost::json::object filters{{"label", boost::json::array{label}}};
   if (which == Which::unused) filters["dangling"] = boost::json::array{"true"};

@@ -85,6 +85,46 @@ TEST(Engine, ChoosesAVersion) {
   EXPECT_THAT(choose_version({{1, 99}, {1, 90}, ""}).error().message, HasSubstr("too new"));
 }
 
+TEST(Engine, KnowsPodman) {
+  constexpr char kParts[] =
+      R"({"Version":"4.3.1","ApiVersion":"1.41","MinAPIVersion":"1.24","Components":[{"Name":"%"}]})";
+  std::string text = kParts;
+  EXPECT_FALSE(parse_version(text)->podman);
+  EXPECT_TRUE(parse_version(text.replace(text.find('%'), 1, "Podman Engine"))->podman);
+  EXPECT_FALSE(parse_version(R"({"ApiVersion":"1.41","Components":[1,{"Name":2},{}]})")->podman);
+}
+
+Task<> a_port_with_tls() {
+  FakeEngine fake(co_await io::asio::this_coro::executor);
+  fake.answers["/version"] = {400, "Client sent an HTTP request to an HTTPS server.\n"};
+  {
+    Engine engine({.socket = fake.path});
+    auto answer = co_await engine.ping();
+    EXPECT_EQ(answer.error().code, Code::unavailable);
+    EXPECT_THAT(answer.error().message, HasSubstr("it speaks TLS at this address"));
+  }
+  co_await fake.close();
+}
+TEST(Engine, APortWithTls) { io::testing::run(a_port_with_tls()); }
+
+Task<> nobody_listens() {
+  Engine engine({.tcp = TcpEngine{.host = "127.0.0.1", .port = 1}});
+  auto answer = co_await engine.ping();
+  EXPECT_EQ(answer.error().code, Code::unavailable);
+  EXPECT_THAT(answer.error().message, HasSubstr("connect: Connection refused"));
+  co_await engine.close();
+}
+TEST(Engine, NobodyListens) { io::testing::run(nobody_listens()); }
+
+TEST(Engine, WhatHelps) {
+  EngineAddress socket{.socket = "/run/x"}, tcp{.socket = "", .tcp = TcpEngine{.host = "h", .port = 1}};
+  EXPECT_THAT(remedy_for({Code::unavailable, EACCES, "connect"}, socket), HasSubstr("--group docker"));
+  EXPECT_EQ(remedy_for({Code::unavailable, EACCES, "connect"}, tcp), "");
+  EXPECT_THAT(remedy_for({Code::unavailable, 0, "read: tlsv13 alert certificate required"}, tcp),
+              HasSubstr("docker.tls_cert"));
+  EXPECT_THAT(remedy_for({Code::unavailable, 0, "TLS: wrong version number"}, tcp), HasSubstr("--tlsverify"));
+}
+
 Task<> refusals_have_types() {
   FakeEngine fake(co_await io::asio::this_coro::executor);
   using Canned = FakeEngine::Canned;

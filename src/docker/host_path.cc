@@ -75,12 +75,16 @@ Result<FileId> look_up_host_path(const std::vector<std::string>& allowed, const 
     if (!is_at_or_below(path, root)) continue;
     // The root itself is the operator's word and may be a link; what lies below may be somebody else's.
     Fd at = TRY(open_at(AT_FDCWD, root, O_PATH | O_DIRECTORY));
-    if (path != root) {
-      for (std::string_view part : split(path.substr(root.size() + 1), '/'))
-        at = TRY(open_part(at.get(), std::string(part)));
-    }
     Fd state = TRY(open_at(AT_FDCWD, state_dir, O_PATH | O_DIRECTORY));
     std::string here = TRY(place_of(at.get())), own = TRY(place_of(state.get()));
+    if (path != root) {
+      for (std::string_view part : split(path.substr(root.size() + 1), '/')) {
+        // Looked at before a missing one is made: nothing is made among the files of the service.
+        if (is_at_or_below(here, own)) break;
+        at = TRY(open_part(at.get(), std::string(part)));
+        here = TRY(place_of(at.get()));
+      }
+    }
     if (is_at_or_below(here, own) || is_at_or_below(own, here))
       return fail(Code::permission_denied, "refused: the files of the service are in there");
     return id_of(at.get());

@@ -53,8 +53,9 @@ TEST_F(HostPathTest, NoLinkIsFollowed) {
 }
 
 TEST_F(HostPathTest, WhatIsNotOnTheListOrTheServicesOwn) {
-  for (const char* path : {"/secret", "/sharedx", "/state", "/state/db"})
+  for (const char* path : {"/secret", "/sharedx", "/state", "/state/db", "/state/db/new"})
     EXPECT_EQ(look_up(path).error().code, Code::permission_denied) << path;
+  EXPECT_FALSE(fs::exists(directory_ + "/state/db/new")) << "made before it was refused";
   fs::create_symlink(directory_ + "/state", directory_ + "/way");
   auto around = look_up_host_path({directory_ + "/way"}, directory_ + "/state", directory_ + "/way/db");
   EXPECT_EQ(around.error().code, Code::permission_denied) << "under another name";

@@ -1,7 +1,10 @@
 #include "docker/image_pulls.h"
 
+#include <algorithm>
+
 #include "base/cleanup.h"
 #include "base/sha256.h"
+#include "base/strings.h"
 #include "image/pull_reference.h"
 
 namespace osb::docker {
@@ -19,6 +22,13 @@ bool says(const Error& error, std::string_view words) {
 
 bool is_away(const Error& error) {
   return error.code == Code::unavailable || error.code == Code::timeout || error.code == Code::cancelled;
+}
+
+// The name becomes a part of a path of the engine's API: one that leads elsewhere is no image's.
+bool names_an_image(std::string_view reference) {
+  return std::ranges::none_of(split(reference, '/'), [](std::string_view part) {
+    return part.empty() || part == "." || part == "..";
+  });
 }
 
 }  // namespace
@@ -52,6 +62,8 @@ ImagePulls::ImagePulls(io::Executor executor, Engine& engine, ImageRequest::Pull
       tasks_(executor) {}
 
 Task<Created<Image>> ImagePulls::look(ImageRequest request) {
+  if (!names_an_image(request.reference))
+    co_return failed(Kind::image_not_found, {Code::not_found, 0, "no such image: " + request.reference});
   auto image = co_await engine_.image(request.reference);
   if (!image && is_away(image.error())) co_return failed(Kind::unavailable, std::move(image.error()));
   if (!image) co_return failed(Kind::image_not_found, std::move(image.error()));

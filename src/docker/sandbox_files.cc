@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/ids.h"
+#include "base/knock.h"
 #include "base/sha256.h"
 #include "io/socket.h"
 #include "runtime/spec.h"
@@ -45,8 +46,9 @@ Result<SandboxFiles> SandboxFiles::open(const std::string& directory, std::strin
   Fd fd = TRY(open_at(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY));
   std::string name = kExecdPrefix + to_hex(sha256_digest(execd)).substr(0, kDigestDigits);
   struct stat there{};
+  // One of a former user of the service could not be linked.
   bool complete = ::fstatat(fd.get(), name.c_str(), &there, AT_SYMLINK_NOFOLLOW) == 0 &&
-                  static_cast<size_t>(there.st_size) == execd.size();
+                  static_cast<size_t>(there.st_size) == execd.size() && there.st_uid == ::geteuid();
   if (!complete) TRY(write_whole(fd.get(), name, execd, 0755));
   // Of earlier versions: containers that run one have a name of it of their own.
   for (const std::string& old : TRY(sys::names_in(directory))) {
@@ -65,11 +67,24 @@ std::string SandboxFiles::boot_on_host(const std::string& handle) const {
   return directory_ + "/" + handle + "/boot";
 }
 
-Result<Listeners> SandboxFiles::fill(const std::string& handle, std::string_view record) const {
+Result<void> SandboxFiles::begin(const std::string& handle, std::string_view record) const {
   TRY(make_directory(fd_.get(), handle + "/boot", 0755));
   if (::linkat(fd_.get(), execd_.c_str(), fd_.get(), (handle + "/boot/execd").c_str(), 0) < 0)
     return fail_errno("link execd");
-  TRY(write_record(handle, record));
+  return write_record(handle, record);
+}
+
+Result<std::string> SandboxFiles::fill_secret(const std::string& handle, std::string_view record) const {
+  TRY(begin(handle, record));
+  std::string secret = knock::new_secret();
+  TRY(write_whole(fd_.get(), handle + "/secret", secret, 0600));
+  // Whoever the image runs as; nobody else of the host can come here.
+  TRY(write_whole(fd_.get(), handle + "/boot/secret", secret, 0644));
+  return secret;
+}
+
+Result<Listeners> SandboxFiles::fill(const std::string& handle, std::string_view record) const {
+  TRY(begin(handle, record));
   Listeners out;
   out.api = TRY(io::listen_unix(socket(handle, "api"), kBacklog));
   out.control = TRY(io::listen_unix(socket(handle, "control"), kBacklog));
@@ -88,8 +103,37 @@ Result<Listeners> SandboxFiles::make(const std::string& handle, std::string_view
   return made;
 }
 
-void SandboxFiles::close_hub(const std::string& handle) const {
-  ::unlinkat(fd_.get(), (handle + "/boot/hub").c_str(), 0);
+Result<std::string> SandboxFiles::make_with_secret(const std::string& handle, std::string_view record) const {
+  if (!is_uuid(handle)) return fail(Code::invalid_argument, "no handle");
+  TRY(make_directory(fd_.get(), handle, 0700));
+  auto made = fill_secret(handle, record);
+  if (!made) (void)remove(handle);
+  return made;
+}
+
+Result<void> SandboxFiles::take_over(const std::string& handle, std::string_view record) const {
+  if (!is_uuid(handle)) return fail(Code::invalid_argument, "no handle");
+  auto made = make_directory(fd_.get(), handle, 0700);
+  if (!made && made.error().code != Code::already_exists) return made;
+  return write_record(handle, record);
+}
+
+bool SandboxFiles::is_taken_over(const std::string& handle) const {
+  if (!is_uuid(handle)) return false;
+  bool kept = ::faccessat(fd_.get(), (handle + "/record").c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+  return kept && ::faccessat(fd_.get(), (handle + "/boot").c_str(), F_OK, AT_SYMLINK_NOFOLLOW) != 0;
+}
+
+Result<std::string> SandboxFiles::read_secret(const std::string& handle) const {
+  if (!is_uuid(handle)) return fail(Code::not_found, "no handle");
+  Fd file = TRY(open_beneath(fd_.get(), handle + "/secret", O_RDONLY));
+  std::string secret = TRY(read_all(file.get(), 2 * knock::kSecret));
+  if (!knock::is_secret(secret)) return fail(Code::corrupt, "the secret of a sandbox makes no sense");
+  return secret;
+}
+
+void SandboxFiles::close_boot(const std::string& handle) const {
+  for (const char* name : {"/boot/hub", "/boot/secret"}) ::unlinkat(fd_.get(), (handle + name).c_str(), 0);
 }
 
 Result<void> SandboxFiles::remove(const std::string& handle) const {

@@ -6,6 +6,9 @@
 //   <handle>/boot/execd     the same file once more, and
 //   <handle>/boot/hub       the socket through which it gets its listeners: shown to the container, read-only
 //   <handle>/api, control, ports   those listeners, which nothing inside can name
+//   <handle>/boot/secret    instead of the hub, for a container that is reached by its network: what opens
+//                           its execd, until execd has read it
+//   <handle>/secret         the same for the server; instead of the listeners
 //   snapshot-<id>           the record of the sandbox that a snapshot was made of
 //   <handle>/record         see Runtime::keep_record(); an engine's labels cannot be changed
 //
@@ -33,8 +36,14 @@ class SandboxFiles {
 
   // Code::already_exists. On failure nothing is left.
   Result<Listeners> make(const std::string& handle, std::string_view record) const;
-  // The container runs: nobody is to be served through the hub any more.
-  void close_hub(const std::string& handle) const;
+  // The same for a container that is reached by its network. The secret.
+  Result<std::string> make_with_secret(const std::string& handle, std::string_view record) const;
+  Result<std::string> read_secret(const std::string& handle) const;  // Code::not_found: it has listeners
+  // Of a container that another server has made: a record and nothing else.
+  Result<void> take_over(const std::string& handle, std::string_view record) const;
+  bool is_taken_over(const std::string& handle) const;
+  // execd runs: nobody else is to find the hub or the secret.
+  void close_boot(const std::string& handle) const;
   Result<void> remove(const std::string& handle) const;
   Result<std::vector<std::string>> list() const;
 
@@ -53,7 +62,9 @@ class SandboxFiles {
  private:
   SandboxFiles(std::string directory, Fd fd, std::string execd)
       : directory_(std::move(directory)), fd_(std::move(fd)), execd_(std::move(execd)) {}
+  Result<void> begin(const std::string& handle, std::string_view record) const;
   Result<Listeners> fill(const std::string& handle, std::string_view record) const;
+  Result<std::string> fill_secret(const std::string& handle, std::string_view record) const;
 
   std::string directory_;
   Fd fd_;

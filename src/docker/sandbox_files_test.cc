@@ -34,6 +34,45 @@ class SandboxFilesTest : public testing::Test {
   std::string directory_;
 };
 
+TEST_F(SandboxFilesTest, ASecretIsInsideUntilExecdHasReadIt) {
+  SandboxFiles files = open();
+  auto secret = files.make_with_secret(kHandle, "record");
+  ASSERT_TRUE(secret) << secret.error().message;
+  EXPECT_EQ(*files.read_secret(kHandle), *secret);
+  EXPECT_EQ(mode_of(std::string(kHandle)), 0700u);
+  EXPECT_EQ(mode_of(std::string(kHandle) + "/secret"), 0600u);
+  std::string inside = directory_ + "/docker/" + kHandle + "/boot/secret";
+  EXPECT_TRUE(std::filesystem::exists(inside));
+  files.close_boot(kHandle);
+  EXPECT_FALSE(std::filesystem::exists(inside));
+  EXPECT_EQ(*files.read_secret(kHandle), *secret) << "the server's own stays";
+  EXPECT_EQ(*files.read_record(kHandle), "record");
+  ASSERT_TRUE(files.remove(kHandle));
+  EXPECT_EQ(files.read_secret(kHandle).error().code, Code::not_found);
+}
+
+TEST_F(SandboxFilesTest, WhatIsTakenOverIsKnownAgain) {
+  SandboxFiles files = open();
+  EXPECT_FALSE(files.is_taken_over(kHandle));
+  ASSERT_TRUE(files.take_over(kHandle, "first"));
+  ASSERT_TRUE(files.take_over(kHandle, "second")) << "a server that was killed in between";
+  EXPECT_TRUE(files.is_taken_over(kHandle));
+  EXPECT_EQ(*files.read_record(kHandle), "second");
+  ASSERT_TRUE(files.remove(kHandle));
+  EXPECT_FALSE(files.is_taken_over(kHandle));
+  ASSERT_TRUE(files.make(kHandle, "ours"));
+  EXPECT_FALSE(files.is_taken_over(kHandle)) << "a container of this server";
+  EXPECT_FALSE(files.is_taken_over("../x"));
+  EXPECT_FALSE(files.take_over("../x", ""));
+}
+
+TEST_F(SandboxFilesTest, OneWithSocketsHasNoSecret) {
+  SandboxFiles files = open();
+  ASSERT_TRUE(files.make(kHandle, ""));
+  EXPECT_EQ(files.read_secret(kHandle).error().code, Code::not_found);
+  EXPECT_EQ(files.read_secret("..").error().code, Code::not_found);
+}
+
 TEST_F(SandboxFilesTest, WhatTheContainerSeesIsApartFromItsSockets) {
   SandboxFiles files = open();
   auto made = files.make(kHandle, "record");
@@ -43,7 +82,7 @@ TEST_F(SandboxFilesTest, WhatTheContainerSeesIsApartFromItsSockets) {
   EXPECT_EQ(mode_of(std::string(kHandle) + "/boot"), 0755u);
   EXPECT_EQ(mode_of(std::string(kHandle) + "/boot/execd"), 0755u);
   EXPECT_EQ(*read_file(files.boot_on_host(kHandle) + "/execd"), "execd's bytes");
-  files.close_hub(kHandle);
+  files.close_boot(kHandle);
   EXPECT_FALSE(std::filesystem::exists(files.boot_on_host(kHandle) + "/hub"));
   EXPECT_EQ(files.make(kHandle, "").error().code, Code::already_exists);
   EXPECT_EQ(files.list()->size(), 1u);

@@ -13,6 +13,7 @@ namespace osb::execd {
 namespace {
 
 constexpr int kAside = 16;
+constexpr auto kPause = milliseconds(100);
 
 void hand_out(Core& core, char kind, std::vector<Fd> taken, const Receivers& receivers) {
   for (Fd& fd : taken) {
@@ -55,11 +56,12 @@ io::Task<> take_connections(Core& core, Fd channel, Receivers receivers) {
       std::vector<Fd> taken;
       auto got = sys::receive_with_descriptors(number, {&kind, 1}, taken, MSG_DONTWAIT);
       if (!got && got.error().sys_errno == EAGAIN) break;
-      if (!got && got.error().code == Code::exhausted) {
-        co_await io::sleep_for(milliseconds(100));
+      // There was no number free for it, so the kernel has dropped that one. Others will come.
+      if (!got && (got.error().code == Code::too_large || got.error().code == Code::exhausted)) {
+        co_await io::sleep_for(kPause);
         continue;
       }
-      if (!got || *got == 0) co_return;
+      if (!got || *got == 0) co_return log::error("nobody is on the other side of the channel any more");
       hand_out(core, kind, std::move(taken), receivers);
     }
   }

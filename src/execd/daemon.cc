@@ -17,6 +17,7 @@
 #include "execd/control.h"
 #include "execd/file_routes.h"
 #include "execd/isolated_routes.h"
+#include "execd/knocks.h"
 #include "execd/metrics.h"
 #include "execd/port_relay.h"
 #include "execd/process_setup.h"
@@ -98,13 +99,18 @@ class Daemon {
     co_await api_.handle(request, response);
   }
   io::Task<bool> interrupt_session(std::string id) { co_return session_routes_.destroy(id); }
+  // Nobody has made listeners for it: connections come one by one.
+  bool takes_connections() const { return options_.connections >= 0 || !options_.secret.empty(); }
   Result<Fd> listen();
+  Result<void> open_door();
+  io::Task<> take(Receivers receivers);
   io::Task<> run_control(int* code);
   io::Task<> wait_for_termination();
 
   Core core_;
   Options options_;
-  Fd channel_;  // of options_.connections
+  Fd channel_;          // where connections come from
+  std::string secret_;  // in options_.secret
   Entry entry_;
   std::optional<Control> control_;  // native
   Api api_;
@@ -121,21 +127,34 @@ class Daemon {
 };
 
 Result<Fd> Daemon::listen() {
-  if (options_.connections >= 0) return Fd();
+  if (takes_connections()) return Fd();
   if (options_.native) return Fd(kApiFd);
   return io::listen_tcp("0.0.0.0", options_.port, kBacklog);
 }
 
 // The connections belong to this object, not to the task: a signal cancels the task while they are open.
 io::Task<> Daemon::run_control(int* code) {
-  control_.emplace(core_, entry_, options_.connections >= 0 ? Fd() : Fd(kControlFd));
-  if (options_.connections >= 0) {
-    core_.tasks.spawn(
-        take_connections(core_, std::move(channel_),
-                         {.api = [this](io::Socket socket) { server_.adopt(std::move(socket)); },
-                          .control = [this](io::Socket socket) { control_->adopt(std::move(socket)); }}));
+  control_.emplace(core_, entry_, takes_connections() ? Fd() : Fd(kControlFd));
+  if (takes_connections()) {
+    core_.tasks.spawn(take({.api = [this](io::Socket socket) { server_.adopt(std::move(socket)); },
+                            .control = [this](io::Socket socket) { control_->adopt(std::move(socket)); }}));
   }
   *code = co_await control_->run();
+}
+
+io::Task<> Daemon::take(Receivers receivers) {
+  if (options_.connections >= 0) return take_connections(core_, std::move(channel_), std::move(receivers));
+  return answer_knocks(core_, std::move(channel_), std::move(secret_), std::move(receivers));
+}
+
+// What connections come from.
+Result<void> Daemon::open_door() {
+  if (options_.connections >= 0) channel_ = TRY(take_channel(options_.connections));
+  if (!options_.secret.empty()) {
+    secret_ = TRY(read_secret(options_.secret));
+    channel_ = TRY(io::listen_tcp("0.0.0.0", options_.port, kBacklog));
+  }
+  return {};
 }
 
 // Returns on SIGTERM or SIGINT. As PID 1 of a native sandbox only a signal from outside counts (its sender
@@ -162,13 +181,9 @@ io::Task<> Daemon::wait_for_termination() {
 }
 
 io::Task<int> Daemon::run() {
-  if (options_.connections >= 0) {
-    auto channel = take_channel(options_.connections);
-    if (!channel) {
-      log::error("cannot start", {{"reason", channel.error().message}});
-      co_return 1;
-    }
-    channel_ = std::move(*channel);
+  if (auto opened = open_door(); !opened) {
+    log::error("cannot start", {{"reason", opened.error().message}});
+    co_return 1;
   }
   auto listener = listen();
   if (!listener) {
@@ -178,6 +193,14 @@ io::Task<int> Daemon::run() {
   core_.tasks.spawn(core_.reaper.run());
   if (listener->valid()) core_.tasks.spawn(server_.serve(std::move(*listener)));
   if (!options_.container.empty()) core_.tasks.spawn(relay_ports(core_.tasks, Fd(kPortsFd)));
+  if (options_.open_port != 0) {
+    auto open = io::listen_tcp("0.0.0.0", options_.open_port, kBacklog);
+    if (!open) {
+      log::error("cannot listen", {{"reason", open.error().message}});
+      co_return 1;
+    }
+    core_.tasks.spawn(server_.serve(std::move(*open)));
+  }
   if (!options_.native) log::info("listening", {{"port", options_.port}, {"version", OSB_VERSION}});
   int code = 0;
   if (options_.native) {
@@ -207,7 +230,8 @@ int run_daemon(const Options& options, Environment env, const Extend& extend) {
     core.ready.set();
   }
   place_children(options.work_group, options.work_nice);
-  if (options.connections >= 0) let_kernel_wait();  // gVisor clears a child's tid at its end only
+  if (options.connections >= 0 || !options.secret.empty())
+    let_kernel_wait();  // gVisor clears a child's tid at its end only
   if (options.work_open_files) limit_open_files(*options.work_open_files);
   if (options.sysinfo_requests >= 0) answer_sysinfo(Fd(options.sysinfo_requests));
   if (extend) extend(daemon.parts());

@@ -17,6 +17,9 @@ const char kUsage[] =
     "  --native              PID 1 of a native sandbox; listeners are descriptors 3 (API) and 4 (control)\n"
     "  --container PATH      PID 1 of a container; the listeners come through the socket PATH\n"
     "  --connections N       PID 1 under another kernel; connections come as descriptors through this one\n"
+    "  --secret PATH         PID 1 of a container with a kernel of its own; who has what is in PATH may use "
+    "--port\n"
+    "  --open-port N         with --container: TCP port on all addresses for everybody, besides\n"
     "  --shown PATH          a directory of the host that the container is to see; it is told which one it "
     "is\n"
     "  --sysinfo-requests N  descriptor on which sysinfo(2) of this sandbox is asked for\n"
@@ -63,6 +66,14 @@ Result<Options> parse_options(const std::vector<std::string>& words, const Envir
       if (!value.starts_with('/')) return fail(Code::invalid_argument, "--container needs an absolute path");
       options.container = value;
       options.native = true;
+    } else if (name == "secret") {
+      if (!value.starts_with('/')) return fail(Code::invalid_argument, "--secret needs an absolute path");
+      options.secret = value;
+      options.native = true;
+    } else if (name == "open-port") {
+      auto port = parse_number<uint16_t>(value);
+      if (!port || *port == 0) return fail(Code::invalid_argument, "'" + value + "' is no port");
+      options.open_port = *port;
     } else if (name == "connections") {
       auto fd = parse_number<int>(value);
       if (!fd || *fd < 0) return fail(Code::invalid_argument, "'" + value + "' is no descriptor");

@@ -17,6 +17,10 @@ struct Options {
   std::string container;
   // As in a native sandbox, with another kernel: where connections come from, each as a descriptor
   int connections = -1;
+  // PID 1 of an engine's container with a kernel of its own: the file with the secret that opens `port`
+  std::string secret;
+  // Of an engine's container besides: a port where everybody is let in; 0 for none
+  uint16_t open_port = 0;
   std::vector<std::string> shown;           // what of the host it is to see, by its place in here
   int sysinfo_requests = -1;                // where the kernel asks what sysinfo(2) is to answer
   int work_group = -1;                      // what execd starts joins it by writing "0"

@@ -32,6 +32,18 @@ TEST(Options, forms_of_a_flag) {
   EXPECT_FALSE(parse_options({"--connections=x"}, {}));
 }
 
+TEST(Options, a_secret_is_for_the_first_process_of_a_container) {
+  auto given = parse_options({"--secret=/boot/secret"}, {});
+  ASSERT_TRUE(given);
+  EXPECT_TRUE(given->native);
+  EXPECT_EQ(given->secret, "/boot/secret");
+  EXPECT_FALSE(parse_options({"--secret=secret"}, {}));
+  EXPECT_FALSE(parse_options({"--secret="}, {}));
+  EXPECT_EQ(parse_options({"--open-port=44772"}, {})->open_port, 44772);
+  for (const char* wrong : {"--open-port=0", "--open-port=65536", "--open-port=x"})
+    EXPECT_FALSE(parse_options({wrong}, {})) << wrong;
+}
+
 TEST(Options, words_behind_the_flags_are_ignored) {
   auto options = parse_options({"--log-level", "7", "tail", "-f", "/dev/null"}, {});
   ASSERT_TRUE(options);

@@ -124,7 +124,13 @@ Task<> Server::Impl::sweep(Impl* self) {
   self->sweeping = false;
 }
 
+// Nobody waits in a backlog here: when all places are taken, one that can be missed leaves, or the new one.
 void Server::adopt(io::Socket socket) {
+  if (impl_->connections.size() >= impl_->limits.max_connections) {
+    Connection* leaves = impl_->most_dispensable();
+    if (!leaves) return;
+    leaves->evict();
+  }
   impl_->ticks.now = std::chrono::steady_clock::now() - impl_->frozen;
   impl_->tasks.spawn(Impl::serve_connection(impl_.get(), std::move(socket)));
   if (impl_->sweeping) return;

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -21,8 +22,9 @@ namespace osb::launcher {
 namespace {
 
 constexpr const char* kFormatters[] = {"/usr/sbin/mkfs.ext4", "/sbin/mkfs.ext4"};
-constexpr int kUnmountAttempts = 200;
-constexpr useconds_t kUnmountPause = 5'000;
+// Whoever looks at block devices (udev, another worker that looks for its own) holds the loop device for as
+// long as the host is slow. Nobody but the volume waits for this: it is a worker's work.
+constexpr useconds_t kUnmountMost = 10'000'000, kUnmountPause = 5'000, kLongestPause = 80'000;
 constexpr int kLoopAttempts = 64;  // others on this host take free loop devices, too
 
 const char* formatter() {
@@ -229,12 +231,16 @@ int remove_lost_and_found(int image) {
   ::close(disk);
   // What is copied next has to be what an unmounted file system is.
   char path[300];
-  for (int attempt = 0; status == 0 && attempt < kUnmountAttempts; ++attempt) {
+  useconds_t waited = 0, pause = kUnmountPause;
+  while (status == 0 && waited < kUnmountMost) {
     int device = find_loop(image, path);
     if (device == -ENOENT) return 0;
     if (device < 0) return device;
     ::close(device);
-    ::usleep(kUnmountPause);
+    ::usleep(pause);
+    waited += pause;
+    // Less and less often: looking is holding, too, for others who wait here.
+    pause = std::min(pause * 2, kLongestPause);
   }
   return status < 0 ? status : -EBUSY;
 }

@@ -12,6 +12,7 @@
 #include <iterator>
 
 #include "base/error.h"
+#include "launcher/checks.h"
 #include "launcher/rootless.h"
 #include "launcher/runsc_bundle.h"
 #include "launcher/settings.h"
@@ -73,16 +74,24 @@ bool RootBuilder::is_root(int directory) const {
          root.st_ino == found.st_ino;
 }
 
-// Attaches a detached mount at a directory of the new root.
-int RootBuilder::attach(int mount, const char* target, Links links) const {
+// A directory of the new root to mount something at, made if it is missing.
+int RootBuilder::open_mount_point(const char* target, Links links) const {
   int at = open_in_root(target, O_PATH | O_DIRECTORY, links);
   if (at == -ENOENT) {
     int made = ensure_directory(target, links);
     at = made < 0 ? made : open_in_root(target, O_PATH | O_DIRECTORY, links);
   }
-  if (at < 0) return at;
   // A link of the image may lead to "/" itself. What is mounted there is found by "/..", beside all checks.
-  int status = is_root(at) ? -ELOOP : sys::attach_mount_to(mount, at);
+  if (at < 0 || !is_root(at)) return at;
+  ::close(at);
+  return -ELOOP;
+}
+
+// Attaches a detached mount at a directory of the new root.
+int RootBuilder::attach(int mount, const char* target, Links links) const {
+  int at = open_mount_point(target, links);
+  if (at < 0) return at;
+  int status = sys::attach_mount_to(mount, at);
   ::close(at);
   return status;
 }
@@ -168,14 +177,30 @@ int RootBuilder::add_root(int mount, const Step& step) {
   return sys::attach_mount(mount, AT_FDCWD, order_.nothing >= 0 ? "/" : state::kMount);
 }
 
-int RootBuilder::bind(const ReadyStep& ready) const {
+// A volume where runsc_config() says that it is. runsc mounts it at a directory that is there.
+int RootBuilder::show_runsc(int mount, const char* target) {
+  int point = open_mount_point(target, Links::inside);
+  if (point < 0) return point;
+  ::close(point);
+  char at[32];
+  std::snprintf(at, sizeof at, "%s/%d", kStageVolumes, volumes_used_++);
+  int status = check_call(::mkdir(at, 0755));
+  if (status == 0) status = sys::attach_mount(mount, AT_FDCWD, at);
+  ::close(mount);
+  return status;
+}
+
+int RootBuilder::bind(const ReadyStep& ready) {
   int mount = ready.sources[0];
   const char* target = ready.step->target.c_str();
-  if (ready.made == ReadyStep::Made::whole) return place(mount, target, Links::inside);
-  int status = map_ids(mount);
-  bool writable = ready.step->access == Step::Access::read_write;
-  if (status == 0) status = sys::restrict_mount(mount, writable ? kQuiet : kQuiet | MOUNT_ATTR_RDONLY);
+  int status = 0;
+  if (ready.made != ReadyStep::Made::whole) {
+    bool writable = ready.step->access == Step::Access::read_write;
+    status = map_ids(mount);
+    if (status == 0) status = sys::restrict_mount(mount, writable ? kQuiet : kQuiet | MOUNT_ATTR_RDONLY);
+  }
   if (status < 0) return status;
+  if (order_.runsc && is_volume(*ready.step)) return show_runsc(mount, target);
   return place(mount, target, Links::inside);
 }
 

@@ -32,6 +32,7 @@ class RootBuilder {
   enum class Links { inside, refused };
   int open_in_root(const char* path, int flags, Links links) const;
   int ensure_directory(const char* path, Links links) const;
+  int open_mount_point(const char* target, Links links) const;
   int attach(int mount, const char* target, Links links) const;
   int place(int mount, const char* target, Links links) const;
   bool is_root(int directory) const;
@@ -40,7 +41,8 @@ class RootBuilder {
   int mount_overlay_of_descriptors(const ReadyStep& ready) const;
   int overlay(const ReadyStep& ready);
   int add_root(int mount, const Step& step);
-  int bind(const ReadyStep& ready) const;
+  int bind(const ReadyStep& ready);
+  int show_runsc(int mount, const char* target);
   int sysfs(const ReadyStep& ready) const;
   int devices(const ReadyStep& ready);
   int cover_of(bool directory);
@@ -57,6 +59,7 @@ class RootBuilder {
   int disk_;
   int root_ = -1;
   int lowers_used_ = 0;
+  int volumes_used_ = 0;
   int null_ = -ENODEV;   // files are masked with copies of it,
   int empty_directory_;  // directories with copies of this
 };

@@ -48,13 +48,13 @@ void append_mount(std::string& out, std::string_view target, std::string_view ty
 }
 
 // What can change from outside is a mount of its own: runsc keeps nothing of it in memory.
-void append_step(std::string& out, const Step& step) {
+void append_step(std::string& out, const Step& step, int& volumes) {
   if (step.kind == Step::Kind::scratch)
     return append_mount(out, step.target, "tmpfs", "tmpfs",
                         {"nosuid", "nodev", "mode=1777", "size=67108864"});
   if (!is_volume(step)) return;
   bool writable = step.access == Step::Access::read_write;
-  append_mount(out, step.target, "bind", kStageRoot + step.target,
+  append_mount(out, step.target, "bind", std::string(kStageVolumes) + "/" + std::to_string(volumes++),
                {"rbind", writable ? "rw" : "ro", "nosuid", "nodev"});
 }
 
@@ -66,7 +66,8 @@ std::string mounts_of(const Plan& plan) {
   append_mount(out, "/dev", "tmpfs", "tmpfs", {"nosuid", "mode=755"});
   append_mount(out, "/dev/pts", "devpts", "devpts", {"nosuid", "noexec", "newinstance", "mode=0620"});
   append_mount(out, "/dev/shm", "tmpfs", "tmpfs", {"nosuid", "nodev", "mode=1777", shm});
-  for (const Step& step : plan.steps) append_step(out, step);
+  int volumes = 0;
+  for (const Step& step : plan.steps) append_step(out, step, volumes);
   append_mount(out, kGuestBoot, "bind", kStageBoot, {"bind", "ro", "nosuid", "nodev"});
   return out + "]";
 }

@@ -17,6 +17,9 @@ namespace osb::launcher {
 // Where things are for runsc, in a root that is made for it alone; see runsc_stage.h.
 inline constexpr char kStageRoot[] = "/rootfs";
 inline constexpr char kStageBoot[] = "/boot";
+// Volumes are here by their number, not in the root: runsc finds a source by its path, and every path in
+// there is the image's to shape. Where it belongs in the sandbox is for runsc to find, inside.
+inline constexpr char kStageVolumes[] = "/volumes";
 // Where the sandbox sees execd.
 inline constexpr char kGuestBoot[] = "/opt/opensandbox/boot";
 

@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -29,8 +30,10 @@
 namespace osb::launcher {
 namespace {
 
-constexpr int kStartMillis = 30'000;
+// Less than the server waits for the launcher, so that it hears why.
+constexpr int kStartMillis = 25'000;
 constexpr size_t kMostSaid = 2048;
+constexpr int kMostAttempts = 50;
 
 struct Guard {
   int channel = -1;  // to execd inside
@@ -99,6 +102,12 @@ int start_runsc(const ChildOrder& order, Guard& guard) {
   return 0;
 }
 
+int64_t milliseconds_now() {
+  struct timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t{now.tv_sec} * 1000 + now.tv_nsec / 1'000'000;
+}
+
 // A little of it is kept until the sandbox runs: afterwards it is the sandbox's own output.
 void read_said(Guard& guard) {
   char drop[512];
@@ -114,11 +123,14 @@ void read_said(Guard& guard) {
 // 0 when execd has said that it is there.
 int wait_for_execd(Guard& guard) {
   struct pollfd fds[] = {{guard.channel, POLLIN, 0}, {guard.said, POLLIN, 0}, {guard.runsc, POLLIN, 0}};
+  const int64_t end = milliseconds_now() + kStartMillis;
   while (true) {
-    int ready = ::poll(fds, 3, kStartMillis);
+    int64_t left = end - milliseconds_now();
+    int ready = left <= 0 ? 0 : ::poll(fds, 3, static_cast<int>(left));
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0) return ready < 0 ? -errno : -ETIMEDOUT;
     read_said(guard);
+    if (fds[1].revents && !(fds[1].revents & POLLIN)) fds[1].fd = -1;  // nobody prints any more
     char hello = 0;
     if (fds[0].revents & POLLIN) return ::read(guard.channel, &hello, 1) == 1 ? 0 : -ECONNRESET;
     if (fds[2].revents || fds[0].revents) return -ECHILD;
@@ -149,7 +161,12 @@ void hand_on(int listener, std::string_view kind, int channel) {
     if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) ::usleep(100'000);
     return;
   }
-  (void)sys::send_with_descriptors(channel, kind, {&socket, 1});
+  // Sockets on their way are counted for all guards together, which are one user.
+  for (int left = kMostAttempts; left > 0; --left) {
+    int sent = sys::send_with_descriptors(channel, kind, {&socket, 1});
+    if (sent != -ETOOMANYREFS && sent != -ENOMEM) break;
+    ::usleep(100'000);
+  }
   ::close(socket);
 }
 
@@ -189,8 +206,8 @@ void reap_orphans(pid_t runsc) {
     // Nothing is expected from inside any more; what comes all the same is thrown away, and its end is the
     // end of runsc, a moment later.
     char drop[64];
-    if (fds[4].revents && ::recv(guard.channel, drop, sizeof drop, MSG_DONTWAIT) <= 0 && errno != EAGAIN)
-      fds[4].fd = -1;
+    ssize_t came = fds[4].revents ? ::recv(guard.channel, drop, sizeof drop, MSG_DONTWAIT) : 1;
+    if (came == 0 || (came < 0 && errno != EAGAIN && errno != EINTR)) fds[4].fd = -1;
     reap_orphans(guard.pid);
   }
 }
@@ -205,7 +222,8 @@ int make_stage(const ChildOrder& order) {
   if (status == 0) status = check_call(::fchdir(stage));
   if (status == 0) status = check_call(::chroot("."));
   ::close(stage);
-  for (const char* name : {"/proc", "/dev", "/tmp", "/state", "/bundle", kStageBoot, kStageRoot})
+  for (const char* name :
+       {"/proc", "/dev", "/tmp", "/state", "/bundle", kStageBoot, kStageRoot, kStageVolumes})
     if (status == 0) status = check_call(::mkdir(name, 0755));
   if (status == 0) status = check_call(::mknod("/dev/null", S_IFCHR | 0666, ::makedev(1, 3)));
   int proc =

@@ -27,6 +27,7 @@ std::vector<NamedAbility> abilities_of(const Capabilities& c) {
           {"pools", c.pools},
           {"volumes", c.volumes},
           {"networkPolicy", c.network_policy},
+          {"secureAccess", c.secure_access},
           {"pulling images", c.pull}};
 }
 

@@ -40,6 +40,7 @@ struct Capabilities {
   Ability pools;
   Ability volumes;
   Ability network_policy;
+  Ability secure_access;                    // nobody gets to its ports without a token
   Ability pull;                             // brings images here by itself
   std::vector<std::string> platforms = {};  // "linux/amd64", the runtime's own first
 };

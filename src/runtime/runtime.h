@@ -100,10 +100,21 @@ struct Adoption {
   Error error = {};     // unknown
 };
 
+// What an engine says of a sandbox that another server has made, for a row of it.
+struct Inherited {
+  std::string id, image;
+  std::string platform = {};
+  std::vector<std::string> entrypoint = {};
+  std::map<std::string, std::string> metadata = {};
+  WallTime created = {};
+  std::optional<WallTime> expires = {};
+};
+
 // What there is of a sandbox about which the server knows nothing.
 struct Recalled {
-  std::string record;    // as it was given; empty when there is none
-  std::string identity;  // empty when nothing of it runs
+  std::string record;                       // as it was given; empty when there is none
+  std::string identity;                     // empty when nothing of it runs
+  std::optional<Inherited> inherited = {};  // of one that is taken over now; it may have ended
 };
 
 // What the entry process wrote, its last part.
@@ -176,6 +187,7 @@ class Runtime {
   virtual Task<Result<bool>> resume(std::string handle) = 0;
   // The record of a sandbox, for a server that has lost its row.
   virtual Task<Result<Recalled>> recall(std::string handle) = 0;
+  // For one that is inherited: from here on it is this server's.
   virtual Task<Result<void>> keep_record(std::string handle, std::string record) = 0;
   // A new connection to a port inside; kExecdPort is execd's API. Code::unavailable when nothing listens,
   // Code::not_found when there is no way to the sandbox now, whether it runs or not.

@@ -365,7 +365,7 @@ Result<Config> parse_config(std::string_view text, const std::string& source,
   read_runtime(file, config.runtime);
   read_secure_runtime(file, config);
   read_native({file, "native"}, config.native);
-  read_docker(file, config);
+  read_docker(file, environment, config);
   read_registry({file, "registry"}, config.registry);
   read_proxy({file, "proxy"}, config.proxy);
   read_renewal({file, "renew_intent"}, config.renew);
@@ -378,6 +378,7 @@ Result<Config> parse_config(std::string_view text, const std::string& source,
   read_environment(config, environment);
   refuse_missing_protection(file, config);
   keep_network_rules(file, config);
+  check_reach(file, config);
   look_at_variables_of_others(file, environment, config);
   if (file.error) return std::unexpected(std::move(*file.error));
   if (config.renew.redis.enabled && !config.renew.enabled) {

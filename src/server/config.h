@@ -74,14 +74,22 @@ struct NativeSection {
 // The Docker runtime; see server/config_docker.h.
 struct DockerSection {
   std::string socket = "/var/run/docker.sock";
-  std::string network_mode = "bridge";  // or "none", or the name of a network
-  int64_t api_timeout = 180;            // seconds
+  // Instead of the socket; see server/config_engine.h.
+  std::string tcp_host = {};  // "": the socket
+  uint16_t tcp_port = 0;
+  std::string tls_ca = {}, tls_cert = {}, tls_key = {};  // files; without the first: in the clear
+  std::string network_mode = "bridge";                   // or "none", or the name of a network
+  int64_t api_timeout = 180;                             // seconds
   std::vector<std::string> drop_capabilities = {"AUDIT_WRITE", "MKNOD",     "NET_ADMIN",
                                                 "NET_RAW",     "SYS_ADMIN", "SYS_MODULE",
                                                 "SYS_PTRACE",  "SYS_TIME",  "SYS_TTY_CONFIG"};
   std::string apparmor_profile;  // "": the engine's
   bool no_new_privileges = true;
   int64_t pids_limit = 4096;
+  bool adopt = false;   // containers of the original server are taken over
+  bool direct = false;  // ports are published, and endpoints go past this server
+  std::string publish_host = "127.0.0.1", host_ip;
+  int64_t port_range_min = 0, port_range_max = 0;  // 0: the engine chooses any
 };
 
 // Instead of standard error; the file is opened and turned over by whoever starts the service.

@@ -1,5 +1,6 @@
 #include "server/config_docker.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,13 +8,30 @@
 #include <cctype>
 
 #include "base/strings.h"
+#include "server/config_engine.h"
 
 namespace osb::server {
 namespace {
 
-constexpr std::array<std::string_view, 7> kKeys = {
-    "socket",           "network_mode",      "api_timeout", "drop_capabilities",
-    "apparmor_profile", "no_new_privileges", "pids_limit"};
+constexpr std::array<std::string_view, 17> kKeys = {"socket",
+                                                    "host",
+                                                    "tls_ca",
+                                                    "tls_cert",
+                                                    "tls_key",
+                                                    "network_mode",
+                                                    "api_timeout",
+                                                    "drop_capabilities",
+                                                    "apparmor_profile",
+                                                    "no_new_privileges",
+                                                    "pids_limit",
+                                                    "direct",
+                                                    "publish_host",
+                                                    "port_range_min",
+                                                    "port_range_max",
+                                                    "host_ip",
+                                                    "adopt"};
+constexpr int64_t kLowestPort = 1024, kHighestPort = 65535, kLeastPorts = 100;
+constexpr int64_t kUsualMin = 40000, kUsualMax = 60000;
 
 bool is_network_name(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](unsigned char c) {
@@ -29,11 +47,8 @@ bool is_capability(std::string_view text) {
 
 // What this runtime does not do, and leaving it out is not for this server to decide.
 void refuse_what_is_missing(ConfigFile& file, Section& in, const DockerSection& docker) {
-  if (docker.network_mode == "host") {
-    in.wrong("network_mode", "this server gives no sandbox the host's own network",
-             "write network_mode = \"bridge\", or the name of a network of the engine");
-  } else if (!is_network_name(docker.network_mode)) {
-    in.wrong("network_mode", "must be bridge, none or the name of a network of the engine",
+  if (!is_network_name(docker.network_mode)) {
+    in.wrong("network_mode", "must be bridge, none, host or the name of a network of the engine",
              "write network_mode = \"bridge\"");
   }
   const toml::node* profile = file.root.at_path("docker.seccomp_profile").node();
@@ -44,15 +59,44 @@ void refuse_what_is_missing(ConfigFile& file, Section& in, const DockerSection& 
   }
 }
 
+bool is_ipv4(const std::string& text) {
+  in_addr address{};
+  return ::inet_pton(AF_INET, text.c_str(), &address) == 1;
+}
+
+// Of ports that are published.
+void read_direct(Section& in, DockerSection& out) {
+  in.boolean("direct", out.direct);
+  in.boolean("adopt", out.adopt);
+  std::string publish_host;
+  in.text("publish_host", publish_host);
+  publish_host = trim(publish_host);
+  if (!publish_host.empty()) out.publish_host = publish_host;
+  if (!is_ipv4(out.publish_host))
+    in.wrong("publish_host", "must be an IPv4 address of this host", "write publish_host = \"127.0.0.1\"");
+  in.text("host_ip", out.host_ip);
+  out.host_ip = trim(out.host_ip);
+  for (auto [key, port] :
+       {std::pair("port_range_min", &out.port_range_min), std::pair("port_range_max", &out.port_range_max)}) {
+    in.number(key, 0, kHighestPort, [&](int64_t v) { *port = v; });
+    if (*port != 0 && *port < kLowestPort)
+      in.wrong(key, "must be 0 or at least 1024", "remove it, so that the engine chooses any port");
+  }
+  if (out.port_range_min == 0 && out.port_range_max == 0) return;
+  // As other servers have it when one of them is missing.
+  if (out.port_range_min == 0) out.port_range_min = kUsualMin;
+  if (out.port_range_max == 0) out.port_range_max = kUsualMax;
+  if (out.port_range_max - out.port_range_min < kLeastPorts)
+    in.wrong(in.has("port_range_max") ? "port_range_max" : "port_range_min",
+             "the ports must be at least 100 apart", "write port_range_min = 40000, port_range_max = 60000");
+}
+
 }  // namespace
 
-void read_docker(ConfigFile& file, Config& config) {
+void read_docker(ConfigFile& file, const Environment& environment, Config& config) {
   Section in(file, "docker");
   DockerSection& out = config.docker;
-  in.text("socket", out.socket);
-  if (out.socket.starts_with("unix://")) out.socket.erase(0, 7);
-  if (!out.socket.starts_with('/'))
-    in.wrong("socket", "must be the path of a unix socket", "write socket = \"/var/run/docker.sock\"");
+  read_engine(file, in, environment, config);
   in.text("network_mode", out.network_mode);
   in.number("api_timeout", 1, 3600, [&](int64_t v) { out.api_timeout = v; });
   in.texts("drop_capabilities", out.drop_capabilities);
@@ -64,13 +108,45 @@ void read_docker(ConfigFile& file, Config& config) {
   out.apparmor_profile = trim(out.apparmor_profile);
   in.boolean("no_new_privileges", out.no_new_privileges);
   in.number("pids_limit", 16, 1 << 22, [&](int64_t v) { out.pids_limit = v; });
-  if (config.offers("docker")) return refuse_what_is_missing(file, in, out);
+  read_direct(in, out);
+  if (config.offers("docker")) {
+    if (out.network_mode == "host")
+      config.warnings.push_back(fmt::format(
+          "{}: docker.network_mode: sandboxes get the host's own network: they reach what listens on its "
+          "loopback, see each other's ports, and have no network policies",
+          file.place("docker.network_mode")));
+    return refuse_what_is_missing(file, in, out);
+  }
   for (std::string_view key : kKeys) {
     if (!in.has(key)) continue;
     std::string name = fmt::format("docker.{}", key);
     config.warnings.push_back(
         fmt::format("{}: {}: it has no effect here: the runtime is another one", file.place(name), name));
   }
+}
+
+void check_direct(ConfigFile& file, const Config& config, bool secured) {
+  if (secured)
+    file.wrong(
+        "docker.direct",
+        "execd of a container with a kernel of its own (secure_runtime) lets nobody in but this server",
+        "remove it");
+  else if (config.docker.network_mode == "none" || !config.sandbox.has_network())
+    file.wrong("docker.direct", "containers without a network have no ports to publish", "remove it");
+}
+
+// A kernel of its own takes no socket of the host, so such a container is reached by its network.
+void check_reach(ConfigFile& file, const Config& config) {
+  bool secured = config.effective_runtime() == RuntimeType::docker && config.secure.type != SecureType::none;
+  if (config.docker.direct && config.offers("docker")) check_direct(file, config, secured);
+  if (!secured) return;
+  constexpr char kWhy[] =
+      "containers with a kernel of their own (secure_runtime) are reached by their network, and have none";
+  if (config.docker.network_mode == "none")
+    file.wrong("docker.network_mode", kWhy, "write network_mode = \"bridge\"");
+  else if (!config.sandbox.has_network())
+    file.wrong("sandbox.allow_network", kWhy,
+               "remove it, or use the native runtime, which has gVisor without a network");
 }
 
 }  // namespace osb::server

@@ -261,6 +261,14 @@ constexpr std::string_view kSkeleton =
 [docker]
 # The engine's socket. The server gets the socket's group, unless that is root's.
 # socket = "/var/run/docker.sock"
+# Instead of it: tcp://ADDRESS:PORT, or unix:///PATH. The engine has to see this host's files all the same. Without
+# socket and host the variables DOCKER_HOST, DOCKER_TLS_VERIFY and DOCKER_CERT_PATH count.
+# host = ""
+# TLS: who has signed the engine's certificate, and the certificate and key of this server. Root reads these files once,
+# when the service starts. Without them only an engine on 127.0.0.1 is spoken to.
+# tls_ca = ""
+# tls_cert = ""
+# tls_key = ""
 # The network of containers: bridge, none, or the name of one that the engine has.
 # network_mode = "bridge"
 # Seconds that the engine may take to make or change something.
@@ -271,6 +279,17 @@ constexpr std::string_view kSkeleton =
 # no_new_privileges = true
 # Processes per container.
 # pids_limit = 4096
+# Publishes the ports 44772 and 8080 of every container, for endpoints that go past this server. Whoever
+# reaches them may do everything in the container: there is no token.
+# direct = false
+# With direct: the address of this host on which they are published, and from which of its ports (0: any).
+# publish_host = "127.0.0.1"
+# port_range_min = 0
+# port_range_max = 0
+# With direct, where the server itself runs in a container: the host's address, for endpoints.
+# host_ip = ""
+# Takes containers of the original server over when the service starts.
+# adopt = false
 
 [native]
 # Where images, sandboxes and the state database live. A service that an ordinary user starts without this key

@@ -57,17 +57,16 @@ Task<> Lifecycle::write_record(std::string id) {
   auto row = co_await store_.find(Scope::everybody(), id);
   if (!row || !*row) co_return;
   runtime::Runtime& runtime = runtime_of(**row);
-  std::optional<Environment> env;
-  std::vector<sandbox::Volume> volumes;
-  std::optional<std::string> network;
+  // The row has neither variables nor volumes: an older record is better than one without them.
   auto recalled = co_await runtime.recall((*row)->handle);
-  if (recalled) {
-    env = environment_of(recalled->record);
-    volumes = volumes_of(recalled->record).value_or(std::vector<sandbox::Volume>());
-    network = kept_network_of(recalled->record);
+  if (!recalled) {
+    log::warn("cannot read the record of a sandbox", {{"id", id}, {"error", recalled.error().message}});
+    co_return;
   }
+  auto env = environment_of(recalled->record);
+  auto volumes = volumes_of(recalled->record).value_or(std::vector<sandbox::Volume>());
   std::string record = to_record(**row, env, volumes);
-  if (network) record = with_network(std::move(record), *network);
+  if (auto network = kept_network_of(recalled->record)) record = with_network(std::move(record), *network);
   auto kept = co_await runtime.keep_record((*row)->handle, std::move(record));
   if (!kept && kept.error().code != Code::not_found)
     log::warn("cannot keep the record of a sandbox", {{"id", id}, {"error", kept.error().message}});

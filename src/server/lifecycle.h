@@ -189,6 +189,8 @@ class Lifecycle {
   Task<> recover_row(sandbox::Sandbox row);
   Task<> recover_stranger(runtime::Runtime& runtime, std::string handle);
   Task<> recover_stranger_later(runtime::Runtime& runtime, std::string handle);
+  Task<Result<void>> settle_inherited(runtime::Runtime& runtime, std::string handle,
+                                      runtime::Recalled recalled);
   Task<Result<void>> settle_stranger(runtime::Runtime& runtime, std::string handle);
   Task<Result<void>> adopt_row(sandbox::Sandbox row);
   Task<> adopt_later(std::string id);

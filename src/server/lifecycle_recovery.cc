@@ -55,6 +55,19 @@ bool is_alive(const Sandbox& row) {
 // Before there were handles, sandboxes bore their ids: UUIDs of version 7. Handles are of version 4.
 bool is_old_name(const std::string& handle) { return is_uuid(handle) && handle[14] == '7'; }
 
+Sandbox row_of(runtime::Inherited from) {
+  Sandbox row;
+  row.id = std::move(from.id);
+  row.owner = sandbox::kDefaultOwner;
+  row.image = std::move(from.image);
+  row.platform = std::move(from.platform);
+  row.entrypoint = std::move(from.entrypoint);
+  row.metadata = std::move(from.metadata);
+  row.created = from.created;
+  row.expires = from.expires;
+  return row;
+}
+
 Sandbox stranger(const std::string& handle, WallTime now) {
   Sandbox row;
   row.id = is_old_name(handle) ? handle : new_uuid7();
@@ -270,6 +283,34 @@ Task<> Lifecycle::recover_stranger_later(runtime::Runtime& runtime, std::string 
   } while (!co_await settle_stranger(runtime, handle));
 }
 
+// What another server has made is this one's from the moment in which its record is kept. No row says yet how
+// it should be, so it is left as it is found, paused or ended.
+Task<Result<void>> Lifecycle::settle_inherited(runtime::Runtime& runtime, std::string handle,
+                                               runtime::Recalled recalled) {
+  Sandbox row = row_of(std::move(*recalled.inherited));
+  row.handle = handle;
+  row.runtime = runtime.name();
+  row.identity = std::move(recalled.identity);
+  auto guard = co_await locks_.lock(row.id);
+  if (CO_TRY(co_await store_.find(Scope::everybody(), row.id))) {
+    log::warn("a container of another server is not taken over: there is a sandbox with its id",
+              {{"id", row.id}});
+    co_return Result<void>();
+  }
+  CO_TRY(co_await runtime.keep_record(handle, to_record(row)));
+  auto found = co_await runtime.adopt(handle, row.identity);
+  if (found.kind == Adoption::Kind::unknown) co_return std::unexpected(std::move(found.error));
+  row.status = status_while(found.paused ? State::paused : State::running, clock_.now());
+  sandbox::Event event{row.status.changed, "Adopted", "another server made it, this one has taken it over"};
+  CO_TRY(co_await store_.insert(row, {std::move(event)}));
+  log::info("a container of another server is taken over", {{"id", row.id}, {"owner", row.owner}});
+  if (found.kind == Adoption::Kind::ended)
+    keep_trying(row.id, co_await store_end(row.id, std::move(found.end)));
+  else
+    attend(row, Uses::Now::awake);
+  co_return Result<void>();
+}
+
 // An error leaves everything as it is.
 Task<Result<void>> Lifecycle::settle_stranger(runtime::Runtime& runtime, std::string handle) {
   auto recalled = CO_TRY(co_await runtime.recall(handle));
@@ -277,6 +318,7 @@ Task<Result<void>> Lifecycle::settle_stranger(runtime::Runtime& runtime, std::st
     log::info("removing what is left of a sandbox without a row", {{"handle", handle}});
     co_return co_await destroy_in_time(runtime, handle);
   }
+  if (recalled.inherited) co_return co_await settle_inherited(runtime, handle, std::move(recalled));
   if (is_waiting_record(recalled.record)) {
     log::info("removing a sandbox that waits for a pool nobody knows", {{"handle", handle}});
     co_return co_await destroy_in_time(runtime, handle);

@@ -3,11 +3,11 @@
 #include <array>
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/deferred.hpp>
-#include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/this_coro.hpp>
 #include <vector>
 
 #include "base/fd.h"
+#include "io/look_up.h"
 
 namespace osb::server {
 namespace {
@@ -25,21 +25,8 @@ Error not_reached(const Error& error) {
   return {error.code, error.sys_errno, "connect: " + why};
 }
 
-// Numeric addresses of a host; nothing is asked for one that is numeric already.
-Task<Result<std::vector<std::string>>> look_up(std::string host) {
-  boost::system::error_code no_number;
-  asio::ip::make_address(host, no_number);
-  if (!no_number || host == "localhost") co_return std::vector{host};
-  asio::ip::tcp::resolver resolver(co_await asio::this_coro::executor);
-  auto [unknown, found] = co_await resolver.async_resolve(host, "", asio::as_tuple(asio::deferred));
-  if (unknown) co_return fail(Code::unavailable, "its address is not known: " + unknown.message());
-  std::vector<std::string> addresses;
-  for (const auto& entry : found) addresses.push_back(entry.endpoint().address().to_string());
-  co_return addresses;
-}
-
 Task<Result<io::Socket>> connect_socket(RedisAddress address) {
-  std::vector<std::string> hosts = CO_TRY(co_await look_up(address.host));
+  std::vector<std::string> hosts = CO_TRY(co_await io::look_up(address.host));
   Error why{Code::unavailable, 0, "it has no address"};
   for (const std::string& host : hosts) {
     auto socket = co_await io::connect_tcp(host, address.port);

@@ -17,8 +17,8 @@ struct MemoryPrepared : runtime::Prepared {
 
 runtime::Capabilities everything() {
   runtime::Capabilities can;
-  for (Ability* ability : {&can.cpu, &can.memory, &can.pids, &can.disk, &can.io_read, &can.io_write,
-                           &can.open_files, &can.pause, &can.snapshots, &can.pools})
+  for (Ability* ability : {&can.secure_access, &can.cpu, &can.memory, &can.pids, &can.disk, &can.io_read,
+                           &can.io_write, &can.open_files, &can.pause, &can.snapshots, &can.pools})
     *ability = Ability::can();
   can.platforms = {"linux/amd64"};
   return can;

@@ -17,7 +17,9 @@
   X(SSL_CTX_set_default_verify_paths)   \
   X(SSL_CTX_get_cert_store)             \
   X(SSL_CTX_set_verify)                 \
+  X(SSL_CTX_use_PrivateKey)             \
   X(SSL_CTX_use_PrivateKey_file)        \
+  X(SSL_CTX_use_certificate)            \
   X(SSL_CTX_use_certificate_chain_file) \
   X(SSL_new)                            \
   X(SSL_free)                           \
@@ -36,6 +38,8 @@
   X(BIO_new_mem_buf)                \
   X(BIO_free)                       \
   X(PEM_read_bio_X509)              \
+  X(PEM_read_bio_PrivateKey)        \
+  X(EVP_PKEY_free)                  \
   X(X509_STORE_add_cert)            \
   X(X509_free)                      \
   X(ERR_get_error)                  \

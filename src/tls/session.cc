@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <dlfcn.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <climits>
@@ -67,6 +68,28 @@ Result<void> add_certificates(SSL_CTX* context, const std::string& text, const s
   return {};
 }
 
+// OpenSSL writes with write(2), so one to a connection that the other side has closed is a signal, which ends
+// a program that has not ignored it. Within this scope it is an error like others.
+class NoPipeSignal {
+ public:
+  NoPipeSignal() {
+    ::sigemptyset(&pipe_);
+    ::sigaddset(&pipe_, SIGPIPE);
+    ::pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~NoPipeSignal() {
+    if (::sigismember(&before_, SIGPIPE) == 1) return;
+    constexpr timespec kAtOnce{};
+    while (::sigtimedwait(&pipe_, nullptr, &kAtOnce) == SIGPIPE) {
+    }
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  NoPipeSignal(const NoPipeSignal&) = delete;
+
+ private:
+  sigset_t pipe_{}, before_{};
+};
+
 bool is_address(const std::string& host) {
   in_addr v4{};
   in6_addr v6{};
@@ -85,7 +108,7 @@ Trust::Trust(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Trust::Trust(Trust&&) noexcept = default;
 Trust::~Trust() = default;
 
-Result<Trust> Trust::load(const std::vector<std::string>& extra, std::string where) {
+Result<Trust> Trust::load(const std::vector<std::string>& extra, std::string where, Roots roots) {
   TRY(load_library());
   auto impl = std::make_unique<Impl>();
   impl->where = std::move(where);
@@ -94,7 +117,7 @@ Result<Trust> Trust::load(const std::vector<std::string>& extra, std::string whe
   ssl.SSL_CTX_ctrl(impl->context, SSL_CTRL_SET_MIN_PROTO_VERSION, TLS1_2_VERSION, nullptr);
   ssl.SSL_CTX_set_verify(impl->context, SSL_VERIFY_PEER, nullptr);
   // A host without a trust store believes nobody but the extra files.
-  (void)ssl.SSL_CTX_set_default_verify_paths(impl->context);
+  if (roots == Roots::system_and_given) (void)ssl.SSL_CTX_set_default_verify_paths(impl->context);
   for (const std::string& text : extra) TRY(add_certificates(impl->context, text, impl->where));
   return Trust(std::move(impl));
 }
@@ -106,6 +129,44 @@ Result<void> Trust::identify(const std::string& certificate_file, const std::str
   // Refused when it is not the key of that certificate.
   if (ssl.SSL_CTX_use_PrivateKey_file(impl_->context, key_file.c_str(), SSL_FILETYPE_PEM) != 1)
     return fail(Code::invalid_argument, "the key of the client certificate: " + last_words());
+  return {};
+}
+
+namespace {
+
+using Bytes = std::unique_ptr<BIO, void (*)(BIO*)>;
+
+Bytes reading(const std::string& text) {
+  int size = static_cast<int>(std::min<size_t>(text.size(), INT_MAX));
+  return {ssl.BIO_new_mem_buf(text.data(), size), [](BIO* bytes) { ssl.BIO_free(bytes); }};
+}
+
+// Otherwise the library would ask at the terminal.
+int no_password(char*, int, int, void*) { return 0; }
+
+}  // namespace
+
+Result<void> Trust::identify_by(const std::string& certificate, const std::string& key) {
+  ssl.ERR_clear_error();
+  Bytes certificates = reading(certificate), keys = reading(key);
+  if (!certificates || !keys) return fail(Code::internal, "TLS: " + last_words());
+  auto next = [&] { return ssl.PEM_read_bio_X509(certificates.get(), nullptr, nullptr, nullptr); };
+  X509* own = next();
+  bool taken = own && ssl.SSL_CTX_use_certificate(impl_->context, own) == 1;
+  if (own) ssl.X509_free(own);
+  if (!taken) return fail(Code::invalid_argument, "the client certificate: " + last_words());
+  while (X509* above = next()) {
+    // What is taken is the context's.
+    if (ssl.SSL_CTX_ctrl(impl_->context, SSL_CTRL_EXTRA_CHAIN_CERT, 0, above) == 1) continue;
+    ssl.X509_free(above);
+    return fail(Code::invalid_argument, "the chain of the client certificate: " + last_words());
+  }
+  ssl.ERR_clear_error();  // the end of the text is one
+  EVP_PKEY* secret = ssl.PEM_read_bio_PrivateKey(keys.get(), nullptr, no_password, nullptr);
+  // Refused when it is not the key of that certificate.
+  bool fits = secret && ssl.SSL_CTX_use_PrivateKey(impl_->context, secret) == 1;
+  if (secret) ssl.EVP_PKEY_free(secret);
+  if (!fits) return fail(Code::invalid_argument, "the key of the client certificate: " + last_words());
   return {};
 }
 
@@ -151,6 +212,7 @@ Result<Session> Session::prepare(const Trust& trust, int socket, const std::stri
 }
 
 Result<Wait> Session::handshake() {
+  NoPipeSignal quiet;
   ssl.ERR_clear_error();
   if (ssl.SSL_connect(impl_->session) == 1) return Wait::nothing;
   if (long verdict = ssl.SSL_get_verify_result(impl_->session); verdict != X509_V_OK) {
@@ -169,6 +231,7 @@ Result<Session> Session::connect(const Trust& trust, int socket, const std::stri
 }
 
 Result<Session::Got> Session::read_now(std::span<char> into) {
+  NoPipeSignal quiet;  // what it reads may have to be answered
   Got got;
   ssl.ERR_clear_error();
   if (ssl.SSL_read_ex(impl_->session, into.data(), into.size(), &got.count) == 1) return got;
@@ -178,6 +241,7 @@ Result<Session::Got> Session::read_now(std::span<char> into) {
 }
 
 Result<Wait> Session::write_now(std::string_view bytes) {
+  NoPipeSignal quiet;
   size_t count = 0;
   ssl.ERR_clear_error();
   if (bytes.empty()) return Wait::nothing;
@@ -188,6 +252,7 @@ Result<Wait> Session::write_now(std::string_view bytes) {
 }
 
 void Session::end_writing() {
+  NoPipeSignal quiet;
   ssl.ERR_clear_error();
   (void)ssl.SSL_shutdown(impl_->session);
   ssl.ERR_clear_error();

@@ -13,18 +13,22 @@
 
 namespace osb::tls {
 
-// Whom to believe: the system's trust store, and further certificates (texts in PEM form).
+// Whom to believe: the system's trust store, and further certificates (texts in PEM form); or these alone.
 class Trust {
  public:
+  enum class Roots { system_and_given, given };
   // Code::internal when the library is not installed, or a text has no certificate in it. `where` says where
   // those texts are named, for whoever has to correct them.
-  static Result<Trust> load(const std::vector<std::string>& extra, std::string where);
+  static Result<Trust> load(const std::vector<std::string>& extra, std::string where,
+                            Roots roots = Roots::system_and_given);
   Trust(Trust&&) noexcept;
   ~Trust();
 
   // Who we are, for a server that asks: files in PEM form, the key unencrypted. Code::invalid_argument when
   // they cannot be read, or are not for each other.
   Result<void> identify(const std::string& certificate_file, const std::string& key_file);
+  // The same with the texts of such files, for who may not read them.
+  Result<void> identify_by(const std::string& certificate, const std::string& key);
 
  private:
   friend class Session;

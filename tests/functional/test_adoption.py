@@ -11,10 +11,6 @@ from lib.api import Api, assert_envelope
 from lib.waiting import wait_for
 
 
-def control_socket(service, name):
-    return str(service.state_dir / "run" / f"{service.scope.handle(name)}.control")
-
-
 def test_a_paused_sandbox_with_a_full_queue_is_adopted(new_service):
     """As after hundreds of restarts that each left a connection to a frozen execd."""
     service = new_service()
@@ -27,7 +23,7 @@ def test_a_paused_sandbox_with_a_full_queue_is_adopted(new_service):
             one = socket.socket(socket.AF_UNIX)
             one.setblocking(False)
             waiting.append(one)
-            one.connect(control_socket(service, name))
+            one.connect(service.scope.socket(name, "control"))
     service.restart()
     assert api.status(name)["state"] == "Paused"
     for one in waiting:
@@ -45,7 +41,7 @@ def test_restarts_leave_nothing_in_the_queue_of_a_paused_sandbox(new_service):
     for _ in range(3):
         service.kill_server()
     # Of the server that runs and of the dead ones: a connection that nobody accepted keeps both ends in the table.
-    path = control_socket(service, name)
+    path = service.scope.socket(name, "control")
     lines = [line for line in Path("/proc/net/unix").read_text().splitlines() if line.endswith(os.path.realpath(path)) or line.endswith(path)]
     # One is the listener, one the accepted connection of the first server, which its frozen end still holds.
     assert len(lines) <= 2, lines
@@ -81,17 +77,21 @@ def test_without_the_run_directory_a_sandbox_is_unreachable_not_gone(new_service
     leaks.assert_nothing_leaked(service, baseline)
 
 
+def database_files(directory):
+    return [path for path in directory.iterdir() if path.is_file()]
+
+
 def remove_database(service, copy):
-    for path in (service.state_dir / "db").iterdir():
+    for path in database_files(service.state_dir / "db"):
         path.unlink()
 
 
 def roll_back_database(service, copy):
     remove_database(service, copy)
-    shutil.copytree(copy, service.state_dir / "db", dirs_exist_ok=True)
     owner = (service.state_dir / "db").stat()
-    for path in (service.state_dir / "db").iterdir():
-        os.chown(path, owner.st_uid, owner.st_gid)
+    for path in database_files(copy):
+        shutil.copy2(path, service.state_dir / "db")
+        os.chown(service.state_dir / "db" / path.name, owner.st_uid, owner.st_gid)
 
 
 @pytest.mark.parametrize("damage", [remove_database, roll_back_database])
@@ -149,7 +149,8 @@ def test_a_reused_directory_keeps_no_record_of_its_first_sandbox(new_service):
 def test_names_on_the_host_say_nothing_about_ids(new_service):
     service = new_service()
     api = Api(service)
-    name = api.create(resourceLimits={"disk": "64Mi", "memory": "256Mi", "cpu": "500m"})["id"]
+    disk = {"disk": "64Mi"} if service.limits_disks else {}
+    name = api.create(resourceLimits={**disk, "memory": "256Mi", "cpu": "500m"})["id"]
     plain = api.create()["id"]
     pid = service.scope.sandbox_pids(plain)[0]
     seen = [Path("/proc/net/unix").read_text(), Path("/proc/self/mountinfo").read_text(), Path(f"/proc/{pid}/cgroup").read_text()]

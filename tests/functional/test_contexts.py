@@ -7,7 +7,6 @@ import pty
 import select
 import socket
 import subprocess
-import time
 
 import pytest
 from lib.api import Api
@@ -135,20 +134,15 @@ class TestOverTls:
         assert process.wait(20) == 5 and b"42 from afar" in seen, seen
 
     def test_forward(self, far, made):
-        serve = "import socket; s = socket.create_server(('127.0.0.1', 7777)); c, _ = s.accept(); d = c.recv(100); c.sendall(d.upper()); c.close()"
-        inside = far.start("exec", made, "--", "python3", "-c", serve)
+        serve = "import socket; s = socket.create_server(('127.0.0.1', 7777)); print('listens', flush=True); c, _ = s.accept(); d = c.recv(100); c.sendall(d.upper()); c.close()"
+        inside = far.start("exec", made, "--", "python3", "-c", serve, stdout=subprocess.PIPE)
         process = far.start("forward", f"0:{made}:7777", stdout=subprocess.PIPE)
         try:
             port = int(process.stdout.readline().split()[0].rpartition(b":")[2])
-            for _ in range(100):  # until the program listens
-                try:
-                    with socket.create_connection(("127.0.0.1", port)) as client:
-                        client.sendall(b"through tls")
-                        if (got := client.recv(100)) != b"":
-                            break
-                except ConnectionResetError:
-                    time.sleep(0.05)
-            assert got == b"THROUGH TLS"
+            assert inside.stdout.readline() == b"listens\n"
+            with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
+                client.sendall(b"through tls")
+                assert client.recv(100) == b"THROUGH TLS"
             assert inside.wait(20) == 0
         finally:
             process.terminate()

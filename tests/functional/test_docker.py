@@ -34,7 +34,7 @@ def test_what_a_container_is(api, engine):
     (name,) = ours(engine)
     container = engine.inspect(name)
     host = container["HostConfig"]
-    assert (host["Memory"], host["NanoCpus"], host["PidsLimit"]) == (64 << 20, 500_000_000, 100)
+    assert (host["Memory"], host["CpuQuota"] / host["CpuPeriod"], host["PidsLimit"]) == (64 << 20, 0.5, 100)
     assert host["SecurityOpt"] == ["no-new-privileges:true"] and "NET_RAW" in host["CapDrop"] and not host["PortBindings"]
     assert container["Config"]["Labels"]["team"] == "red"
     said = str(container)
@@ -128,3 +128,23 @@ def test_refusals(api):
     disk = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, resourceLimits={"disk": "1Gi"})
     assert disk.status == 400 and "storage drivers" in disk.json["message"], disk
     assert not api.list_all()
+
+
+def test_the_hosts_network(bin_dir, engine):
+    """What the operator asks for, and warned of: the engine's own network, no policies. execd takes no port of it."""
+    service = service_on(bin_dir, engine, docker={"network_mode": "host"})
+    try:
+        api = Api(service.start())
+        assert "sandboxes get the host's own network" in service.log_tail()
+        first, second = create(api, entrypoint=["httpd", "-f", "-p", "127.0.0.1:8000", "-h", "/etc"]), create(api)
+        assert "docker0" in api.run(second, "ip link").stdout
+        wait_for(lambda: answer(api, first), 10, "the port answers")
+        assert api.run(second, "wget -q -O - http://127.0.0.1:8000/passwd").stdout.startswith("root:x:0"), "loopback is shared"
+        assert "44772" not in api.run(second, "netstat -ltn").stdout
+        policy = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, networkPolicy={"defaultAction": "deny"})
+        assert policy.status == 400 and "host's own network" in policy.json["message"], policy
+        for sandbox in (first, second):
+            assert api.delete(sandbox).status == 204
+        wait_for(lambda: not ours(engine), 20, "no container is left")
+    finally:
+        service.destroy()

@@ -2,6 +2,7 @@
 does not, and nothing is left."""
 
 import os
+import shutil
 import signal
 import time
 
@@ -107,14 +108,33 @@ def container_of(api, engine, sandbox):
     raise AssertionError("no container has the mark")
 
 
+def test_a_start_that_fails_says_why(bin_dir, engine):
+    """The native runtime is there already when the directory of containers turns out to be none."""
+    service = service_on(bin_dir, engine)
+    try:
+        service.start().stop()
+        place = service.state_dir / "db/docker"
+        shutil.rmtree(place)
+        place.touch()
+        service.spawn()
+        wait_for(lambda: f"{place}: Not a directory" in service.log_tail(), 10, "the log has the reason")
+        assert "signal=" not in service.log_tail(), "the server does not abort"
+    finally:
+        service.destroy()
+
+
 def test_an_engine_that_hangs(api, docker, engine, pytestconfig):
     """Without an answer for longer than anybody waits for one (with --long 30 seconds): creates wait or are refused with their reason, sandboxes are used as before, none is lost."""
-    sandbox = create(api)
+    sandbox = create(api, env={"SECRET": "kept"})
     os.kill(engine.process.pid, signal.SIGSTOP)
     try:
         until = time.monotonic() + (30 if pytestconfig.getoption("--long") else 12)
         assert api.run(sandbox, "echo on").stdout == "on"
         assert api.status(sandbox)["state"] == "Running"
+        assert api.call("PATCH", f"/sandboxes/{sandbox}/metadata", json={"told": "meanwhile"}).status == 200
+        record = docker.state_dir / "db/docker" / docker.scope.handle(sandbox) / "record"
+        wait_for(lambda: "meanwhile" in record.read_text(), 5, "what a lost database would need is written without the engine")
+        assert "SECRET" in record.read_text()
         refused = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, timeout_seconds=60)
         assert refused.status in (503, 504), refused
         assert "engine" in refused.json["message"], refused

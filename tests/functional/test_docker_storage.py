@@ -169,7 +169,7 @@ def test_volumes_that_are_refused(api, engine):
     sized = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, volumes=[volume("sized", "/data", storage="1Gi")])
     assert sized.status == 400 and "size" in sized.json["message"], sized
     part = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, volumes=[{**volume("parts", "/data"), "subPath": "a"}])
-    assert part.status == 400 and "Docker 26" in part.json["message"], part
+    assert part.status == 400 and ("Docker 26" if engine.kind == "own" else "no such directory") in part.json["message"], part
     # An engine makes volumes before it sees that the rest cannot be: they do not stay.
     wrong = api.post_create(image={"uri": IMAGE}, entrypoint=["/no/program"], volumes=[volume("half", "/data")])
     assert wrong.status == 400, wrong

@@ -12,7 +12,7 @@ from lib.rootless import unused_id
 
 LINE = re.compile(r"^(?P<word>ok|no|weaker|untried|MISSING) +(?P<name>\S+(?: \S+)*?)  +(?P<text>.*)$")
 # Not tried but known from the runtime: what a request may ask for.
-ASKED = ("resourceLimits.", "pause", "snapshots", "pools", "volumes", "networkPolicy", "pulling images", "server")
+ASKED = ("resourceLimits.", "pause", "snapshots", "pools", "volumes", "networkPolicy", "secureAccess", "pulling images", "server")
 
 
 @pytest.fixture(scope="module")

@@ -50,7 +50,7 @@ def run(new_service, way, count, rounds):
     with ThreadPoolExecutor(8) as pool:
         for _ in range(rounds):
             # Enough time to make all of them before the first one ends.
-            first = time.time() + 1 + count * 0.04
+            first = time.time() + 1 + count * service.create_seconds
 
             def make(number, first=first):
                 code = number % 200 + 1

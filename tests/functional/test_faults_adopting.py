@@ -15,7 +15,7 @@ from lib.plugin import shared_service
 from lib.scope import all_pids, command_line
 from lib.service import CANNOT_START
 from lib.waiting import wait_for
-from test_pause import frozen, pause, resume
+from test_pause import pause, resume
 
 # Ends when it is told to by a file, which can be made from outside while nobody serves the sandbox.
 ENDER = ["sh", "-c", "until [ -e /tmp/end ]; do sleep 0.05; done; exit 7"]
@@ -94,7 +94,7 @@ class Household:
         for name, (state, end) in wanted.items():
             status = self.status(name)
             assert status["state"] == state and end in status["message"], f"{name} should be {state} {end}: {status}"
-        assert frozen(self.service, self.paused) == self.is_remembered and not frozen(self.service, self.running)
+        assert self.service.scope.frozen(self.paused) == self.is_remembered and not self.service.scope.frozen(self.running)
         return self.api.execd(self.running, "GET", "/ping").status == 200
 
 

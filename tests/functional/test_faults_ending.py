@@ -7,7 +7,7 @@ from lib.api import Api
 from lib.disks import no_disks
 from lib.faults import Fault, LeakChecks, assert_explained, checks, fail_each, recover  # noqa: F401
 from lib.waiting import process_gone, wait_for
-from test_pause import frozen, pause, resume
+from test_pause import pause, resume
 
 LIMITS = {"cpu": "500m", "memory": "128Mi", "pids": "100"}
 
@@ -74,7 +74,7 @@ class Sleeper:
         def settled():
             state = self.api.status(self.name)["state"]
             assert state in ("Running", "Paused"), state
-            return state if frozen(self.service, self.name) == (state == "Paused") else None
+            return state if self.service.scope.frozen(self.name) == (state == "Paused") else None
 
         return wait_for(settled, 15, "the state is that of the kernel")
 

@@ -39,14 +39,6 @@ def wait_asleep(api, name, timeout=10):
     wait_for(lambda: status(api, name) == ("Paused", "IDLE"), timeout, "it falls asleep")
 
 
-def frozen(service, name):
-    """What the kernel says."""
-    groups = [Path(path) for path in service.scope.cgroups() if path.endswith(service.scope.handle(name))]
-    texts = [(group / "cgroup.events").read_text() for group in groups if (group / "cgroup.events").exists()]
-    assert len(texts) == 1, groups
-    return "frozen 1" in texts[0]
-
-
 def cpu_ticks(service, name):
     total = 0
     for pid in service.scope.sandbox_pids(name):
@@ -63,7 +55,7 @@ def test_it_sleeps_costs_nothing_and_a_use_wakes_it(api, service, make):
     name = make(entrypoint=["sh", "-c", COUNTER])
     assert "extensions" not in api.get(name), "it is for the server, and not given back"
     wait_asleep(api, name)
-    assert frozen(service, name)
+    assert service.scope.frozen(name)
     assert "wakes it" in api.status(name)["message"]
     before = cpu_ticks(service, name)
     time.sleep(1)
@@ -72,7 +64,7 @@ def test_it_sleeps_costs_nothing_and_a_use_wakes_it(api, service, make):
     assert api.run(name, "echo back").stdout == "back"
     print(f"woken and a command run in {(time.monotonic() - began) * 1000:.0f} ms")
     assert status(api, name) == ("Running", "RUNNING")
-    assert not frozen(service, name)
+    assert not service.scope.frozen(name)
     wait_asleep(api, name)
     kinds = "\n".join(events(api, name))
     assert kinds.count("Paused") == 2 and kinds.count("Resumed") == 1
@@ -193,7 +185,7 @@ def test_a_kill_of_the_server_forgets_nothing(new_service):
         kill()
         assert status(api, asleep) == ("Paused", "IDLE")
         assert status(api, person) == ("Paused", "PAUSED")
-        assert frozen(service, asleep) and frozen(service, person)
+        assert service.scope.frozen(asleep) and service.scope.frozen(person)
         assert_envelope(api.execd(person, "GET", "/ping"), 409, "SANDBOX::PAUSED")
         assert api.ping(asleep)
         wait_asleep(api, asleep)

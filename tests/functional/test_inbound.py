@@ -142,7 +142,7 @@ class TestSecureAccess:
         header = endpoint(api, made, EXECD_PORT)["headers"]["OpenSandbox-Secure-Access"]
         assert "ecure" not in str(api.get(made))
         api.service.stop()
-        for file in (api.service.state_dir / "db").iterdir():
+        for file in (api.service.state_dir / "db").glob("opensandbox.db*"):
             file.unlink()
         api.service.start()
         api.service.wait_healthy()

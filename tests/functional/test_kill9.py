@@ -50,19 +50,6 @@ def assert_all_work(api, ids):
         assert list(pool.map(lambda name: api.run(name, "echo $OPENSANDBOX_ID").stdout, ids)) == list(ids)
 
 
-def sandboxes_in_kernel(service):
-    """Ids of all sandboxes that have a control group with processes, whoever knows about them."""
-    found = set()
-    for path in service.scope.cgroups():
-        match = leaks.UUID.search(path)
-        try:
-            if match and Path(path, "cgroup.procs").read_text().strip():
-                found.add(service.scope.id_of(match.group()))
-        except OSError:
-            continue
-    return found
-
-
 @pytest.mark.parametrize("victim", VICTIMS)
 def test_fifty_live_and_creates_in_flight(new_service, victim):
     service = new_service()
@@ -82,7 +69,7 @@ def test_fifty_live_and_creates_in_flight(new_service, victim):
     listed = {item["id"] for item in api.list_all()}
     assert set(old) | creators.answered <= listed, "a promised sandbox is lost"
     assert_all_work(api, sorted(listed))  # one that is listed works, answered or not
-    wait_for(lambda: sandboxes_in_kernel(service) == listed, 5, "what runs is what is listed")
+    wait_for(lambda: service.scope.running_sandboxes() == listed, 5, "what runs is what is listed")
 
     service.scope.sandbox_ids |= listed
     delete_many(api, listed)

@@ -10,7 +10,7 @@ from lib.api import Api
 from lib.lives import Lives
 from lib.load import Creators
 from lib.waiting import wait_for
-from test_kill9 import VICTIMS, assert_all_work, delete_many, sandboxes_in_kernel
+from test_kill9 import VICTIMS, assert_all_work, delete_many
 
 pytestmark = pytest.mark.long
 
@@ -38,7 +38,7 @@ def test_500_lifecycles_under_random_kills(new_service):
     listed = {item["id"] for item in api.list_all()}
     assert set(keepers) | creators.alive <= listed
     assert_all_work(api, sorted(listed))
-    wait_for(lambda: sandboxes_in_kernel(service) == listed, 10, "what runs is what is listed")
+    wait_for(lambda: service.scope.running_sandboxes() == listed, 10, "what runs is what is listed")
     service.scope.sandbox_ids |= listed
     delete_many(api, listed)
     leaks.assert_nothing_leaked(service, baseline)

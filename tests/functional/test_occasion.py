@@ -55,22 +55,22 @@ class Place:
         return words if stat and str(stat["start_time"]) == words[1] and stat["state"] not in "ZX" else None
 
     def launchers(self):
-        """Services that run here, as the kernel knows them. A launcher is in another network for moments, while it makes one."""
-        found = set()
-        network = os.stat(f"/proc/{self.holder.pid}/ns/net").st_ino
-        for _ in range(5):
-            for pid in filter(str.isdigit, os.listdir("/proc")):
-                try:
-                    words = Path("/proc", pid, "cmdline").read_bytes().split(b"\0")
-                    if words[0] == b"osb-launcher" and os.stat(f"/proc/{pid}/ns/net").st_ino == network:
-                        found.add(int(pid))
-                except OSError:
-                    continue
-            time.sleep(0.01)
-        return {pid for pid in found if not process_gone(pid)}
+        """Services that run here, as the kernel knows them: by what /var/lib is where they are. Their workers are forks of them, with the
+        same name."""
+        found = {}
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                name = Path("/proc", pid, "cmdline").read_bytes().split(b"\0")[0]
+                if name == b"osb-launcher" and os.path.samefile(f"/proc/{pid}/root/var/lib", self.lib):
+                    found[int(pid)] = process_stat(pid)
+            except OSError:
+                continue
+        return {pid for pid, stat in found.items() if stat and stat["parent"] not in found and not process_gone(pid)}
 
     def close(self):
-        if self.record():
+        # A starter that was killed may have left one, and no server that knows of it.
+        sandboxes = self.kept / "state/sandboxes"
+        if self.record() or (sandboxes.is_dir() and any(sandboxes.iterdir())):
             self.osb("rm", "--all")
             self.osb("server", "stop")
         wait_for(lambda: not self.launchers(), 30, "no server is left")

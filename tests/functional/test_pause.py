@@ -26,14 +26,6 @@ def state(api, name):
     return api.status(name)["state"]
 
 
-def frozen(service, name):
-    """What the kernel says."""
-    groups = [Path(path) for path in service.scope.cgroups() if path.endswith(service.scope.handle(name))]
-    texts = [(group / "cgroup.events").read_text() for group in groups if (group / "cgroup.events").exists()]
-    assert len(texts) == 1, groups
-    return "frozen 1" in texts[0]
-
-
 def count(service, name):
     pid = service.scope.sandbox_pids(name)[0]
     try:
@@ -75,14 +67,14 @@ class TestOne:
     def test_every_process_stops(self, api, service, make_sandbox):
         name = make_sandbox(entrypoint=["sh", "-c", COUNTER])["id"]
         wait_for(lambda: count(service, name) > 3, 10, "it counts")
-        assert not frozen(service, name)
+        assert not service.scope.frozen(name)
         assert pause(api, name).status == 202
-        assert frozen(service, name)
+        assert service.scope.frozen(name)
         stopped = count(service, name)
         time.sleep(0.3)
         assert count(service, name) == stopped
         assert resume(api, name).status == 202
-        assert not frozen(service, name)
+        assert not service.scope.frozen(name)
         wait_for(lambda: count(service, name) > stopped, 5, "it counts again")
 
     def test_the_proxy_answers_at_once(self, api, make_sandbox):
@@ -158,7 +150,7 @@ class TestOne:
             calls = [pool.submit((pause, resume)[i % 2], api, name) for i in range(120)]
             statuses = {call.result().status for call in calls}
         assert statuses <= allowed
-        is_frozen, told = frozen(service, name), state(api, name)
+        is_frozen, told = service.scope.frozen(name), state(api, name)
         assert (told == "Paused") == is_frozen
         with ThreadPoolExecutor(12) as pool:
             calls = [pool.submit((pause, resume)[i % 2], api, name) for i in range(20)]
@@ -188,7 +180,7 @@ def test_paused_survives_kill_9(new_service, victim):
     pause(api, name)
     for _ in range(2):
         VICTIMS[victim](service)
-        assert state(api, name) == "Paused" and frozen(service, name)
+        assert state(api, name) == "Paused" and service.scope.frozen(name)
         assert state(api, other) == "Running"
     assert_envelope(api.execd(name, "GET", "/ping"), 409, "SANDBOX::PAUSED")
     assert resume(api, name).status == 202
@@ -227,7 +219,7 @@ def test_kill_9_while_pausing_and_resuming(new_service, victim):
                 task.result()
         for name in names:
             assert state(api, name) in ("Paused", "Running")
-            assert (state(api, name) == "Paused") == frozen(service, name)
+            assert (state(api, name) == "Paused") == service.scope.frozen(name)
     for name in names:
         if state(api, name) == "Paused":
             assert resume(api, name).status == 202

@@ -5,7 +5,6 @@ import random
 import threading
 import time
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
 
 import pytest
 from lib import leaks, rawhttp
@@ -111,7 +110,7 @@ class Ends:
     beside fifty busy clients in one interpreter a look would come seconds late."""
 
     def __init__(self, service):
-        assert service.scope.cgroup_roots, "which groups are the service's is not known before its first sandbox"
+        assert service.scope.knows_groups(), "which groups are the service's is not known before its first sandbox"
         context = multiprocessing.get_context("fork")
         self.stopping = context.Event()
         self.results, told = context.Pipe(duplex=False)
@@ -122,7 +121,7 @@ class Ends:
         gone, living, slowest = {}, set(), 0.0
         while not self.stopping.is_set():
             began = time.monotonic()
-            alive = self.handles_with_processes(service)
+            alive = service.scope.running_handles()
             now = datetime.now(timezone.utc)
             slowest = max(slowest, time.monotonic() - began)
             for handle in living - alive:
@@ -130,17 +129,6 @@ class Ends:
             living = alive
             time.sleep(0.05)
         told.send((gone, slowest))
-
-    def handles_with_processes(self, service):
-        found = set()
-        for path in service.scope.cgroups():
-            match = leaks.UUID.search(path)
-            try:
-                if match and Path(path, "cgroup.procs").read_text().strip():
-                    found.add(match.group())
-            except OSError:
-                continue  # it has just gone
-        return found
 
     def finish(self):
         """Handles with the moments when they were first seen without processes, and how long the slowest look took."""

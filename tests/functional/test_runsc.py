@@ -1,13 +1,20 @@
 """Sandboxes under runsc (gVisor), made by the native launcher without an engine. Skipped where no runsc is to be had."""
 
+import os
+import shutil
+import signal
+from contextlib import suppress
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
+from lib import pools
 from lib.api import Api, assert_envelope
 from lib.interpreter import NAME, image_root, readme_program, run_program
 from lib.runsc import require_runsc, runsc_service
+from lib.scope import command_line, descendants
 from lib.service import Service
-from lib.waiting import wait_for
+from lib.waiting import process_gone, wait_for
 
 EXTENSION = "opensandbox.extensions.runtime"
 RUNSC = {"extensions": {EXTENSION: "runsc"}}
@@ -122,11 +129,9 @@ def test_kill_9(api, service, killed):
 def test_ends_say_why(api, service):
     ended = create(api, entrypoint=["sh", "-c", "echo last words; sleep 1; exit 7"])
     status = wait_for(lambda: over(api, ended), 20, "it ends")
-    assert status["state"] == "Terminated" or status["state"] == "Failed", status
-    assert "7" in status["message"], status
+    assert (status["state"], status["reason"]) == ("Failed", "ENTRYPOINT_FAILED") and status["message"].endswith("code 7"), status
     assert "last words" in api.call("GET", f"/sandboxes/{ended}/diagnostics/logs").body.decode()
-    reply = api.post_create(entrypoint=["/no/such/program"], **RUNSC)
-    assert reply.status in (400, 422), reply
+    assert_envelope(api.post_create(entrypoint=["/no/such/program"], **RUNSC), 400, "SANDBOX::INVALID_ENTRYPOINT")
 
 
 def over(api, sandbox):
@@ -150,10 +155,12 @@ def test_out_of_memory(api):
 
 def test_refusals(api):
     sandbox = create(api)
-    reply = api.call("POST", f"/sandboxes/{sandbox}/snapshots", json={})
-    assert reply.status in (400, 409, 501) and "runsc" in reply.body.decode(), reply
-    assert "no processes of this host" in api.post_create(resourceLimits={"pids": "100"}, **RUNSC).body.decode()
-    assert_envelope(api.post_create(extensions={EXTENSION: "kata"}), 400)
+    refused = assert_envelope(api.call("POST", f"/sandboxes/{sandbox}/snapshots", json={}), 400, "SNAPSHOT::NOT_IMPLEMENTED")
+    assert "runsc keeps changes" in refused["message"]
+    refused = assert_envelope(api.post_create(resourceLimits={"pids": "100"}, **RUNSC), 400, "SANDBOX::INVALID_PARAMETER")
+    assert "no processes of this host" in refused["message"]
+    refused = assert_envelope(api.post_create(extensions={EXTENSION: "kata"}), 400, "SANDBOX::INVALID_PARAMETER")
+    assert "native, runsc" in refused["message"]
 
 
 def test_volumes(api):
@@ -162,6 +169,37 @@ def test_volumes(api):
     assert api.run(writer, "echo from-runsc > /data/a").exit_code == 0
     assert api.run(native, "cat /data/a; echo from-native > /data/b").stdout == "from-runsc"
     assert api.run(writer, "cat /data/b").stdout == "from-native"
+
+
+def test_links_of_an_image_on_the_way_to_a_volume(bin_dir, tmp_path):
+    """They are followed inside the sandbox, as natively, and lead to nothing of the host's."""
+    root = tmp_path / "root"
+    for name in ("bin", "goal", "tmp", "proc"):
+        (root / name).mkdir(parents=True)
+    shutil.copy(shutil.which("busybox"), root / "bin/busybox")
+    for link, to in (("bin/sh", "busybox"), ("bin/cat", "busybox"), ("bin/sleep", "busybox"), ("aside", "/goal"), ("kernel", "/proc"), ("top", "/")):
+        (root / link).symlink_to(to)
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+        of_host = file.read().strip()
+    made = runsc_service(bin_dir, images={"links": str(root)})
+    try:
+        api = Api(made.start(timeout=60))
+
+        def reply_at(path, **fields):
+            volumes = [{"name": "data", "pvc": {"claimName": "linked"}, "mountPath": path}]
+            return api.post_create(image={"uri": "links"}, entrypoint=SLEEPER, volumes=volumes, **fields)
+
+        for fields in ({}, RUNSC):
+            reply = reply_at("/aside/deep", **fields)
+            assert reply.status == 202, reply
+            assert api.run(reply.json["id"], "echo x > /goal/deep/y; cat /aside/deep/y").stdout == "x"
+        for link in ("kernel", "top"):
+            reply = reply_at(f"/{link}", **RUNSC)
+            if reply.status == 202:
+                seen = api.run(reply.json["id"], f"cat /{link}/sys/kernel/random/boot_id /{link}/proc/sys/kernel/random/boot_id /{link}/bundle/config.json 2>&1")
+                assert of_host not in seen.stdout and "ociVersion" not in seen.stdout, (link, seen)
+    finally:
+        made.destroy()
 
 
 def test_read_only_root(api):
@@ -236,15 +274,55 @@ def test_the_readmes_program(bin_dir, tmp_path):
         made.destroy()
 
 
+def handles(service):
+    return {path.name for path in (service.state_dir / "sandboxes").iterdir()}
+
+
 def test_pools(bin_dir):
-    """What waits has booted already; a claim does not wait for runsc."""
-    made = runsc_service(bin_dir, secure={"type": "gvisor"}, sections={"sandbox": {"pool_size": 1}})
+    """What waits has booted already, and a claim gets that."""
+    made = runsc_service(bin_dir, secure={"type": "gvisor"})
     try:
         api = Api(made.start(timeout=60))
-        wait_for(lambda: list((made.state_dir / "sandboxes").iterdir()), 20, "one waits")
-        sandbox = api.create(entrypoint=SLEEPER)["id"]
-        assert kernel(api, sandbox).startswith("Linux version 4.4.0"), "gVisor's word"
+        pools.make(api)
+        pools.filled(api, timeout=60)
+        waiting = handles(made)
+        sandbox = pools.claim(api, entrypoint=SLEEPER)
+        assert len(waiting) == 1 and made.scope.handle(sandbox) in waiting
+        made.scope.remember(sandbox)
+        assert kernel(api, sandbox) != open("/proc/version", encoding="utf-8").read().strip()
+        pools.delete(api)
         assert api.delete(sandbox).status == 204
+    finally:
+        made.destroy()
+
+
+def test_the_servers_own_pool(bin_dir):
+    """Nothing says when one waits, so creates are tried until one gets what was there before it."""
+    made = runsc_service(bin_dir, secure={"type": "gvisor"}, sections={"sandbox": {"pool_size": 1}})
+
+    def claimed(api):
+        before = handles(made)
+        sandbox = api.create(entrypoint=SLEEPER)["id"]
+        assert api.run(sandbox, "echo in").stdout == "in"
+        was_there = made.scope.handle(sandbox) in before
+        assert api.delete(sandbox).status == 204
+        return was_there
+
+    try:
+        api = Api(made.start(timeout=60))
+        wait_for(lambda: claimed(api), 60, "a create gets one that waited", interval=0.5)
+    finally:
+        made.destroy()
+
+
+def test_a_small_limit_on_processes(bin_dir):
+    """It counts those of runsc, which would end with the sandbox at less than it needs."""
+    made = runsc_service(bin_dir, native={"pids_limit": 64})
+    try:
+        api = Api(made.start(timeout=60))
+        sandbox = create(api)
+        ran = api.run(sandbox, "for i in $(seq 100); do sleep 1 & done; wait; echo all", timeout=60000, client_timeout=70)
+        assert ran.stdout == "all" and api.status(sandbox)["state"] == "Running", (ran, api.status(sandbox))
     finally:
         made.destroy()
 
@@ -256,4 +334,26 @@ def test_a_host_without_it(bin_dir):
         assert made.ends() == 78
         assert "secure_runtime.runsc" in made.log_tail()
     finally:
+        made.destroy()
+
+
+def test_a_kill_while_it_is_tried(bin_dir):
+    """Before a service starts it tries runsc. Killed in that moment it leaves nothing, also of a runsc that hangs."""
+    left = set(Path("/tmp").iterdir())
+    made = runsc_service(bin_dir)
+    tried = None
+    try:
+        made.spawn()
+        tried = wait_for(lambda: [pid for pid in descendants(made.process.pid) if command_line(pid)[:1] == [b"runsc"]], 20, "it is tried", interval=0.001)
+        for pid in tried:
+            os.kill(pid, signal.SIGSTOP)
+        assert made.process.poll() is None
+        made.process.kill()
+        made.process.wait(10)
+        wait_for(lambda: all(process_gone(pid) for pid in tried), 10, "what it had started ends with it")
+        assert not [path for path in set(Path("/tmp").iterdir()) - left if "runsc" in path.name]
+    finally:
+        for pid in tried or []:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         made.destroy()

@@ -235,11 +235,11 @@ def test_a_full_disk(new_service):
 
 def test_diff(api, bin_dir):
     source = api.create()["id"]
-    api.run(source, "echo a > /root/new; echo m >> /etc/hosts; rm /usr/bin/python3; mkdir -p /usr/local/d; printf x > \"/root/$(printf 'odd\\nname')\"")
+    api.run(source, "echo a > /root/new; echo m >> /etc/group; rm /usr/bin/python3; mkdir -p /usr/local/d; printf x > \"/root/$(printf 'odd\\nname')\"")
     reply = api.call("GET", f"/sandboxes/{source}/diff")
     assert reply.status == 200, reply
     changes = {(one["kind"], one["path"]) for one in reply.json["changes"]}
-    assert {("Added", "/root/new"), ("Modified", "/etc/hosts"), ("Deleted", "/usr/bin/python3"), ("Added", "/usr/local/d"), ("Added", "/root/odd\nname")} <= changes
+    assert {("Added", "/root/new"), ("Modified", "/etc/group"), ("Deleted", "/usr/bin/python3"), ("Added", "/usr/local/d"), ("Added", "/root/odd\nname")} <= changes
     assert [one["path"] for one in reply.json["changes"]] == sorted(one["path"] for one in reply.json["changes"])
     told = subprocess.run([bin_dir / "osb", "diff", source, "--server", "%s:%d" % api.address], check=True, capture_output=True, text=True).stdout
     assert "A /root/new\n" in told and "D /usr/bin/python3\n" in told

@@ -295,11 +295,10 @@ class TestTheEgressPort:
         api = Api(service)
         sandbox = api.create()["id"]
         api.run(sandbox, "true")
-        [path] = (service.state_dir / "run").resolve().glob("*.api")
         for way in ("/proxy/18080/", "/proxy/44772/proxy/18080/"):
             with socket.socket(socket.AF_UNIX) as execd:
                 execd.settimeout(10)
-                execd.connect(str(path))
+                execd.connect(service.scope.socket(sandbox, "api"))
                 execd.sendall(f"GET {way} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
                 reply = b"".join(iter(lambda: execd.recv(65536), b""))
             assert reply.startswith(b"HTTP/1.1 502 ") and b"belongs to the egress process" in reply, reply

@@ -5,6 +5,7 @@ import shutil
 import stat
 import subprocess
 import tempfile
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -348,6 +349,33 @@ def test_two_at_once_make_one_volume_of_a_size(api):
     for name in made:
         api.delete(name)
     remove(api, "race")
+
+
+@no_disks
+def test_a_device_that_somebody_looks_at(api, make):
+    """What looks at block devices on a slow host holds the one that the first volume of a size is made on."""
+    held, over = threading.Event(), threading.Event()
+
+    def hold():
+        while not over.is_set() and not held.is_set():
+            for device in Path("/sys/block").glob("loop*"):
+                with suppress(OSError), open(f"/dev/{device.name}", "rb"):
+                    making = {path.stat().st_ino for path in (api.service.state_dir / "disks").glob(".making-*")}
+                    if making and leaks.loop_status(device.name)[1] in making:
+                        held.set()
+                        over.wait(5)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    try:
+        made = make(claim("looked-at", storage="40Mi"))
+    finally:
+        over.set()
+        holder.join()
+    assert held.is_set(), "nobody held it"
+    assert fine(api.run(made, "echo x > /data/f; cat /data/f")) == "x"
+    api.delete(made)
+    remove(api, "looked-at")
 
 
 def loops():

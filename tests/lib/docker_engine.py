@@ -2,14 +2,20 @@
 
 Its programs are unpacked below build/environments/docker (scripts/docker-engine); nothing of it is installed. It never touches the
 host's networks, firewall or mounts. Whoever wants its sockets names the path; nothing else leads to it.
+
+The newer one is Debian 13's, in a root of its own, in which /var/tmp is the host's: state directories of tests are there.
 """
 
+import ctypes
+import http.client
 import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 
@@ -23,13 +29,37 @@ PLAIN_USER = "plain:1"
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PROGRAMS = REPOSITORY / "build/environments/docker/root"
+NEWER = REPOSITORY / "build/environments/docker-trixie/root"
 # Of the engine's socket: a number that no account has. The server is given it by the launcher.
 GROUP = 64123
+KINDS = ("own", "newer")
+
+CLONE_NEWNET = 0x40000000
+libc = ctypes.CDLL(None, use_errno=True)
+
+# Keeps namespaces. What the newer engine writes to its root is gone with it.
+HOLD = "ip link set lo up && echo ready && exec sleep infinity"
+HOLD_NEWER = """
+set -e
+ip link set lo up
+mkdir "$2/root" "$2/upper" "$2/work"
+mount -t overlay overlay -o "lowerdir=$1,upperdir=$2/upper,workdir=$2/work" "$2/root"
+mkdir -p "$2/root/var/tmp"
+for path in proc sys dev; do mount --rbind "/$path" "$2/root/$path"; done
+mount --bind /var/tmp "$2/root/var/tmp"
+mount -t tmpfs tmpfs "$2/root/run"
+cd "$2/root"
+pivot_root . old
+umount -l /old
+echo ready
+exec sleep infinity
+"""
 
 
 @lru_cache
-def make_programs():
-    made = subprocess.run([REPOSITORY / "scripts/docker-engine"], capture_output=True, text=True, check=False)
+def make_programs(kind="own"):
+    words = {"own": [], "newer": ["trixie"]}.get(kind, [kind])
+    made = subprocess.run([REPOSITORY / "scripts/docker-engine", *words], capture_output=True, text=True, check=False)
     return "" if made.returncode == 0 else (made.stderr.strip().splitlines() or ["it ended with an error"])[-1]
 
 
@@ -45,15 +75,16 @@ def environment():
 
 
 class Dockerd:
-    def __init__(self, *options):
-        self.options = options
+    def __init__(self, *options, kind="own"):
+        self.options, self.kind = options, kind
         self.directory = Path(tempfile.mkdtemp(prefix="osb-dockerd-", dir="/var/tmp"))
         self.directory.chmod(0o755)  # the server is not root and has to reach the socket
         self.socket = self.directory / "docker.sock"
         self.process = None
         # Keeps the namespaces while the engine is away: what containers have of them is still there when it is back.
+        script = [HOLD] if kind == "own" else [HOLD_NEWER, "sh", str(NEWER), str(self.directory)]
         self.holder = subprocess.Popen(
-            ["unshare", "-n", "-m", "--propagation", "private", "sh", "-c", "ip link set lo up && echo ready && exec sleep infinity"],
+            ["unshare", "-n", "-m", "--propagation", "private", "sh", "-c", *script],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         )  # fmt: skip
         assert self.holder.stdout.readline() == b"ready\n"
@@ -65,14 +96,36 @@ class Dockerd:
         ]  # fmt: skip
         with open(self.directory / "log", "ab") as log:
             self.process = subprocess.Popen(
-                [*self.inside(), *command], stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment(),
+                [*self.inside(), *command], stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.environment(),
             )  # fmt: skip
         wait_for(self.answers, 60, "dockerd answers", interval=0.1)
         return self
 
+    def environment(self):
+        return environment() if self.kind == "own" else {"PATH": "/usr/sbin:/usr/bin", "HOME": "/nonexistent"}
+
+    @contextmanager
+    def network(self):
+        """This thread, and what it starts meanwhile, is in the engine's network: its loopback is the engine's."""
+        with open("/proc/thread-self/ns/net") as home, open(f"/proc/{self.holder.pid}/ns/net") as there:
+            if libc.setns(there.fileno(), CLONE_NEWNET) != 0:
+                raise OSError(ctypes.get_errno(), "setns")
+            try:
+                yield
+            finally:
+                if libc.setns(home.fileno(), CLONE_NEWNET) != 0:
+                    raise OSError(ctypes.get_errno(), "setns")
+
     def inside(self):
         """Before a command: in the engine's namespaces."""
         return ["nsenter", "-t", str(self.holder.pid), "-n", "-m"]
+
+    def beside(self):
+        """Before a command of this machine: in the engine's network, with the host's files."""
+        return ["nsenter", "-t", str(self.holder.pid), "-n"]
+
+    def run_inside(self, *words):
+        subprocess.run([*self.inside(), *words], check=True, capture_output=True)
 
     def answers(self):
         assert self.process.poll() is None, (self.directory / "log").read_text()[-2000:]
@@ -80,6 +133,18 @@ class Dockerd:
 
     def docker(self, *words, check=True, **options):
         return subprocess.run(["docker", "-H", f"unix://{self.socket}", *words], capture_output=True, check=check, timeout=60, env=environment(), **options)
+
+    def get(self, path):
+        """What its API answers. Quicker than the client, for what is asked again and again."""
+        connection = http.client.HTTPConnection("docker")
+        connection.sock = socket.socket(socket.AF_UNIX)
+        connection.sock.settimeout(20)
+        try:
+            connection.sock.connect(str(self.socket))
+            connection.request("GET", path)
+            return json.loads(connection.getresponse().read())
+        finally:
+            connection.close()
 
     def inspect(self, name):
         return json.loads(self.docker("inspect", name).stdout)[0]
@@ -143,8 +208,22 @@ class Dockerd:
                 yield int(path.parent.name)
 
     def destroy(self):
+        """All of it goes, also when a part of it is gone already or does not end."""
+        try:
+            self.end_engine()
+            for pid in self.shims():
+                for process in [*child_pids(pid), pid]:
+                    with suppress(ProcessLookupError):
+                        os.kill(process, signal.SIGKILL)
+        finally:
+            self.holder.kill()
+            self.holder.wait(10)
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+    def end_engine(self):
         if self.process is not None and self.process.poll() is None:
-            if left := self.containers():
+            # One that does not answer any more is ended all the same.
+            if left := self.docker("ps", "-aq", check=False).stdout.decode().split():
                 self.docker("rm", "-f", *left, check=False)
             self.process.send_signal(signal.SIGTERM)
             try:
@@ -152,10 +231,3 @@ class Dockerd:
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait(10)
-        for pid in self.shims():
-            for child in child_pids(pid):
-                os.kill(child, signal.SIGKILL)
-            os.kill(pid, signal.SIGKILL)
-        self.holder.kill()
-        self.holder.wait(10)
-        shutil.rmtree(self.directory, ignore_errors=True)

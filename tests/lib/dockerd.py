@@ -9,12 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from .docker_engine import IMAGE, PLAIN_USER, Dockerd, environment, make_programs
+from .docker_engine import IMAGE, KINDS, PLAIN_USER, Dockerd, environment, make_programs
+from .docker_scope import DockerScope
 from .interpreter import image_root
 from .service import Service
 from .waiting import wait_for
 
-__all__ = ["IMAGE", "PLAIN_USER", "Dockerd", "require_docker", "environment"]
+__all__ = ["IMAGE", "KINDS", "PLAIN_USER", "Dockerd", "require_docker", "environment"]
+
+# Of engines that name none (--engine).
+CHOSEN = ["own"]
+
+
+def choose(kind):
+    CHOSEN[0] = kind
 
 
 def skipped():
@@ -23,19 +31,37 @@ def skipped():
     return {part: why.strip() for part, _, why in (line.partition("  ") for line in lines)}
 
 
-def require_docker():
+def require_docker(kind="own"):
     for program in ("busybox", "unshare", "nsenter"):
         if shutil.which(program) is None:
             pytest.skip(f"no {program} here; install busybox-static and util-linux to run this")
     if why := make_programs():
         pytest.skip(f"no Docker engine: scripts/docker-engine: {why}")
+    if kind == "newer" and (why := make_programs("newer")):
+        pytest.skip(f"no newer Docker engine: scripts/docker-engine trixie: {why}")
 
 
 @contextmanager
-def engine(*options):
-    """One that runs and has the images. Where its programs are and it does not start, that is a failure."""
+def podman():
+    """Podman with the images, as an engine."""
+    from .podman import Podman  # noqa: PLC0415  (it is made of what this file is made of)
+
     require_docker()
-    made = Dockerd(*options)
+    if why := make_programs("podman"):
+        pytest.skip(f"no Podman: scripts/docker-engine podman: {why}")
+    made = Podman()
+    try:
+        yield made.start().import_images()
+    finally:
+        made.destroy()
+
+
+@contextmanager
+def engine(*options, kind=None):
+    """One that runs and has the images. Where its programs are and it does not start, that is a failure."""
+    kind = kind or CHOSEN[0]
+    require_docker(kind)
+    made = Dockerd(*options, kind=kind)
     try:
         yield made.start().import_images()
     finally:
@@ -114,21 +140,26 @@ HEAVY = ("./usr/lib/jvm", "./usr/lib/go*", "./usr/share/go*", "./opt", "./usr/li
 class DockerService(Service):
     """The service of any suite, on a Docker engine (tests/run --runtime docker)."""
 
+    create_seconds = 0.4
+    limits_disks = False
+    memory_limit_command = "cat /sys/fs/cgroup/memory/memory.limit_in_bytes /sys/fs/cgroup/memory.max 2>/dev/null"
+
     def __init__(self, bin_dir, *, images=None, sections=None, **options):
         self.engine = shared_engine()
         for name, root in (images or {}).items():
             self.engine.import_root(name, root)
-        more = {"runtime": {"type": "docker"}, "docker": {"socket": str(self.engine.socket)}, **(sections or {})}
+        # Tests say it as the native runtime has it.
+        pids = {key: value for key, value in options.get("native", {}).items() if key == "pids_limit"}
+        more = {"runtime": {"type": "docker"}, "docker": {"socket": str(self.engine.socket), **pids}, **(sections or {})}
         super().__init__(bin_dir, sections=more, **options)
+        self.scope = DockerScope(self.state_dir, self.engine)
 
-    def destroy(self):
-        try:
-            owner = (self.state_dir / "identity").read_text().split()[0]
-        except (OSError, IndexError):
-            owner = None
-        super().destroy()
-        if owner and (left := self.engine.docker("ps", "-aq", "--filter", f"label=opensandbox.io/owner={owner}").stdout.decode().split()):
-            self.engine.docker("rm", "-f", *left, check=False)
+    def show_mount(self, path):
+        device = subprocess.run(["findmnt", "-no", "SOURCE", path], capture_output=True, text=True, check=True).stdout.strip()
+        subprocess.run([*self.engine.inside(), "mount", device, path], check=True)
+
+    def hide_mount(self, path):
+        subprocess.run([*self.engine.inside(), "umount", "-l", path], check=True)
 
 
 class EngineRegistry:
@@ -151,7 +182,7 @@ class EngineRegistry:
         )
         self.log = self.directory / "access.log"
         with open(self.log, "wb") as log:
-            self.process = subprocess.Popen([*engine.inside(), "docker-registry", "serve", self.directory / "config.yml"], stdout=log, stderr=subprocess.DEVNULL)
+            self.process = subprocess.Popen([*engine.beside(), "docker-registry", "serve", self.directory / "config.yml"], stdout=log, stderr=subprocess.DEVNULL)
 
     def __enter__(self):
         wait_for(self.login, 20, "the registry answers", interval=0.1)

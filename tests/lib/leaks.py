@@ -1,7 +1,8 @@
 """What a service holds on its host, before and after: the difference is what it leaked.
 
 Compared are the host's mount table, control groups of all hierarchies, processes (zombies included), namespaces, loop devices
-over disks that are gone, the descriptors of launcher and server, the state directory and the rows of its databases.
+over disks that are gone, what a Docker engine holds, the descriptors of launcher and server, the state directory and the rows of
+its databases.
 """
 
 import fcntl
@@ -13,10 +14,10 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from .scope import HANDLE
 from .waiting import wait_for
 
 NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts")
-UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 # Tables that keep the past on purpose (ends stay readable in the diagnostics for a day), and bookkeeping.
 KEPT_TABLES = re.compile(r"event|histor|audit|migration|schema|^sqlite_", re.IGNORECASE)
@@ -37,6 +38,8 @@ class Snapshot:
     processes: dict  # (pid, start time) -> what it is
     namespaces: set
     loops: set
+    engine: set
+    living: set  # handles of sandboxes with processes
     descriptors: dict  # "launcher"/"server" -> Counter of kinds
     files: set
     rows: dict  # "file:table" -> count
@@ -52,6 +55,8 @@ def snapshot(service):
         processes=processes,
         namespaces=namespaces([pid for pid, _ in processes]),
         loops=stray_loops(scope.state_dir),
+        engine=scope.engine_holds(),
+        living=scope.running_handles(),
         descriptors={role: descriptors(pid, scope.state_dir) for role, pid in roles.items() if pid},
         files=state_files(scope.state_dir),
         rows=row_counts(scope.state_dir),
@@ -61,16 +66,14 @@ def snapshot(service):
 def difference(before, after):
     """Sentences about everything that is there after and was not before."""
     found = []
-    for what in ("mounts", "cgroups", "namespaces", "loops", "files"):
+    for what in ("mounts", "cgroups", "namespaces", "loops", "engine", "files"):
         found += [f"{what}: {item}" for item in sorted(getattr(after, what) - getattr(before, what))]
     found += [f"processes: {text}" for key, text in after.processes.items() if key not in before.processes]
     for role, now in after.descriptors.items():
         was = before.descriptors.get(role, Counter())
         found += [f"descriptors of the {role}: {now[kind]} {kind} namespaces" for kind, most in KEPT_DESCRIPTORS.items() if now[kind] > most]
         more = {kind: count - was[kind] for kind, count in now.items() if count > was[kind] and kind not in KEPT_DESCRIPTORS}
-        # In version 2, that is: in version 1 the groups of ended sandboxes stay for a moment.
-        alive = {match.group() for path in after.cgroups if (match := UUID.search(path)) and Path(path, "cgroup.events").exists()}
-        if sum(more.values()) > SPARE_DESCRIPTORS + IDLE_CONNECTIONS * len(alive):
+        if sum(more.values()) > SPARE_DESCRIPTORS + IDLE_CONNECTIONS * len(after.living):
             found.append(f"descriptors of the {role}: {more} more than before")
     for table, count in after.rows.items():
         if count > before.rows.get(table, 0):
@@ -153,7 +156,7 @@ def descriptors(pid, state_dir):
         except OSError:
             continue
         target = re.sub(r":\[\d+\]", "", target).replace(state_dir, "<state>")
-        kinds[UUID.sub("<id>", target)] += 1
+        kinds[HANDLE.sub("<id>", target)] += 1
     return kinds
 
 

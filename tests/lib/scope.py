@@ -6,11 +6,14 @@ that path is the service's own subtree.
 """
 
 import os
+import re
 import signal
 import sqlite3
 from pathlib import Path
 
 from .waiting import process_gone, process_stat, wait_for
+
+HANDLE = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 
 
 class Scope:
@@ -62,6 +65,9 @@ class Scope:
                 assert index > 0, f"sandbox {sandbox_id} lives in the host's root control group: {path}"
                 self.cgroup_roots.add((mounts[controllers], "/" + "/".join(parts[:index])))
 
+    def knows_groups(self):
+        return bool(self.cgroup_roots)
+
     def cgroups(self):
         """Every control group below the service's subtrees, as host paths."""
         found = set()
@@ -70,6 +76,40 @@ class Scope:
             for directory, names, _ in os.walk(root):
                 found.update(os.path.join(directory, name) for name in names)
         return found
+
+    def running_handles(self):
+        """Handles of all sandboxes that have a control group with processes, whoever knows about them."""
+        found = set()
+        for path in self.cgroups():
+            match = HANDLE.search(path)
+            try:
+                if match and Path(path, "cgroup.procs").read_text().strip():
+                    found.add(match.group())
+            except OSError:
+                continue  # it has just gone
+        return found
+
+    def running_sandboxes(self):
+        return {self.id_of(handle) for handle in self.running_handles()}
+
+    def mark(self, sandbox_id):
+        """What the names of its control groups have in them."""
+        return self.handle(sandbox_id)
+
+    def frozen(self, sandbox_id):
+        """What the kernel says."""
+        groups = [Path(path) for path in self.cgroups() if path.endswith(self.mark(sandbox_id))]
+        texts = [(group / "cgroup.events").read_text() for group in groups if (group / "cgroup.events").exists()]
+        assert len(texts) == 1, groups
+        return "frozen 1" in texts[0]
+
+    def socket(self, sandbox_id, kind):
+        """The path of a socket of execd: api, control."""
+        return str(Path(self.state_dir, "run", f"{self.handle(sandbox_id)}.{kind}"))
+
+    def engine_holds(self):
+        """What somebody else's engine keeps for the service's sandboxes."""
+        return set()
 
     def launcher_pid(self):
         """None when the launcher has ended: its number may be somebody else's by now."""
@@ -81,7 +121,6 @@ class Scope:
         Only control group, descent, and the state directory in a command line count. The executable does not: others run
         the same one.
         """
-        roots = {path for _, path in self.cgroup_roots}
         launcher = self.launcher_pid()
         family = descendants(launcher) if launcher else set()
         found = {}
@@ -89,7 +128,7 @@ class Scope:
             stat = process_stat(pid)
             if stat is None:
                 continue
-            in_tree = any(path.startswith(root + "/") for _, path in cgroups_of(pid) for root in roots)
+            in_tree = any(self.is_own_group(path) for _, path in cgroups_of(pid))
             is_child = stat["parent"] == launcher and not in_tree
             if is_child and stat["state"] not in "ZX" and is_role(pid):
                 continue
@@ -98,16 +137,23 @@ class Scope:
                 found[pid, stat["start_time"]] = f"pid {pid} {stat['name']}{zombie}"
         return found
 
+    def is_own_group(self, path):
+        return any(path.startswith(root + "/") for _, root in self.cgroup_roots)
+
     def was_launched(self, pid):
         """A copy of a launcher of ours, whoever its parent is now: what it forked and did not live to end."""
         return f"--state-dir={self.state_dir}".encode() in command_line(pid)
 
+    def first_pid(self, identity):
+        """Of what a row says of the sandbox's first process."""
+        return int(identity.split()[0])
+
     def sandbox_pids(self, sandbox_id):
         """Host pids of one sandbox's processes, the init first."""
-        handle = self.handle(sandbox_id)
+        mark = self.mark(sandbox_id)
         pids = [
             pid for pid in all_pids()
-            if any(handle in part for _, path in cgroups_of(pid) for part in path.split("/"))
+            if any(mark in part for _, path in cgroups_of(pid) for part in path.split("/"))
         ]  # fmt: skip
         return sorted(pids, key=lambda pid: (namespace_pid(pid), pid))
 

@@ -29,6 +29,12 @@ ALIVE = []
 
 
 class Service:
+    # What tests have to know of the runtime: how long a create may take when eight are made at once, whether disks have limits, and
+    # what shows the limit of memory inside.
+    create_seconds = 0.04
+    limits_disks = True
+    memory_limit_command = "awk '/MemTotal/ { print $2 * 1024 }' /proc/meminfo"
+
     def __init__(self, bin_dir, *, api_key="", server=None, native=None, images=None, aliases=None, proxy=None, renew=None, registry=None, mirrors=None, env=None, directory=None, sections=None):
         self.bin_dir = Path(bin_dir).resolve()
         # One that exists already has the state of an earlier service, perhaps from before the host was booted.
@@ -168,6 +174,12 @@ class Service:
             if line.startswith("VmRSS:"):
                 return int(line.split()[1]) * 1024
         raise AssertionError("no VmRSS for the server")
+
+    def show_mount(self, path):
+        """What was mounted there is seen by everybody who makes sandboxes."""
+
+    def hide_mount(self, path):
+        pass
 
     # The end
 

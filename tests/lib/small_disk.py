@@ -18,11 +18,13 @@ def small_disk(service, mebibytes):
     subprocess.run(["mkfs.ext4", "-q", "-m", "0", image], check=True, env={"PATH": "/usr/sbin:/sbin:/usr/bin:/bin"})
     service.state_dir.mkdir()
     subprocess.run(["mount", "-o", "loop", image, service.state_dir], check=True)
+    service.show_mount(service.state_dir)
     try:
         (service.state_dir / "lost+found").rmdir()
         yield service.state_dir
     finally:
         service.destroy()
+        service.hide_mount(service.state_dir)
         # Lazily: a worker that removes trash may still sit in it.
         subprocess.run(["umount", "-l", service.state_dir], check=True)
         image.unlink(missing_ok=True)

@@ -46,6 +46,7 @@ std::string encode_entry(const EntryProcess& entry);
 class ControlConnection {
  public:
   static Task<Result<ControlConnection>> open(std::string socket_path);
+  explicit ControlConnection(io::Socket socket);
 
   Task<Result<ControlState>> next();  // Code::unavailable when execd is gone
   bool has_more();                    // next() would return at once
@@ -54,7 +55,6 @@ class ControlConnection {
   Task<Result<void>> acknowledge();  // lets execd end
 
  private:
-  explicit ControlConnection(io::Socket socket);
   Task<Result<void>> send(std::string json);
   io::Socket socket_;
   FrameReader frames_;

@@ -25,6 +25,7 @@ Capabilities common() {
         Ability::at_most(static_cast<int64_t>(files.rlim_max), "the hard limit of the service on this host");
   }
   out.network_policy = Ability::can();
+  out.secure_access = Ability::can();
   out.volumes = Ability::can();
   out.pools = Ability::can();
   return out;

@@ -1,0 +1,88 @@
+// Containers of the original server, taken over: see inherited.h. Nothing of ours is in them, so their ends
+// are the engine's word, and their execd is reached by TCP as that server reached it.
+
+#include "base/ids.h"
+#include "base/log.h"
+#include "docker/docker_sandbox.h"
+#include "docker/inherited.h"
+
+namespace osb::docker {
+namespace {
+
+constexpr auto kConnectDeadline = std::chrono::seconds(10);
+constexpr size_t kMostOutput = 64 * 1024;
+
+}  // namespace
+
+// Once taken over they stay, whatever the configuration says by then.
+bool DockerRuntime::is_inherited(const Container& container, const std::string& handle) const {
+  return is_of_others(container.labels, handle) && (settings_.adopt || files_.is_taken_over(handle));
+}
+
+Task<Result<void>> DockerRuntime::list_inherited(std::set<std::string>& handles) {
+  if (!settings_.adopt) co_return Result<void>();
+  for (const auto& labels : CO_TRY(co_await engine_.labels_of_all(kIdLabel))) {
+    auto id = labels.find(kIdLabel);
+    if (id == labels.end() || !is_of_others(labels, id->second)) continue;
+    if (is_uuid(id->second))
+      handles.insert(id->second);
+    else
+      log::warn("a container is not taken over: its id is none that this server could have", {});
+  }
+  co_return Result<void>();
+}
+
+Task<runtime::Inherited> DockerRuntime::inherit(Container container) {
+  auto image = co_await engine_.image(container.image);
+  co_return inherited_from(container, image ? image->labels : std::map<std::string, std::string>());
+}
+
+// Its own address, that of the container whose network it shares, or where the host has its ports.
+Task<> DockerRuntime::find_inherited_way(SandboxPtr sandbox, const Container& container) {
+  auto address = address_on(container, settings_.rules.network_mode);
+  if (!address && container.network_mode == "host") address = "127.0.0.1";
+  if (!address) {
+    auto sidecar = co_await engine_.inspect(sidecar_name(sandbox->handle));
+    if (sidecar && sidecar->labels.contains(kSidecarLabel) &&
+        sidecar->labels.at(kSidecarLabel) == sandbox->handle) {
+      address = address_on(*sidecar, settings_.rules.network_mode);
+      sandbox->published = sidecar->published;
+    }
+  }
+  sandbox->address = address.value_or("");
+}
+
+Task<Result<io::Socket>> DockerRuntime::connect_inherited(SandboxPtr sandbox, uint16_t port) {
+  std::string what = "port " + std::to_string(port);
+  if (!sandbox->address.empty())
+    co_return co_await io::with_deadline(kConnectDeadline, what, io::connect_tcp(sandbox->address, port));
+  auto place = sandbox->published.find(port);
+  if (place == sandbox->published.end())
+    co_return fail(Code::unavailable, "no way leads to this port of a container that another server made");
+  size_t colon = place->second.find(':');
+  std::string host = place->second.substr(0, colon);
+  auto there = static_cast<uint16_t>(std::stoi(place->second.substr(colon + 1)));
+  co_return co_await io::with_deadline(kConnectDeadline, what,
+                                       io::connect_tcp(host == "0.0.0.0" ? "127.0.0.1" : host, there));
+}
+
+Task<Result<runtime::Output>> DockerRuntime::inherited_logs(std::string container) {
+  auto text = CO_TRY(co_await engine_.logs(std::move(container)));
+  bool cut = text.size() > kMostOutput;
+  co_return runtime::Output{cut ? text.substr(text.size() - kMostOutput) : std::move(text), cut};
+}
+
+// What the other server would have removed with it.
+Task<> DockerRuntime::forget_inherited(SandboxPtr sandbox) {
+  auto sidecar = co_await engine_.inspect(sidecar_name(sandbox->handle));
+  if (sidecar && sidecar->labels.contains(kSidecarLabel) &&
+      sidecar->labels.at(kSidecarLabel) == sandbox->handle)
+    (void)co_await engine_.remove(sidecar->id);
+  for (const std::string& name : sandbox->volumes) {
+    auto volume = co_await engine_.volume(name);
+    if (!volume || !volume->labels.contains("opensandbox.io/volume-managed-by")) continue;
+    (void)co_await engine_.remove_volume(name);  // unless another container has it
+  }
+}
+
+}  // namespace osb::docker

@@ -1,0 +1,77 @@
+#include "docker/inherited.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <array>
+
+#include "docker/container_config.h"
+#include "json/decode.h"
+
+namespace osb::docker {
+namespace {
+
+constexpr char kExpiresLabel[] = "opensandbox.io/expires-at";
+constexpr char kOsLabel[] = "opensandbox.io/platform-os", kArchLabel[] = "opensandbox.io/platform-arch";
+constexpr char kManagedLabel[] = "opensandbox.io/volume-managed-by";
+constexpr std::array<std::string_view, 4> kNotMetadata = {"opensandbox.io/", "org.opencontainers.image.",
+                                                          "com.docker.", "desktop.docker."};
+
+bool is_metadata(std::string_view name) {
+  return std::ranges::none_of(kNotMetadata,
+                              [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
+std::string label_of(const Container& container, const char* name) {
+  auto found = container.labels.find(name);
+  return found == container.labels.end() ? "" : found->second;
+}
+
+}  // namespace
+
+std::string sidecar_name(const std::string& id) { return "sandbox-egress-" + id; }
+
+bool is_of_others(const std::map<std::string, std::string>& labels, const std::string& id) {
+  auto found = labels.find(kIdLabel);
+  return found != labels.end() && found->second == id && !labels.contains(kOwnerLabel) &&
+         !labels.contains(kHandleLabel);
+}
+
+runtime::Inherited inherited_from(const Container& container,
+                                  const std::map<std::string, std::string>& of_image) {
+  runtime::Inherited out;
+  out.id = label_of(container, kIdLabel);
+  out.image = container.reference;
+  out.entrypoint = container.command;
+  out.created = parse_time(container.created).value_or(wall_now());
+  std::string os = label_of(container, kOsLabel), arch = label_of(container, kArchLabel);
+  if (!os.empty() && !arch.empty()) out.platform = os + "/" + arch;
+  // One that says nothing, or nothing that can be read, is left until somebody deletes it.
+  if (auto expires = parse_time(label_of(container, kExpiresLabel))) out.expires = *expires;
+  for (const auto& [name, value] : container.labels) {
+    auto same = of_image.find(name);
+    bool baked = same != of_image.end() && same->second == value;
+    if (is_metadata(name) && !baked) out.metadata[name] = value;
+  }
+  return out;
+}
+
+std::vector<std::string> inherited_volumes(const std::map<std::string, std::string>& labels) {
+  auto found = labels.find(kManagedLabel);
+  if (found == labels.end()) return {};
+  auto value = json::parse(found->second);
+  json::Issues issues;
+  if (!value || !value->is_array()) return {};
+  return json::Field::root(*value, issues, "label").string_list().value_or(std::vector<std::string>());
+}
+
+runtime::End inherited_end(const Container& container) {
+  using Kind = runtime::End::Kind;
+  if (container.out_of_memory)
+    return {Kind::out_of_memory, SIGKILL, "the container was killed: the memory limit was reached"};
+  if (container.status == "created") return {Kind::lost, 0, "the container was never started"};
+  return {Kind::exited, container.exit_code,
+          "the entry process ended with code " + std::to_string(container.exit_code)};
+}
+
+}  // namespace osb::docker

@@ -1,0 +1,31 @@
+#pragma once
+
+// Containers that the original OpenSandbox server has made (docker.adopt): what their labels say. They have a
+// label with their id and none of an owner, their name is sandbox-<id>, and their execd listens by TCP for
+// everybody on their network.
+
+#include <map>
+#include <string>
+
+#include "docker/answers.h"
+#include "runtime/runtime.h"
+
+namespace osb::docker {
+
+inline constexpr char kIdLabel[] = "opensandbox.io/id";
+// On the container whose network such a sandbox may share: the id of that sandbox.
+inline constexpr char kSidecarLabel[] = "opensandbox.io/egress-sidecar-for";
+std::string sidecar_name(const std::string& id);
+
+// Of this id, and of no service that says whose its containers are.
+bool is_of_others(const std::map<std::string, std::string>& labels, const std::string& id);
+
+// `of_image`: labels that the container has from its image, which are nobody's metadata.
+runtime::Inherited inherited_from(const Container& container,
+                                  const std::map<std::string, std::string>& of_image);
+// Volumes that were made for it and go with it.
+std::vector<std::string> inherited_volumes(const std::map<std::string, std::string>& labels);
+// Its first process ends as its entry process does.
+runtime::End inherited_end(const Container& container);
+
+}  // namespace osb::docker

@@ -1,0 +1,83 @@
+#include "docker/inherited.h"
+
+#include <gtest/gtest.h>
+
+#include "docker/container_config.h"
+
+namespace osb::docker {
+namespace {
+
+using Labels = std::map<std::string, std::string>;
+constexpr char kId[] = "334de8da-ebfb-427e-9478-23aeabe8824e";
+
+Container container_with(Labels labels) {
+  labels[kIdLabel] = kId;
+  Container out;
+  out.id = "c1";
+  out.labels = std::move(labels);
+  out.reference = "team/app:1";
+  out.created = "2026-01-02T03:04:05.123456789Z";
+  out.command = {"sleep", "9"};
+  return out;
+}
+
+TEST(Inherited, WhatLabelsSay) {
+  auto found =
+      inherited_from(container_with({{"opensandbox.io/expires-at", "2026-01-02T04:00:00.000000+00:00"},
+                                     {"opensandbox.io/platform-os", "linux"},
+                                     {"opensandbox.io/platform-arch", "arm64"},
+                                     {"opensandbox.io/http-port", "40001"},
+                                     {"team", "red"},
+                                     {"maintainer", "somebody"},
+                                     {"stage", "of the request"},
+                                     {"com.docker.compose.project", "x"}}),
+                     {{"maintainer", "somebody"}, {"stage", "of the image"}});
+  EXPECT_EQ(found.id, kId);
+  EXPECT_EQ(found.image, "team/app:1");
+  EXPECT_EQ(found.platform, "linux/arm64");
+  EXPECT_EQ(found.entrypoint, (std::vector<std::string>{"sleep", "9"}));
+  EXPECT_EQ(found.metadata, (Labels{{"team", "red"}, {"stage", "of the request"}}));
+  EXPECT_EQ(found.created, *parse_time("2026-01-02T03:04:05.123456Z"));
+  EXPECT_EQ(found.expires, *parse_time("2026-01-02T04:00:00Z"));
+}
+
+TEST(Inherited, WithoutAnExpiryItStays) {
+  EXPECT_FALSE(inherited_from(container_with({{"opensandbox.io/manual-cleanup", "true"}}), {}).expires);
+  EXPECT_FALSE(inherited_from(container_with({}), {}).expires);
+  for (const char* odd : {"", "soon", "2026-13-01T00:00:00Z", "1767323045"})
+    EXPECT_FALSE(inherited_from(container_with({{"opensandbox.io/expires-at", odd}}), {}).expires) << odd;
+}
+
+TEST(Inherited, WhoseTheyAre) {
+  EXPECT_TRUE(is_of_others({{kIdLabel, kId}}, kId));
+  EXPECT_FALSE(is_of_others({}, kId));
+  EXPECT_FALSE(is_of_others({{kIdLabel, "another"}}, kId));
+  EXPECT_FALSE(is_of_others({{kIdLabel, kId}, {kOwnerLabel, "another service"}}, kId));
+  EXPECT_FALSE(is_of_others({{kIdLabel, kId}, {kHandleLabel, "h"}}, kId));
+  EXPECT_FALSE(is_of_others({{kSidecarLabel, kId}}, kId)) << "a sidecar is no sandbox";
+}
+
+TEST(Inherited, Volumes) {
+  constexpr char kLabel[] = "opensandbox.io/volume-managed-by";
+  EXPECT_EQ(inherited_volumes({{kLabel, R"(["a","b"])"}}), (std::vector<std::string>{"a", "b"}));
+  for (const char* odd : {"", "server", "{}", "[1]", "[\"a\""})
+    EXPECT_TRUE(inherited_volumes({{kLabel, odd}}).empty()) << odd;
+  EXPECT_TRUE(inherited_volumes({}).empty());
+}
+
+TEST(Inherited, Ends) {
+  using Kind = runtime::End::Kind;
+  Container container = container_with({});
+  container.status = "exited";
+  container.exit_code = 3;
+  EXPECT_EQ(inherited_end(container).kind, Kind::exited);
+  EXPECT_EQ(inherited_end(container).number, 3);
+  container.out_of_memory = true;
+  EXPECT_EQ(inherited_end(container).kind, Kind::out_of_memory);
+  container = container_with({});
+  container.status = "created";
+  EXPECT_EQ(inherited_end(container).kind, Kind::lost);
+}
+
+}  // namespace
+}  // namespace osb::docker

@@ -1,0 +1,17 @@
+#pragma once
+
+// The server's side of base/knock.h.
+
+#include <string>
+
+#include "base/knock.h"
+#include "io/socket.h"
+
+namespace osb::docker {
+
+// A connection to the execd that has this secret. Code::unavailable: nobody listens there, or nobody on the
+// port that was wished for; Code::corrupt: whoever does is somebody else.
+io::Task<Result<io::Socket>> knock_at(std::string address, uint16_t port, std::string secret,
+                                      knock::Wish wish);
+
+}  // namespace osb::docker

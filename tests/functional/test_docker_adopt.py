@@ -1,0 +1,189 @@
+"""docker.adopt: containers that the original server has made. They are made here with the engine's own client, with the names, labels
+and command line which that server gives them; our execd, by TCP and without a token, stands for its execd."""
+
+import shutil
+import uuid
+from datetime import datetime, timedelta, timezone
+
+import pytest
+from lib.api import Api
+from lib.dockerd import IMAGE, create, service_on, state
+from lib.dockerd import engine as an_engine
+from lib.engine_network import inside_network
+from lib.waiting import wait_for
+
+BOOTSTRAP = '#!/bin/sh\n/opt/opensandbox/execd --port 44772 &\n"$@" &\nchild=$!\ntrap "kill $child; exit 0" TERM\nwait $child\nexit $?\n'
+
+
+@pytest.fixture(scope="module")
+def engine():
+    with an_engine() as made, inside_network(made):
+        yield made
+
+
+@pytest.fixture
+def others(engine, bin_dir, tmp_path):
+    """Makes containers as the original server does; whatever is left of them goes in the end."""
+    tools = tmp_path / "opt/opensandbox"
+    tools.mkdir(parents=True)
+    shutil.copy(bin_dir / "execd", tools / "execd")
+    (tools / "bootstrap.sh").write_text(BOOTSTRAP)
+    (tools / "bootstrap.sh").chmod(0o755)
+    made = []
+
+    def make(*command, id=None, expires=None, labels=None, options=()):
+        sandbox = id or str(uuid.uuid4())
+        moment = expires and (datetime.now(timezone.utc) + timedelta(seconds=expires)).isoformat(timespec="microseconds")
+        given = {
+            "opensandbox.io/id": sandbox,
+            **({"opensandbox.io/expires-at": moment} if moment else {"opensandbox.io/manual-cleanup": "true"}),
+            "opensandbox.io/embedding-proxy-port": "40001",
+            "opensandbox.io/http-port": "40002",
+            **(labels or {}),
+        }
+        words = [word for name, value in given.items() for word in ("--label", f"{name}={value}")]
+        engine.docker("create", "--name", f"sandbox-{sandbox}", "--entrypoint", "/opt/opensandbox/bootstrap.sh", "-e", f"OPENSANDBOX_ID={sandbox}", *words, *options, IMAGE, *(command or ("sleep", "1000")))
+        engine.docker("cp", str(tools.parent), f"sandbox-{sandbox}:/")
+        engine.docker("start", f"sandbox-{sandbox}")
+        made.append(f"sandbox-{sandbox}")
+        return sandbox
+
+    yield make
+    engine.docker("rm", "-f", *made, check=False)
+
+
+@pytest.fixture
+def service(bin_dir, engine):
+    """Not started yet."""
+    made = service_on(bin_dir, engine, docker={"adopt": True})
+    yield made
+    made.destroy()
+
+
+def is_there(engine, sandbox):
+    return f"sandbox-{sandbox}" in engine.containers()
+
+
+def ids(api):
+    return {one["id"] for one in api.list_all()}
+
+
+def test_taken_over(engine, others, service):
+    kept = others("sh", "-c", "echo first words; httpd -p 8000 -h /etc; exec sleep 1000", expires=600, labels={"team": "red", "opensandbox.io/platform-os": "linux", "opensandbox.io/platform-arch": "amd64"})
+    for_ever = others()
+    api = Api(service.start(timeout=60))
+    assert ids(api) == {kept, for_ever}
+    seen = api.get(kept)
+    assert seen["metadata"] == {"team": "red"} and seen["image"]["uri"] == IMAGE and seen["status"]["state"] == "Running"
+    label = engine.inspect(f"sandbox-{kept}")["Config"]["Labels"]["opensandbox.io/expires-at"]
+    assert abs((moment(seen["expiresAt"]) - moment(label)).total_seconds()) < 0.001
+    assert not api.get(for_ever).get("expiresAt")
+    wait_for(lambda: api.execd(kept, "GET", "/ping").status == 200, 10, "its execd answers")
+    assert api.run(kept, "echo $OPENSANDBOX_ID").stdout == kept
+    api.upload(kept, "/root/data", b"bytes")
+    assert api.download(kept, "/root/data") == b"bytes"
+    wait_for(lambda: api.call("GET", f"/sandboxes/{kept}/proxy/8000/passwd").status == 200, 10, "its port answers")
+    assert b"first words" in api.call("GET", f"/sandboxes/{kept}/diagnostics/logs").body
+    assert api.call("POST", f"/sandboxes/{kept}/pause").status == 202
+    state(api, kept, "Paused")
+    assert engine.inspect(f"sandbox-{kept}")["State"]["Paused"]
+    assert api.call("POST", f"/sandboxes/{kept}/resume").status == 202
+    state(api, kept, "Running")
+    assert api.run(kept, "echo on").stdout == "on"
+    for sandbox in (kept, for_ever):
+        assert api.delete(sandbox).status == 204
+        wait_for(lambda: not is_there(engine, sandbox), 20, "its container is gone")
+
+
+def moment(text):
+    return datetime.fromisoformat(text.replace("Z", "+00:00"))
+
+
+def test_what_is_not_to_be_taken(engine, others, bin_dir):
+    """Without docker.adopt, and whatever another service of ours has made, with it."""
+    theirs = service_on(bin_dir, engine)
+    others_sandbox = others()
+    try:
+        their_api = Api(theirs.start(timeout=60))
+        assert others_sandbox not in ids(their_api)
+        their_own = create(their_api)
+        handle = theirs.scope.handle(their_own)
+        labelled = others(labels={"opensandbox.io/owner": "somebody"})
+        mine = service_on(bin_dir, engine, docker={"adopt": True})
+        try:
+            api = Api(mine.start(timeout=60))
+            assert ids(api) == {others_sandbox}
+        finally:
+            mine.destroy()
+        assert is_there(engine, labelled) and is_there(engine, handle) and is_there(engine, others_sandbox)
+        assert their_api.run(their_own, "echo still").stdout == "still"
+        assert their_api.delete(their_own).status == 204
+    finally:
+        theirs.destroy()
+
+
+def test_states_and_ends(engine, others, service):
+    paused, failed, done = others(), others("sh", "-c", "echo last words; exit 3"), others("true")
+    engine.docker("pause", f"sandbox-{paused}")
+    for one in (failed, done):
+        engine.docker("wait", f"sandbox-{one}")
+    api = Api(service.start(timeout=60))
+    assert state(api, paused, "Paused") and state(api, done, "Terminated")
+    assert "code 3" in state(api, failed, "Failed")["message"]
+    assert b"last words" in api.call("GET", f"/sandboxes/{failed}/diagnostics/logs").body
+    assert api.call("POST", f"/sandboxes/{paused}/resume").status == 202
+    state(api, paused, "Running")
+    wait_for(lambda: api.execd(paused, "GET", "/ping").status == 200, 10, "its execd answers")
+    engine.docker("kill", f"sandbox-{paused}")
+    state(api, paused, "Failed")
+    for sandbox in (paused, failed, done):
+        assert api.delete(sandbox).status == 204
+        wait_for(lambda: not is_there(engine, sandbox), 20, "its container is gone")
+
+
+def test_expiry_and_renewal(engine, others, service):
+    over, renewed = others(expires=-5), others(expires=30)
+    api = Api(service.start(timeout=60))
+    wait_for(lambda: not is_there(engine, over), 20, "what has expired is ended")
+    assert over not in ids(api)
+    api.renew(renewed, 600)
+    later = api.get(renewed)["expiresAt"]
+    service.kill_both()
+    service.start(timeout=60)
+    assert api.get(renewed)["expiresAt"] == later, "the label says otherwise"
+    api.renew(renewed, 2)
+    wait_for(lambda: not is_there(engine, renewed), 20, "it expires")
+
+
+def test_kill_9(engine, others, service):
+    sandbox = others(labels={"team": "red"})
+    api = Api(service.start(timeout=60))
+    wait_for(lambda: api.execd(sandbox, "GET", "/ping").status == 200, 10, "its execd answers")
+    service.kill_both()
+    # Once taken over it stays, whatever the file says by then, and also when the database is lost.
+    service.config_path.write_text(service.config_path.read_text().replace("adopt = true", "adopt = false"))
+    service.start(timeout=60)
+    assert api.run(sandbox, "echo on").stdout == "on" and api.get(sandbox)["metadata"] == {"team": "red"}
+    service.kill_both()
+    for file in (service.state_dir / "db").glob("opensandbox.db*"):
+        file.unlink()
+    service.start(timeout=60)
+    wait_for(lambda: sandbox in ids(api), 20, "it is known again")
+    assert api.run(sandbox, "echo on").stdout == "on" and api.get(sandbox)["metadata"] == {"team": "red"}
+    assert api.delete(sandbox).status == 204
+    wait_for(lambda: not is_there(engine, sandbox), 20, "its container is gone")
+
+
+def test_one_that_shares_the_network_of_its_sidecar(engine, others, service):
+    """As with a networkPolicy there: the sidecar goes with it, and so does a volume that was made for it."""
+    sandbox = str(uuid.uuid4())
+    engine.docker("volume", "create", "--label", "opensandbox.io/volume-managed-by=server", "made-for-it")
+    engine.docker("run", "-d", "--name", f"sandbox-egress-{sandbox}", "--label", f"opensandbox.io/egress-sidecar-for={sandbox}", IMAGE, "sleep", "1000")
+    options = ("--network", f"container:sandbox-egress-{sandbox}", "-v", "made-for-it:/data")
+    others(id=sandbox, labels={"opensandbox.io/volume-managed-by": '["made-for-it"]'}, options=options)
+    api = Api(service.start(timeout=60))
+    assert ids(api) == {sandbox}, "a sidecar is no sandbox"
+    wait_for(lambda: api.execd(sandbox, "GET", "/ping").status == 200, 10, "its execd answers")
+    assert api.delete(sandbox).status == 204
+    wait_for(lambda: f"sandbox-egress-{sandbox}" not in engine.containers(), 20, "its sidecar is gone")
+    assert "made-for-it" not in engine.volumes()
