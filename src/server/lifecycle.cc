@@ -65,7 +65,9 @@ Task<> Lifecycle::write_record(std::string id) {
   }
   auto env = environment_of(recalled->record);
   auto volumes = volumes_of(recalled->record).value_or(std::vector<sandbox::Volume>());
-  auto kept = co_await runtime.keep_record((*row)->handle, to_record(**row, env, volumes));
+  std::string record = to_record(**row, env, volumes);
+  if (auto network = kept_network_of(recalled->record)) record = with_network(std::move(record), *network);
+  auto kept = co_await runtime.keep_record((*row)->handle, std::move(record));
   if (!kept && kept.error().code != Code::not_found)
     log::warn("cannot keep the record of a sandbox", {{"id", id}, {"error", kept.error().message}});
 }

@@ -40,10 +40,7 @@ Task<Outcome<Sandbox>> Lifecycle::roll_back_locked(Sandbox row, sandbox::CreateR
   row.handle = new_uuid4();
   auto prepared = co_await prepare_in_time(runtime, spec_of(row, request));
   if (!prepared) co_return refuse(to_failure(prepared.error()));
-  std::optional<Environment> env = request.env;
-  std::vector<sandbox::Volume> volumes = request.volumes;
   runtime::Claim claim = claim_of(row, std::move(request));
-  claim.record = to_record(row, env, volumes);
   auto identity = co_await start_in_time(runtime, std::move(*prepared), std::move(claim));
   if (!identity) {
     (void)co_await destroy_in_time(runtime, row.handle);

@@ -4,6 +4,7 @@
 
 #include "sandbox/failures.h"
 #include "sandbox/volume_failures.h"
+#include "server/kept_policy.h"
 #include "server/record.h"
 
 namespace osb::server {
@@ -90,6 +91,9 @@ runtime::Claim claim_of(const sandbox::Sandbox& row, sandbox::CreateRequest requ
   runtime::Claim claim;
   claim.id = row.id;
   claim.record = to_record(row, request.env, request.volumes);
+  // For whoever copies it while nobody can be asked what it may reach.
+  if (auto network = network_of(request))
+    claim.record = with_network(std::move(claim.record), to_text(network));
   claim.entrypoint = sandbox::words_of(std::move(request.entrypoint));
   claim.env = std::move(request.env);
   std::erase_if(claim.env, [](const auto& pair) { return pair.first == "OPENSANDBOX_ID"; });

@@ -62,7 +62,16 @@ Task<Outcome<CreateRequest>> Snapshots::request_like(const Sandbox& row, std::op
   // As it is now, and not as it was asked for: whoever tightened it meant its copies, too.
   auto network = co_await runtimes_.of(row.runtime).network_of(row.handle);
   if (!network) co_return refuse(sandbox::unreachable(row.id, network.error()));
-  if (*network) request.network_policy = to_request(std::move(**network));
+  if (*network) {
+    request.network_policy = to_request(std::move(**network));
+    co_return request;
+  }
+  std::string rests = CO_TRY(co_await policy_that_rests(row));
+  if (!rests.empty()) {
+    auto policy = policy_from(rests);
+    if (!policy) co_return refuse(sandbox::cannot_be_copied(row.id, policy.error().message));
+    request.network_policy = std::move(*policy);
+  }
   co_return request;
 }
 

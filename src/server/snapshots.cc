@@ -63,6 +63,7 @@ Task<Outcome<Snapshot>> Snapshots::create(Principal who, std::string sandbox_id,
   auto network = co_await runtimes_.of(row.runtime).network_of(source->handle);
   if (!network) co_return refuse(sandbox::unreachable(sandbox_id, network.error()));
   row.network = to_text(*network);
+  if (row.network.empty()) row.network = CO_TRY(co_await policy_that_rests(*source));
   auto stored = co_await store_.check_room();
   if (stored) stored = co_await store_.insert_snapshot(row);
   if (!stored) co_return refuse(sandbox::snapshot_failed(stored.error()));
@@ -70,10 +71,32 @@ Task<Outcome<Snapshot>> Snapshots::create(Principal who, std::string sandbox_id,
   co_return row;
 }
 
+// Where no policy can be enforced, a sandbox that was made with one reaches nothing. Copies of it have that
+// policy, for the day on which they can reach something.
+Task<Outcome<std::string>> Snapshots::policy_that_rests(const sandbox::Sandbox& source) {
+  runtime::Runtime& runtime = runtimes_.of(source.runtime);
+  if (runtime.capabilities().network_policy) co_return std::string();
+  auto recalled = co_await runtime.recall(source.handle);
+  if (!recalled) co_return refuse(sandbox::unreachable(source.id, recalled.error()));
+  co_return kept_network_of(recalled->record).value_or("");
+}
+
 Task<> Snapshots::make(Snapshot row, KeyedLock::Guard guard, std::string handle) {
   auto turn = co_await locks_.lock(row.id);
-  auto kept = co_await capture_and_keep(row, std::move(guard), std::move(handle));
+  Result<runtime::KeptSnapshot> kept;
+  if (auto noted = co_await note_policy(row, handle); !noted)
+    kept = std::unexpected(std::move(noted.error()));
+  else
+    kept = co_await capture_and_keep(row, std::move(guard), std::move(handle));
   co_await finish(std::move(row), std::move(kept), false);
+}
+
+// The policy is in the row; and beside the snapshot for the day on which the rows are lost.
+Task<Result<void>> Snapshots::note_policy(const Snapshot& row, std::string handle) {
+  runtime::Runtime& runtime = runtimes_.of(row.runtime);
+  auto recalled = CO_TRY(co_await runtime.recall(handle));
+  if (recalled.record.empty()) co_return Result<void>();
+  co_return co_await runtime.keep_record(handle, with_network(std::move(recalled.record), row.network));
 }
 
 Task<Result<runtime::KeptSnapshot>> Snapshots::capture_and_keep(Snapshot& row, KeyedLock::Guard held,
@@ -81,10 +104,6 @@ Task<Result<runtime::KeptSnapshot>> Snapshots::capture_and_keep(Snapshot& row, K
   runtime::Runtime& runtime = runtimes_.of(row.runtime);
   {
     auto guard = std::move(held);
-    // The policy is in the row; and beside the snapshot for the day on which the rows are lost.
-    auto recalled = CO_TRY(co_await runtime.recall(handle));
-    if (!recalled.record.empty())
-      CO_TRY(co_await runtime.keep_record(handle, with_network(std::move(recalled.record), row.network)));
     CO_TRY(co_await runtime.capture(std::move(handle), row.id));
   }
   co_return co_await keep_patiently(runtime, row.id);

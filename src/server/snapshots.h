@@ -59,6 +59,8 @@ class Snapshots {
   using Forks = std::vector<sandbox::Sandbox>;
 
   Task<Outcome<sandbox::SandboxPtr>> find_source(Principal who, const std::string& id);
+  Task<Result<void>> note_policy(const sandbox::Snapshot& row, std::string handle);
+  Task<Outcome<std::string>> policy_that_rests(const sandbox::Sandbox& source);
   Task<> make(sandbox::Snapshot row, KeyedLock::Guard guard, std::string handle);
   Task<Result<runtime::KeptSnapshot>> capture_and_keep(sandbox::Snapshot& row, KeyedLock::Guard guard,
                                                        std::string handle);

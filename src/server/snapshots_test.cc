@@ -146,6 +146,23 @@ TEST(Snapshots, ALostDatabaseOpensNone) {
   EXPECT_FALSE(server.runtime.sandboxes.at(create(server, from_snapshot(open)))->spec.network);
 }
 
+TEST(Snapshots, APolicyThatRestsIsKept) {
+  TestServer server;
+  server.runtime.abilities.network_policy = runtime::Ability::can();
+  std::string policed = create(server, kPoliced), open = create(server);
+  EXPECT_EQ(server.call("PATCH", "/v1/sandboxes/" + policed + "/metadata", R"({"a":"b"})").status, 200);
+  server.runtime.abilities.network_policy = runtime::Ability::cannot("switched off");
+  EXPECT_EQ(server.call("POST", "/v1/sandboxes/" + policed + "/fork", "{}").code(), "SANDBOX::UNSUPPORTED");
+  std::string of_policed = snapshot(server, policed), of_open = snapshot(server, open);
+  ASSERT_TRUE(becomes(server, of_policed, "Ready"));
+  ASSERT_TRUE(becomes(server, of_open, "Ready"));
+  server.runtime.abilities.network_policy = runtime::Ability::can();
+  auto network = server.runtime.sandboxes.at(create(server, from_snapshot(of_policed)))->spec.network;
+  ASSERT_TRUE(network);
+  EXPECT_EQ(network->egress.at(0).target, "a.test");
+  EXPECT_FALSE(server.runtime.sandboxes.at(create(server, from_snapshot(of_open)))->spec.network);
+}
+
 TEST(Snapshots, WhatIsNotKnownOfALostOneIsNotGuessed) {
   TestServer server;
   server.runtime.abilities.network_policy = runtime::Ability::can();

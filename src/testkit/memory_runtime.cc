@@ -314,6 +314,8 @@ Task<Result<std::optional<runtime::NetworkPolicy>>> MemoryRuntime::network_of(st
   CO_TRY(co_await answer());
   auto sandbox = find(handle);
   if (!sandbox) co_return fail(Code::unavailable, "unknown");
+  // As a service that has it switched off: nobody is there to be asked.
+  if (!abilities.network_policy) co_return std::optional<runtime::NetworkPolicy>();
   co_return sandbox->spec.network;
 }
 
