@@ -3,6 +3,7 @@
 
 #include "base/ids.h"
 #include "base/log.h"
+#include "base/strings.h"
 #include "docker/docker_sandbox.h"
 #include "docker/inherited.h"
 
@@ -59,11 +60,12 @@ Task<Result<io::Socket>> DockerRuntime::connect_inherited(SandboxPtr sandbox, ui
   auto place = sandbox->published.find(port);
   if (place == sandbox->published.end())
     co_return fail(Code::unavailable, "no way leads to this port of a container that another server made");
-  size_t colon = place->second.find(':');
+  size_t colon = place->second.rfind(':');
   std::string host = place->second.substr(0, colon);
-  auto there = static_cast<uint16_t>(std::stoi(place->second.substr(colon + 1)));
-  co_return co_await io::with_deadline(kConnectDeadline, what,
-                                       io::connect_tcp(host == "0.0.0.0" ? "127.0.0.1" : host, there));
+  auto there = parse_number<uint16_t>(std::string_view(place->second).substr(colon + 1));
+  if (!there) co_return fail(Code::corrupt, "the engine tells no port of the host");
+  if (host == "0.0.0.0") host = "127.0.0.1";
+  co_return co_await io::with_deadline(kConnectDeadline, what, io::connect_tcp(std::move(host), *there));
 }
 
 Task<Result<runtime::Output>> DockerRuntime::inherited_logs(std::string container) {
