@@ -39,9 +39,9 @@ struct Bounds {
   int low, high;
 };
 
-// "*", "5", "1-5", "*/15", "10-40/10", and several of them with commas between.
-template <size_t N>
-Result<void> parse_field(std::string_view text, Bounds bounds, std::bitset<N>& out) {
+// "*", "5", "1-5", "*/15", "10-40/10", and several of them with commas between. A bit for each value.
+Result<uint64_t> parse_field(std::string_view text, Bounds bounds) {
+  uint64_t out = 0;
   for (std::string_view part : split(text, ',')) {
     int low = bounds.low, high = bounds.high, step = 1;
     std::string_view range = part.substr(0, part.find('/'));
@@ -65,9 +65,9 @@ Result<void> parse_field(std::string_view text, Bounds bounds, std::bitset<N>& o
       low = *first;
       high = *last;
     }
-    for (int value = low; value <= high; value += step) out.set(static_cast<size_t>(value) % N);
+    for (int value = low; value <= high; value += step) out |= uint64_t{1} << value;
   }
-  return {};
+  return out;
 }
 
 }  // namespace
@@ -85,11 +85,12 @@ Result<Schedule> Schedule::parse(std::string_view text) {
     if (!field.empty()) fields.push_back(field);
   }
   if (fields.size() != 5) return wrong("the schedule does not have five fields");
-  TRY(parse_field(fields[0], {"minute", 0, 59}, out.minutes_));
-  TRY(parse_field(fields[1], {"hour", 0, 23}, out.hours_));
-  TRY(parse_field(fields[2], {"day of the month", 1, 31}, out.days_));
-  TRY(parse_field(fields[3], {"month", 1, 12}, out.months_));
-  TRY(parse_field(fields[4], {"day of the week", 0, 7}, out.weekdays_));
+  out.minutes_ = TRY(parse_field(fields[0], {"minute", 0, 59}));
+  out.hours_ = TRY(parse_field(fields[1], {"hour", 0, 23}));
+  out.days_ = TRY(parse_field(fields[2], {"day of the month", 1, 31}));
+  out.months_ = TRY(parse_field(fields[3], {"month", 1, 12}));
+  uint64_t weekdays = TRY(parse_field(fields[4], {"day of the week", 0, 7}));
+  out.weekdays_ = weekdays | weekdays >> 7;  // Sunday has two numbers
   out.any_day_ = fields[2].starts_with('*');
   out.any_weekday_ = fields[4].starts_with('*');
   return out;

@@ -1,6 +1,6 @@
 #pragma once
 
-// Ports of a container, for the server: it connects, names a port, and is led to that port of 127.0.0.1.
+// Ports of a container, for the server: it connects, names a port, and is led to that port of the loopback.
 // Bytes are copied, because a socket from in here would be shared with whoever has it besides, who could make
 // it block the server's only loop.
 

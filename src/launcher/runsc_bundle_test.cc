@@ -58,8 +58,12 @@ TEST(RunscBundle, VolumesScratchLimitsAndSeals) {
   std::string text = runsc_config(plan, 1);
   EXPECT_TRUE(has(text, R"("root":{"path":"/rootfs","readonly":true})"));
   EXPECT_TRUE(has(text, R"({"destination":"/tmp","type":"tmpfs")"));
-  EXPECT_TRUE(has(text, R"("destination":"/data \"x\"","type":"bind","source":"/volumes/0","options":["rbind","rw","nosuid","nodev"])"));
-  EXPECT_TRUE(has(text, R"("destination":"/cache","type":"bind","source":"/volumes/1","options":["rbind","ro","nosuid","nodev"])"));
+  EXPECT_TRUE(has(
+      text,
+      R"("destination":"/data \"x\"","type":"bind","source":"/volumes/0","options":["rbind","rw","nosuid","nodev"])"));
+  EXPECT_TRUE(has(
+      text,
+      R"("destination":"/cache","type":"bind","source":"/volumes/1","options":["rbind","ro","nosuid","nodev"])"));
   EXPECT_FALSE(has(text, "/opt/tools")) << "a part of the root";
   EXPECT_TRUE(
       has(text, R"("resources":{"memory":{"limit":268435456},"cpu":{"period":100000,"quota":50000}})"));
