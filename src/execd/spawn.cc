@@ -226,16 +226,18 @@ SpawnError describe(const Plan& plan, const SpawnRequest& request) {
       error.message = "exec " + error.path;
       break;
   }
-  if (plan.failed_at == Stage::exec && plan.error == ENOENT && is_in_no_directory(plan, request)) {
+  bool is_nowhere =
+      plan.failed_at == Stage::exec && plan.error == ENOENT && is_in_no_directory(plan, request);
+  if (is_nowhere) {
     error.path = request.argv[0];
-    error.message = "exec " + error.path + ": not found in PATH";
-    return error;
+    error.message = "exec " + error.path;
   }
-  error.message += ": " + errno_text(plan.error);
+  error.message += ": " + errno_text(plan.error) + (is_nowhere ? " (it is in no directory of PATH)" : "");
   if (plan.failed_at == Stage::credentials)
     error.message += "; a sandbox has the ids in its /proc/self/uid_map and gid_map only";
   struct stat info;
-  if (plan.failed_at == Stage::exec && plan.error == ENOENT && ::stat(error.path.c_str(), &info) == 0) {
+  if (plan.failed_at == Stage::exec && plan.error == ENOENT && !is_nowhere &&
+      ::stat(error.path.c_str(), &info) == 0) {
     error.message += " (the file exists, but the interpreter it names does not)";
   }
   if (plan.failed_at == Stage::exec && plan.error == ENOEXEC) {

@@ -105,7 +105,8 @@ TEST_F(Spawn, failures_name_the_path) {
   request.argv = {"no-such-program-anywhere"};
   EXPECT_EQ(attempt(request).code, ENOENT);
   EXPECT_EQ(attempt(request).path, "no-such-program-anywhere");
-  EXPECT_THAT(attempt(request).message, HasSubstr("not found in PATH"));
+  EXPECT_THAT(attempt(request).message,
+              HasSubstr("No such file or directory (it is in no directory of PATH)"));
   request.argv = {"/etc/passwd"};
   EXPECT_EQ(attempt(request).code, EACCES);
   request.argv = {"/tmp"};
