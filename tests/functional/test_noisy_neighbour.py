@@ -9,7 +9,7 @@ from lib.waiting import wait_for
 
 pytestmark = pytest.mark.alone
 
-BURNERS = 50
+BURNERS = 200
 BURN = f"for i in $(seq {BURNERS}); do (while :; do :; done) & done; wait"
 
 

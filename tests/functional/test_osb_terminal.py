@@ -1,5 +1,6 @@
 """osb in a real terminal, driven through tmux: vim in a sandbox, another size, leaving and coming back; a live table; completion in shells; a prompt."""
 
+import re
 import shutil
 
 import pytest
@@ -42,8 +43,9 @@ def test_vim_survives_another_size_and_being_left(api, made, screen):
     screen.expect(lambda seen: len(seen.splitlines()) == 20 and "note.txt" in seen.splitlines()[18])
     screen.keys("C-p")
     screen.keys("C-q")
-    seen = screen.expect(lambda seen: "--attach" in seen)
-    session = "".join(seen.split("--attach", 1)[1].split("$")[0].split())
+    # It may be broken across lines, and what vim had drawn may still be below it.
+    session = re.compile(r"--attach([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
+    session = session.search("".join(screen.expect(lambda seen: session.search("".join(seen.split()))).split()))[1]
     screen.type("clear", enter=True)
     screen.expect(lambda seen: "hello from vim" not in seen)
     screen.type(f"osb shell {made} --attach {session}")

@@ -52,7 +52,8 @@ try {
   seen.url = (await first.getEndpointUrl(8080)) === `http://${endpoint.endpoint}`;
 
   const ended = await create({ entrypoint: ["sh", "-c", "until [ -e /tmp/go ]; do sleep 0.02; done; exit 7"] });
-  await text(ended, "touch /tmp/go");
+  // Not at once: the end takes a command along whose answer is still on its way.
+  await text(ended, "(sleep 0.5; touch /tmp/go) > /dev/null 2>&1 &");
   info = await ended.getInfo();
   for (let i = 0; i < 200 && info.status.state === "Running"; ++i, await pause(20)) info = await ended.getInfo();
   seen.ended = [info.status.state, info.status.reason];
