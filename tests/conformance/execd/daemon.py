@@ -387,7 +387,10 @@ class Terminal:
 
     def until_output(self, wanted):
         while wanted not in self.output:
-            opcode, _ = self.next()
+            try:
+                opcode, _ = self.next()
+            except TimeoutError:
+                raise AssertionError(f"{wanted} did not come; what did: {self.output[-300:]}") from None
             assert opcode != CLOSE, (wanted, self.output[-300:])
         return self.output
 
