@@ -15,6 +15,7 @@ from .nginx import OneNginx
 from .service import Service
 
 CLIENTS = 16
+SMALL = "/health"
 ROWS = 1000
 GROUPS = 5  # of the rows: a filter finds a fifth, a full page
 
@@ -116,15 +117,17 @@ class Traffic:
         theirs = self._cost(peer.port, [peer.pid], ["/page"], len(page))
         self._pair("list.200", self._cost(self.service.port, own, self.pages[:1], len(page)), "nginx.list", theirs)
         self.results.add_round("list.200_anew", [self._cost(self.service.port, own, self.pages, None)])
-        self.results.add_round("list.200.changed", [self._page_after_change(own)])
+        self.results.add_round("list.200.changed", [self._page_after_change(own) for _ in range(3)])
 
     def _page_after_change(self, own):
-        """The same page when a sandbox in it has changed since the last one: both in turn, less the changes alone."""
+        """The same page when a sandbox in it has changed since the last one: both in turn, less the change with a small request in
+        the place of the page, because changes that come one after the other cost less than those with something between them."""
         change = f"PATCH:{self.other}/metadata"
-        alone = self._cost(self.service.port, own, [change], None)
+        small = self._cost(self.service.port, own, [SMALL], None)
+        beside = self._cost(self.service.port, own, [change, SMALL], None)
         both = self._cost(self.service.port, own, [change, self.pages[0]], None)
         self.service.text("PATCH", f"{self.other}/metadata", {"turn": None})  # as it was
-        return 2 * both - alone
+        return 2 * (both - beside) + small
 
     # The proxy
 

@@ -60,7 +60,8 @@ Task<> Lifecycle::write_record(std::string id) {
   // The row has neither variables nor volumes: an older record is better than one without them.
   auto recalled = co_await runtime.recall((*row)->handle);
   if (!recalled) {
-    log::warn("cannot read the record of a sandbox", {{"id", id}, {"error", recalled.error().message}});
+    if (recalled.error().code != Code::not_found)
+      log::warn("cannot read the record of a sandbox", {{"id", id}, {"error", recalled.error().message}});
     co_return;
   }
   auto env = environment_of(recalled->record);
