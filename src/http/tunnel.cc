@@ -17,22 +17,6 @@ struct State {
   io::StoppedTime stopped;
 };
 
-Task<> gone(io::Socket& side) {
-  (void)co_await side.async_wait(io::Socket::wait_error, io::asio::as_tuple(io::asio::deferred));
-}
-
-// The other direction may never end by itself.
-Task<> watch_over(State* state) {
-  uint64_t seen = state->moved;
-  io::Duration stopped{};
-  for (int silent = 0; silent < kHalfOpenChecks; ++silent) {
-    co_await io::sleep_for(kHalfOpenCheck);
-    if (std::exchange(seen, state->moved) != state->moved) silent = 0;
-    io::Duration now = state->stopped ? state->stopped() : stopped;
-    if (std::exchange(stopped, now) != now) silent = 0;
-  }
-}
-
 // One direction. Returns when the whole tunnel is to end; race() then cancels the other direction.
 Task<> move(io::Socket& from, io::Socket& to, std::string first, State* state) {
   auto buffer = std::make_unique_for_overwrite<char[]>(kBuffer);
@@ -48,8 +32,15 @@ Task<> move(io::Socket& from, io::Socket& to, std::string first, State* state) {
   boost::system::error_code ignored;
   to.shutdown(io::Socket::shutdown_send, ignored);
   if (++state->ended == 2) co_return;
-  // A side that has closed, and not only said all, reads nothing any more.
-  co_await io::race(watch_over(state), gone(from));
+  // Watch over the other direction, which may never end by itself.
+  uint64_t seen = state->moved;
+  io::Duration stopped{};
+  for (int silent = 0; silent < kHalfOpenChecks; ++silent) {
+    co_await io::sleep_for(kHalfOpenCheck);
+    if (std::exchange(seen, state->moved) != state->moved) silent = 0;
+    io::Duration now = state->stopped ? state->stopped() : stopped;
+    if (std::exchange(stopped, now) != now) silent = 0;
+  }
 }
 
 }  // namespace
