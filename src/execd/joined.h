@@ -15,8 +15,7 @@ io::Task<Result<void>> read_exactly(io::Socket& socket, std::span<char> into);
 // Most programs listen on 127.0.0.1 or everywhere; some only on ::1.
 io::Task<Result<io::Socket>> connect_inside(uint16_t port);
 
-// Copies both ways until both have ended, or the server is gone. A direction that came to its end lets the
-// other one go on.
+// Copies both ways until both have ended, or the server is gone (http/tunnel.h).
 io::Task<> join(io::Socket server, io::Socket inside);
 
 }  // namespace osb::execd

@@ -10,9 +10,9 @@
 
 namespace osb::http {
 
-// The strings are what has been received already. The end of one direction is passed on and the other goes
-// on, but not for ever: a side that stays silent after its peer has finished is given up. Two live sides may
-// be silent as long as they like. Time in which `b` was stopped is no silence.
+// `a` is who asked for it. The strings are what has been received already. The end of one direction is passed
+// on and the other goes on, but not for ever: a side that stays silent after its peer has finished is given
+// up. Two live sides may be silent as long as they like. Time in which `b` was stopped is no silence.
 io::Task<> tunnel(io::Socket& a, std::string from_a, io::Socket& b, std::string from_b,
                   io::StoppedTime stopped = {});
 
