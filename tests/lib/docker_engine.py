@@ -178,6 +178,7 @@ class Dockerd:
         for name in ("bin", "etc", "tmp", "root", "home/plain"):
             (root / name).mkdir(parents=True)
         (root / "tmp").chmod(0o1777)
+        (root / "root").chmod(0o700)
         os.chown(root / "home/plain", 1000, 1000)
         shutil.copy(shutil.which("busybox"), root / "bin/busybox")
         for applet in subprocess.run(["busybox", "--list"], capture_output=True, check=True, text=True).stdout.split():
