@@ -23,6 +23,7 @@
 #include "server/webhook_carrier.h"
 #include "sys/cgroup.h"
 #include "sys/code_pages.h"
+#include "sys/short_turns.h"
 
 namespace osb::cli {
 namespace {
@@ -271,6 +272,7 @@ int run_server_role(const ServerRoleOptions& options, const Embedded& embedded) 
   ::signal(SIGPIPE, SIG_IGN);
   // A terminal that goes away tells its whole process group; what that means is for the launcher to say.
   ::signal(SIGHUP, SIG_IGN);
+  sys::take_short_turns();
   auto config = inherited_config(options.state_dir);
   if (!config) {
     log::error(config.error().message);

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/idle_entry.h"
 #include "base/last_words.h"
 #include "base/log.h"
 #include "execd/command_request.h"
@@ -33,12 +34,6 @@ void kill_all_others(pid_t entry_group) {
   } else if (entry_group > 0) {
     ::kill(-entry_group, SIGKILL);
   }
-}
-
-// What clients give a sandbox that is only to be there. An image without that program is none the worse for
-// it: then there is no entry process, and the sandbox lives until it is removed.
-bool only_waits(const std::vector<std::string>& argv) {
-  return argv == std::vector<std::string>{"tail", "-f", "/dev/null"};
 }
 
 // An engine has made execd's environment and directory from the image.
@@ -173,7 +168,7 @@ void Entry::rehearse() {
 
 // False, and the state is "failed", when it cannot be executed.
 bool Entry::launch(std::vector<std::string> argv, Reaper::Ended ended) {
-  bool waits = only_waits(argv);
+  bool waits = is_idle_entry(argv);
   SpawnRequest request;
   request.argv = std::move(argv);
   request.env = core_.env.block();

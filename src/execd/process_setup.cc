@@ -17,6 +17,7 @@
 #include "base/strings.h"
 #include "execd/spawn.h"
 #include "sys/bpf.h"
+#include "sys/short_turns.h"
 
 namespace osb::execd {
 namespace {
@@ -50,6 +51,8 @@ void set_up_process() {
     limit.rlim_cur = limit.rlim_max;
     ::setrlimit(RLIMIT_NOFILE, &limit);
   }
+  // Whoever asks it something would otherwise wait for what it has just started.
+  sys::take_short_turns();
   // Several heaps would only keep memory apart: there is one busy thread.
   ::mallopt(M_ARENA_MAX, 1);
 }

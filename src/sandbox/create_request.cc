@@ -1,10 +1,11 @@
 #include "sandbox/create_request.h"
 
+#include "base/idle_entry.h"
 #include "base/shell_words.h"
 
 namespace osb::sandbox {
 
-std::vector<std::string> idle_entrypoint() { return {"tail", "-f", "/dev/null"}; }
+std::vector<std::string> idle_entrypoint() { return idle_entry(); }
 
 bool is_command_line(const std::vector<std::string>& entrypoint) {
   return entrypoint.size() == 1 && entrypoint.front().find_first_of(" \t\n") != std::string::npos;

@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from lib import leaks, rawhttp
 from lib import pools as of
+from lib import snapshots
 from lib.api import Api, assert_envelope
 from lib.waiting import wait_for
 
@@ -60,6 +61,36 @@ def test_a_pool_and_a_claim(api):
     assert api.run(sandbox, "echo here").stdout == "here"
     assert api.delete(sandbox).status == 204
     leaks.assert_nothing_leaked(api.service, baseline)
+
+
+def test_an_idle_entry_process_that_cannot_start_is_an_end(api):
+    """Nobody waits for one that only waits; what is wrong with it is told as its end."""
+    source = api.create()["id"]
+    api.run(source, "mkdir /bad && touch /bad/tail")
+    of.make(api, shape={"snapshotId": snapshots.make(api, source)["id"], "resourceLimits": {}, "env": {"PATH": "/bad"}})
+    of.filled(api)
+    sandbox = of.claim(api)
+    wait_for(lambda: api.get(sandbox)["status"]["state"] == "Failed", 5, "the sandbox has failed")
+    status = api.get(sandbox)["status"]
+    assert status["reason"] == "ENTRYPOINT_FAILED" and "could not be started" in status["message"] and "/bad/tail" in status["message"], status
+    of.filled(api)
+    fine = of.claim(api, env={"PATH": "/usr/bin:/bin"})
+    wait_for(lambda: api.run(fine, "pgrep -c tail || true").stdout == "1", 5, "the entry process runs")
+    assert api.get(fine)["status"]["state"] == "Running"
+
+
+def test_what_a_claim_was_given_is_kept_before_it_is_answered(new_service):
+    """The server is killed as soon as the client has its answer: copies still have the environment."""
+    service = new_service()
+    api = Api(service)
+    of.make(api, least=3, most=3)
+    for turn in range(3):
+        of.filled(api, 3)
+        sandbox = of.claim(api, env={"KEPT": f"turn {turn}"})
+        service.kill_server()
+        snapshot = snapshots.make(api, sandbox)["id"]
+        copy = snapshots.restore(api, snapshot, extensions={"restore.env": "true"})
+        assert api.run(copy, "echo $KEPT").stdout == f"turn {turn}"
 
 
 def test_names_and_numbers(api):

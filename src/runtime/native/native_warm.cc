@@ -2,8 +2,11 @@
 // What that will be started with comes from the image at the time of warm(); the store keeps it for the next
 // server, because a name may mean another image by then.
 
+#include <algorithm>
 #include <boost/json.hpp>
 
+#include "base/idle_entry.h"
+#include "base/log.h"
 #include "base/strings.h"
 #include "json/decode.h"
 #include "json/string_lists.h"
@@ -17,6 +20,15 @@ using Kind = CreateFailure::Kind;
 
 // execd answers within milliseconds; what was frozen with the whole host may take longer.
 constexpr auto kWaitingDeadline = std::chrono::seconds(20);
+constexpr io::Duration kRecordAgainFirst = std::chrono::seconds(1),
+                       kRecordAgainMost = std::chrono::minutes(1);
+constexpr int kCannotExecute = 127;  // as a shell says it
+
+// Nothing that it is started with can be wrong, as far as a client is to hear of it.
+bool starts_surely(const Claim& claim) {
+  auto is_hooks = [](const auto& pair) { return pair.first == "OPENSANDBOX_LIFECYCLE"; };
+  return is_idle_entry(claim.entrypoint) && std::ranges::none_of(claim.env, is_hooks);
+}
 
 }  // namespace
 
@@ -111,6 +123,28 @@ Task<> NativeRuntime::record(std::shared_ptr<Recording> recording, std::string h
   recording->done.set();
 }
 
+// Of one that its client has been told of: what cannot be kept now is tried again until it is.
+Task<> NativeRuntime::record_in_the_end(SandboxPtr sandbox, std::string record) {
+  for (io::Duration again = kRecordAgainFirst; !sandbox->removed;
+       again = std::min(again * 2, kRecordAgainMost)) {
+    auto kept = co_await keep_record(sandbox->handle, record);
+    if (kept) co_return;
+    log::warn("cannot keep the record of a claimed sandbox, trying again",
+              {{"handle", sandbox->handle}, {"error", kept.error().message}});
+    co_await io::race(io::sleep_for(again), sandbox->ended.wait());
+    if (sandbox->ended.is_set()) co_return;
+  }
+}
+
+// One that was not waited for. What becomes of it is its end, and told as such.
+Task<> NativeRuntime::watch_starting(SandboxPtr sandbox) {
+  auto started = co_await hear_started(sandbox);
+  if (started || started.error().kind == Kind::step_failed) co_return co_await watch(sandbox);
+  sandbox->end = {End::Kind::exited, kCannotExecute,
+                  "The entry process could not be started: " + started.error().error.message};
+  sandbox->ended.set();
+}
+
 Task<Created<void>> NativeRuntime::claim(std::string handle, Claim claim,
                                          std::optional<NetworkPolicy> network) {
   auto found = sandboxes_.find(handle);
@@ -124,10 +158,17 @@ Task<Created<void>> NativeRuntime::claim(std::string handle, Claim claim,
     attaching = std::make_shared<Attaching>(executor_, std::move(*network));
     tasks_.spawn(attach(attaching, handle, claim.id));
   }
+  bool is_sure = starts_surely(claim) && !attaching;
   // The record is with the launcher while execd starts the process, which takes longer: that goes first.
   // Whoever copies this sandbox needs what is in it.
   auto process = entry_process(claim, waiting->limits, waiting->config);
   auto sent = co_await sandbox->control->start(std::move(process));
+  if (sent && is_sure) {
+    // Its row is stored and its client is answered while the process starts.
+    tasks_.spawn(watch_starting(sandbox));
+    tasks_.spawn(record_in_the_end(sandbox, std::move(claim.record)));
+    co_return Created<void>();
+  }
   auto recording = std::make_shared<Recording>(executor_);
   tasks_.spawn(record(recording, handle, std::move(claim.record)));
   auto entry = sent ? co_await hear_started(sandbox)

@@ -1,0 +1,15 @@
+#pragma once
+
+// What clients give a sandbox that is only to be there. An image without that program is none the worse for
+// it: then there is no entry process, and the sandbox lives until it is removed. So nothing about it can be
+// refused.
+
+#include <string>
+#include <vector>
+
+namespace osb {
+
+inline std::vector<std::string> idle_entry() { return {"tail", "-f", "/dev/null"}; }
+inline bool is_idle_entry(const std::vector<std::string>& argv) { return argv == idle_entry(); }
+
+}  // namespace osb
