@@ -98,6 +98,8 @@ std::string container_body(const runtime::SandboxSpec& spec, const std::string& 
   // Whoever is asked, the egress process answers; one on another loopback address would be the container's
   // own.
   if (spec.network) host["Dns"] = bj::array{"127.0.0.1"};
+  // An engine switches it off where it has put no network; what leaves by it goes the same way as the rest.
+  if (spec.network && rules.ipv6) host["Sysctls"] = bj::object{{"net.ipv6.conf.all.disable_ipv6", "0"}};
   const auto& limits = spec.limits;
   if (limits.cpu_millis) {
     // Not NanoCpus: engines refuse more of them than the host has processors.

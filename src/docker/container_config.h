@@ -46,6 +46,7 @@ struct ContainerRules {
   std::string apparmor_profile;  // "": the engine's
   bool no_new_privileges = true;
   std::string oci_runtime = {};  // what the engine starts containers with; "": its own choice
+  bool ipv6 = false;             // the host has it
   // Where ports of containers are published for everybody, and which of the host's ("40000-40100", "": any).
   struct Publish {
     std::string host, ports = {};

@@ -138,6 +138,10 @@ TEST(ContainerConfig, OneWithAPolicyHasNoNetworkOfTheEngine) {
   EXPECT_EQ(policed["HostConfig"].at("NetworkMode"), "none");
   EXPECT_EQ(bj::serialize(policed["HostConfig"].at("Dns")), R"(["127.0.0.1"])");
   EXPECT_EQ(policed["Labels"].at(kEgressLabel), "policy");
+  EXPECT_FALSE(policed["HostConfig"].as_object().contains("Sysctls")) << "a host without IPv6 refuses it";
+  rules.ipv6 = true;
+  policed = body_of({.handle = "h", .image = {}, .network = runtime::NetworkPolicy{}}, rules);
+  EXPECT_EQ(bj::serialize(policed["HostConfig"].at("Sysctls")), R"({"net.ipv6.conf.all.disable_ipv6":"0"})");
 }
 
 TEST(ContainerConfig, Base64ForHeaders) {

@@ -32,7 +32,7 @@ PROGRAMS = REPOSITORY / "build/environments/docker/root"
 NEWER = REPOSITORY / "build/environments/docker-trixie/root"
 # Of the engine's socket: a number that no account has. The server is given it by the launcher.
 GROUP = 64123
-KINDS = ("own", "newer")
+KINDS = ("own", "newer", "podman")
 
 CLONE_NEWNET = 0x40000000
 libc = ctypes.CDLL(None, use_errno=True)
