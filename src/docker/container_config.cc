@@ -151,6 +151,18 @@ std::string commit_body(const std::map<std::string, std::string>& labels, const 
   return json::print(bj::object{{"Labels", std::move(out)}});
 }
 
+std::vector<std::string> commit_changes(const std::map<std::string, std::string>& labels,
+                                        const std::string& owner, const std::string& snapshot) {
+  // A line in a name would be another change.
+  constexpr std::string_view kWord = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789./-_";
+  std::vector<std::string> out;
+  for (const auto& [name, value] : labels)
+    if (name.find_first_not_of(kWord) == name.npos) out.push_back("LABEL " + name + "=");
+  out.push_back(std::string("LABEL ") + kSnapshotOwnerLabel + "=" + owner);
+  out.push_back(std::string("LABEL ") + kSnapshotLabel + "=" + snapshot);
+  return out;
+}
+
 std::vector<std::string> volumes_in(const std::map<std::string, std::string>& labels) {
   auto found = labels.find(kVolumesLabel);
   if (found == labels.end()) return {};

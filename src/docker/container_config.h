@@ -63,6 +63,9 @@ std::string container_body(const runtime::SandboxSpec& spec, const std::string& 
 // With which a container becomes the image of a snapshot: what `labels` say of it is taken off.
 std::string commit_body(const std::map<std::string, std::string>& labels, const std::string& owner,
                         const std::string& snapshot);
+// The same for Podman, which reads changes and no body. Names of labels that are no words are an image's own.
+std::vector<std::string> commit_changes(const std::map<std::string, std::string>& labels,
+                                        const std::string& owner, const std::string& snapshot);
 // The names in a kVolumesLabel; none when it says nothing that can be read.
 std::vector<std::string> volumes_in(const std::map<std::string, std::string>& labels);
 

@@ -122,6 +122,12 @@ TEST(ContainerConfig, ASnapshotHasNothingOfItsSandboxOnIt) {
   EXPECT_EQ(labels[kSnapshotOwnerLabel], "o");
 }
 
+TEST(ContainerConfig, PodmanIsToldTheSameByChanges) {
+  EXPECT_EQ(commit_changes({{"team", "red"}, {"a b\nUSER root", "x"}}, "o", "s"),
+            (std::vector<std::string>{"LABEL team=", std::string("LABEL ") + kSnapshotOwnerLabel + "=o",
+                                      std::string("LABEL ") + kSnapshotLabel + "=s"}));
+}
+
 TEST(ContainerConfig, OneWithAPolicyHasNoNetworkOfTheEngine) {
   ContainerRules rules;
   rules.network_mode = "web";

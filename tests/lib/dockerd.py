@@ -26,9 +26,12 @@ def choose(kind):
     CHOSEN[0] = kind
 
 
-def skipped():
-    """Tests of other suites that an engine cannot pass, by a part of their names, with the reason (docker_skips)."""
-    lines = [line for line in (Path(__file__).parent / "docker_skips").read_text().splitlines() if line and not line.startswith("#")]
+def skipped(runtime):
+    """Tests that an engine cannot pass, by a part of their names, with the reason: of suites that have containers instead of native
+    sandboxes (docker_skips), and with Podman (podman_skips)."""
+    files = [*["docker_skips"] * (runtime == "docker"), *["podman_skips"] * (CHOSEN[0] == "podman")]
+    texts = [(Path(__file__).parent / name).read_text() for name in files]
+    lines = [line for text in texts for line in text.splitlines() if line and not line.startswith("#")]
     return {part: why.strip() for part, _, why in (line.partition("  ") for line in lines)}
 
 

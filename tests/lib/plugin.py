@@ -70,12 +70,12 @@ def pytest_collection_modifyitems(config, items):
     reason = None
     if os.geteuid() != 0:
         reason = "the service under test has to be started as root"
-    without = dockerd.skipped() if config.getoption("--runtime") == "docker" else {}
+    without = dockerd.skipped(config.getoption("--runtime"))
     for item in items:
         if reason:
             item.add_marker(pytest.mark.skip(reason=reason))
         elif why := next((why for part, why in without.items() if part in item.nodeid), None):
-            item.add_marker(pytest.mark.skip(reason=f"not with the Docker runtime: {why}"))
+            item.add_marker(pytest.mark.skip(reason=f"not with this engine: {why}"))
         elif "long" in item.keywords and not config.getoption("--long"):
             item.add_marker(pytest.mark.skip(reason="a long variant; give --long"))
 
