@@ -104,7 +104,7 @@ def state(api, sandbox, wanted, timeout=20):
 @contextmanager
 def nothing_left(api, engine):
     """What is made meanwhile is deleted, and then there is no container, file, image, volume or network more than before."""
-    before = (engine.images(), engine.volumes(), engine.networks())
+    before = engine_state(engine)
     yield
     for sandbox in api.list_all():
         assert api.delete(sandbox["id"]).status == 204
@@ -112,7 +112,17 @@ def nothing_left(api, engine):
         assert api.call("DELETE", f"/snapshots/{snapshot['id']}").status == 204
     wait_for(lambda: not ours(engine), 20, "no container is left")
     wait_for(lambda: not handles(api.service), 10, "no directory is left")
-    wait_for(lambda: (engine.images(), engine.volumes(), engine.networks()) == before, 10, "no image, volume or network is left", interval=0.2)
+
+    def is_as_before():
+        now = engine_state(engine)
+        assert now == before, f"left: {now - before}, gone: {before - now}"
+        return True
+
+    wait_for(is_as_before, 10, "no image, volume or network is left", interval=0.2)
+
+
+def engine_state(engine):
+    return {f"{kind} {name}" for kind in ("images", "volumes", "networks") for name in getattr(engine, kind)()}
 
 
 @lru_cache

@@ -29,6 +29,8 @@ network_config_dir = "{directory}/networks"
 
 
 class Podman(Dockerd):
+    takes_port_ranges = False
+
     def start(self):
         (self.directory / "containers.conf").write_text(SETTINGS.format(programs=PROGRAMS, directory=self.directory))
         (self.directory / "storage.conf").write_text(f'[storage]\ndriver = "overlay"\nrunroot = "{self.directory}/run"\ngraphroot = "{self.directory}/data"\n')
