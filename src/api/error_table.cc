@@ -90,7 +90,8 @@ constexpr ErrorRow kCreating[] = {
      "There is no such image, neither on this server nor in the registry of its name.",
      "`osb images ls` lists those that are here; `host` is always there."},
     {"IMAGE::UNREACHABLE", "500", "The registry of the image does not answer, or fails.",
-     "Try again; bring the image here by file with `osb images import`."},
+     "Try again; bring the image here by file with `osb images import` (`docker load`, where sandboxes are "
+     "containers)."},
     {"IMAGE::UNAUTHORIZED", "400", "The registry does not give the image to this caller.",
      "Check its name, and the username and password in `image.auth` or in the file of `registry.auth_file`."},
     {"IMAGE::INVALID", "500",

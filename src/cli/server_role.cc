@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <boost/asio/signal_set.hpp>
@@ -131,7 +132,8 @@ docker::DockerSettings docker_settings(const server::Config& config, std::string
                .drop_capabilities = in.drop_capabilities,
                .apparmor_profile = in.apparmor_profile,
                .no_new_privileges = in.no_new_privileges,
-               .oci_runtime = config.secure.docker_runtime};
+               .oci_runtime = config.secure.docker_runtime,
+               .ipv6 = ::access("/proc/sys/net/ipv6/conf/all/disable_ipv6", F_OK) == 0};
   out.pull_policy = *runtime::pull_from(config.registry.pull_policy);
   out.default_registry = config.registry.standard;
   out.default_limits = default_limits(config.sandbox);

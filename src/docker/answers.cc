@@ -70,6 +70,16 @@ void read_network(const json::bj::value& value, Container& out) {
   }
 }
 
+// Podman has the names of its images in full.
+std::vector<std::string> tags_of(const json::Field& field) {
+  constexpr std::string_view kLibrary = "docker.io/library/";
+  auto out = field.string_list().value_or(std::vector<std::string>());
+  std::erase(out, "<none>:<none>");
+  for (std::string& tag : out)
+    if (tag.starts_with(kLibrary)) tag.erase(0, kLibrary.size());
+  return out;
+}
+
 }  // namespace
 
 std::optional<ApiVersion> parse_api_version(std::string_view text) {
@@ -162,7 +172,7 @@ Result<Image> parse_image(std::string_view text) {
   out.id = root["Id"].required_string();
   out.platform = root["Os"].string().value_or("linux") + "/" + root["Architecture"].string().value_or("");
   out.parent = root["Parent"].string().value_or("");
-  out.tags = root["RepoTags"].string_list().value_or(std::vector<std::string>());
+  out.tags = tags_of(root["RepoTags"]);
   out.labels = root["Config"]["Labels"].string_map().value_or(std::map<std::string, std::string>());
   out.bytes = static_cast<uint64_t>(std::max<int64_t>(0, root["Size"].integer().value_or(0)));
   if (!in.issues.empty() || out.id.empty()) return odd("image");
@@ -178,8 +188,7 @@ Result<std::vector<Image>> parse_image_list(std::string_view text) {
   for (const json::Field& one : list) {
     Image image;
     image.id = one["Id"].string().value_or("");
-    image.tags = one["RepoTags"].string_list().value_or(std::vector<std::string>());
-    std::erase(image.tags, "<none>:<none>");
+    image.tags = tags_of(one["RepoTags"]);
     image.labels = one["Labels"].string_map().value_or(std::map<std::string, std::string>());
     if (!image.id.empty()) out.push_back(std::move(image));
   }

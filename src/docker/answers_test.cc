@@ -107,11 +107,12 @@ TEST(Answers, Others) {
 
 TEST(Answers, ListsOfImages) {
   auto list = parse_image_list(
-      R"([{"Id":"sha256:1","RepoTags":["a:1"],"Labels":{"l":"v"}},{"Id":"sha256:2","RepoTags":["<none>:<none>"]},
+      R"([{"Id":"sha256:1","RepoTags":["a:1","docker.io/library/b:1","x.io/library/c:1"],"Labels":{"l":"v"}},{"Id":"sha256:2","RepoTags":["<none>:<none>"]},
           {"Id":"sha256:3","RepoTags":null,"Labels":null},{"RepoTags":[]}])");
   ASSERT_TRUE(list) << list.error().message;
   ASSERT_THAT(*list, SizeIs(3));
   EXPECT_EQ((*list)[0].labels.at("l"), "v");
+  EXPECT_EQ((*list)[0].tags, (std::vector<std::string>{"a:1", "b:1", "x.io/library/c:1"}));
   EXPECT_TRUE((*list)[1].tags.empty());
   for (const char* wrong : {"", "{}", "null", "[", "1"}) EXPECT_FALSE(parse_image_list(wrong)) << wrong;
 }

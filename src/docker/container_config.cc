@@ -98,6 +98,8 @@ std::string container_body(const runtime::SandboxSpec& spec, const std::string& 
   // Whoever is asked, the egress process answers; one on another loopback address would be the container's
   // own.
   if (spec.network) host["Dns"] = bj::array{"127.0.0.1"};
+  // An engine switches it off where it has put no network; what leaves by it goes the same way as the rest.
+  if (spec.network && rules.ipv6) host["Sysctls"] = bj::object{{"net.ipv6.conf.all.disable_ipv6", "0"}};
   const auto& limits = spec.limits;
   if (limits.cpu_millis) {
     // Not NanoCpus: engines refuse more of them than the host has processors.
@@ -147,6 +149,18 @@ std::string commit_body(const std::map<std::string, std::string>& labels, const 
   out[kSnapshotOwnerLabel] = owner;
   out[kSnapshotLabel] = snapshot;
   return json::print(bj::object{{"Labels", std::move(out)}});
+}
+
+std::vector<std::string> commit_changes(const std::map<std::string, std::string>& labels,
+                                        const std::string& owner, const std::string& snapshot) {
+  // A line in a name would be another change.
+  constexpr std::string_view kWord = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789./-_";
+  std::vector<std::string> out;
+  for (const auto& [name, value] : labels)
+    if (name.find_first_not_of(kWord) == name.npos) out.push_back("LABEL " + name + "=");
+  out.push_back(std::string("LABEL ") + kSnapshotOwnerLabel + "=" + owner);
+  out.push_back(std::string("LABEL ") + kSnapshotLabel + "=" + snapshot);
+  return out;
 }
 
 std::vector<std::string> volumes_in(const std::map<std::string, std::string>& labels) {

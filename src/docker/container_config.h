@@ -46,6 +46,7 @@ struct ContainerRules {
   std::string apparmor_profile;  // "": the engine's
   bool no_new_privileges = true;
   std::string oci_runtime = {};  // what the engine starts containers with; "": its own choice
+  bool ipv6 = false;             // the host has it
   // Where ports of containers are published for everybody, and which of the host's ("40000-40100", "": any).
   struct Publish {
     std::string host, ports = {};
@@ -62,6 +63,9 @@ std::string container_body(const runtime::SandboxSpec& spec, const std::string& 
 // With which a container becomes the image of a snapshot: what `labels` say of it is taken off.
 std::string commit_body(const std::map<std::string, std::string>& labels, const std::string& owner,
                         const std::string& snapshot);
+// The same for Podman, which reads changes and no body. Names of labels that are no words are an image's own.
+std::vector<std::string> commit_changes(const std::map<std::string, std::string>& labels,
+                                        const std::string& owner, const std::string& snapshot);
 // The names in a kVolumesLabel; none when it says nothing that can be read.
 std::vector<std::string> volumes_in(const std::map<std::string, std::string>& labels);
 

@@ -122,6 +122,12 @@ TEST(ContainerConfig, ASnapshotHasNothingOfItsSandboxOnIt) {
   EXPECT_EQ(labels[kSnapshotOwnerLabel], "o");
 }
 
+TEST(ContainerConfig, PodmanIsToldTheSameByChanges) {
+  EXPECT_EQ(commit_changes({{"team", "red"}, {"a b\nUSER root", "x"}}, "o", "s"),
+            (std::vector<std::string>{"LABEL team=", std::string("LABEL ") + kSnapshotOwnerLabel + "=o",
+                                      std::string("LABEL ") + kSnapshotLabel + "=s"}));
+}
+
 TEST(ContainerConfig, OneWithAPolicyHasNoNetworkOfTheEngine) {
   ContainerRules rules;
   rules.network_mode = "web";
@@ -138,6 +144,10 @@ TEST(ContainerConfig, OneWithAPolicyHasNoNetworkOfTheEngine) {
   EXPECT_EQ(policed["HostConfig"].at("NetworkMode"), "none");
   EXPECT_EQ(bj::serialize(policed["HostConfig"].at("Dns")), R"(["127.0.0.1"])");
   EXPECT_EQ(policed["Labels"].at(kEgressLabel), "policy");
+  EXPECT_FALSE(policed["HostConfig"].as_object().contains("Sysctls")) << "a host without IPv6 refuses it";
+  rules.ipv6 = true;
+  policed = body_of({.handle = "h", .image = {}, .network = runtime::NetworkPolicy{}}, rules);
+  EXPECT_EQ(bj::serialize(policed["HostConfig"].at("Sysctls")), R"({"net.ipv6.conf.all.disable_ipv6":"0"})");
 }
 
 TEST(ContainerConfig, Base64ForHeaders) {

@@ -74,7 +74,7 @@ runtime::Capabilities docker_capabilities(DockerAbilities given) {
           ? Ability::can()
           : Ability::cannot(
                 "containers get a policy from the egress process of this service, which needs a service "
-                "that root starts and [egress] enabled = true in its configuration");
+                "that root starts, and enabled = true below [egress] in its configuration");
   if (given.host_network)
     out.network_policy = Ability::cannot(
         "sandboxes of this server have the host's own network (docker.network_mode = \"host\"), which has "

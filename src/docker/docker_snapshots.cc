@@ -41,8 +41,10 @@ Task<Result<void>> DockerRuntime::capture(std::string handle, std::string snapsh
   CO_TRY(files_.write_snapshot_record(snapshot, record.value_or("")));
   std::string name = tag_of(snapshot);
   size_t colon = name.find(':');
+  std::vector<std::string> changes;
+  if (CO_TRY(co_await engine_.is_podman())) changes = commit_changes(container.labels, owner_, snapshot);
   auto made = co_await engine_.commit(container.id, name.substr(0, colon), name.substr(colon + 1),
-                                      commit_body(container.labels, owner_, snapshot));
+                                      commit_body(container.labels, owner_, snapshot), std::move(changes));
   if (!made) co_return std::unexpected(std::move(made.error()));
   co_return Result<void>();
 }

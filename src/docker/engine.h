@@ -56,7 +56,7 @@ class Engine {
   // What the container has changed, as an image of its own over the container's; it stands still meanwhile.
   // The image's id.
   Task<Result<std::string>> commit(std::string container, std::string repository, std::string tag,
-                                   std::string body);
+                                   std::string body, std::vector<std::string> changes);
   enum class Used { refused, untagged };
   // Code::wrong_state: something uses it. A name goes all the same with Used::untagged, and with it what
   // nothing uses. Code::not_found.
@@ -85,6 +85,7 @@ class Engine {
   Task<Result<std::vector<std::map<std::string, std::string>>>> labels_of_all(std::string label);
 
  private:
+  Task<Result<std::string>> untag(std::string name);
   struct Call {
     std::string method, path;  // the path without its version
     std::string body = {};

@@ -20,15 +20,32 @@ std::string filter(boost::json::object filters) { return percent_encode(json::pr
 }  // namespace
 
 Task<Result<std::string>> Engine::commit(std::string container, std::string repository, std::string tag,
-                                         std::string body) {
+                                         std::string body, std::vector<std::string> changes) {
   std::string path = "/commit?container=" + percent_encode(container) +
                      "&repo=" + percent_encode(repository) + "&tag=" + percent_encode(tag) + "&pause=1";
+  for (const std::string& change : changes) path += "&changes=" + percent_encode(change);
   auto text = CO_TRY(
       co_await ask_within(kCommit, {.method = "POST", .path = std::move(path), .body = std::move(body)}));
   co_return parse_created(text);
 }
 
+// Podman's force would end every container that has the image, so its name is taken first, and then what
+// nothing uses.
+Task<Result<std::string>> Engine::untag(std::string name) {
+  auto found = CO_TRY(co_await image(name));
+  size_t colon = name.rfind(':');
+  CO_TRY(co_await ask_in_time({.method = "POST",
+                               .path = "/libpod/images/" + reference_path(name) + "/untag?repo=" +
+                                       percent_encode("docker.io/library/" + name.substr(0, colon)) +
+                                       "&tag=" + percent_encode(name.substr(colon + 1))}));
+  co_return found.id;
+}
+
 Task<Result<void>> Engine::remove_image(std::string reference, Used used) {
+  if (used == Used::untagged && CO_TRY(co_await is_podman())) {
+    reference = CO_TRY(co_await untag(std::move(reference)));
+    used = Used::refused;
+  }
   std::string path = "/images/" + reference_path(reference) + (used == Used::untagged ? "?force=1" : "");
   CO_TRY(co_await ask_in_time({.method = "DELETE", .path = std::move(path)}));
   co_return Result<void>();

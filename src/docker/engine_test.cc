@@ -190,6 +190,12 @@ TEST(Engine, WhatARefusedPullMeans) {
   EXPECT_EQ(kind(Code::not_found, "manifest for x not found"), Kind::image_not_found);
   EXPECT_EQ(kind(Code::internal, "dial tcp: connection refused"), Kind::image_unreachable);
   EXPECT_EQ(kind(Code::internal, "no matching manifest for linux/arm64"), Kind::image_invalid);
+  EXPECT_EQ(kind(Code::internal, "filesystem layer verification failed for digest x"), Kind::image_invalid);
+  EXPECT_EQ(kind(Code::internal, "layers from manifest don't match image configuration"),
+            Kind::image_invalid);
+  EXPECT_EQ(kind(Code::internal, "invalid character '<' looking for beginning of value"),
+            Kind::image_invalid);
+  EXPECT_EQ(kind(Code::internal, "dial tcp: lookup registry.invalid: no such host"), Kind::image_unreachable);
 }
 
 }  // namespace

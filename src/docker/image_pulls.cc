@@ -1,5 +1,7 @@
 #include "docker/image_pulls.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/cleanup.h"
@@ -31,6 +33,24 @@ bool names_an_image(std::string_view reference) {
   });
 }
 
+Error not_pulled(Error error, const ImageRequest& request) {
+  error.message += fmt::format(
+      "; images are the engine's, and it may not pull this one ({}): bring it there with docker pull {}",
+      request.pull == ImageRequest::Pull::never ? "the request says never"
+                                                : "registry.pull_policy is \"never\"",
+      request.reference.substr(0, 300));
+  return error;
+}
+
+// What the registry gave is not what its documents promise, or nothing that can be unpacked.
+bool is_spoilt(const Error& error) {
+  static constexpr std::string_view kWords[] = {"verification failed",    "failed to register layer",
+                                                "missing signature key",  "no matching manifest",
+                                                "unsupported media type", "don't match image configuration",
+                                                "invalid character",      "unexpected end of JSON"};
+  return std::ranges::any_of(kWords, [&](std::string_view words) { return says(error, words); });
+}
+
 }  // namespace
 
 struct ImagePulls::Pull {
@@ -49,7 +69,7 @@ CreateFailure pull_failure(Error error) {
     return {Kind::image_refused, std::move(error)};
   if (error.code == Code::not_found || says(error, "manifest unknown") || says(error, "not found"))
     return {Kind::image_not_found, std::move(error)};
-  if (says(error, "no matching manifest")) return {Kind::image_invalid, std::move(error)};
+  if (is_spoilt(error)) return {Kind::image_invalid, std::move(error)};
   return {Kind::image_unreachable, std::move(error)};
 }
 
@@ -82,10 +102,13 @@ Task<Created<Image>> ImagePulls::find(std::string handle, ImageRequest request) 
     request.platform.clear();
     co_return co_await look(std::move(request));
   }
-  Policy policy = request.pull.value_or(policy_);
+  // An operator who said never meant the network, not a default for requests.
+  Policy policy = policy_ == Policy::never ? Policy::never : request.pull.value_or(policy_);
   auto image = co_await look(request);
   bool missing = !image && image.error().kind == Kind::image_not_found;
   if (!image && !missing) co_return image;
+  if (missing && policy == Policy::never)
+    co_return failed(Kind::image_not_found, not_pulled(std::move(image.error().error), request));
   if (policy == Policy::never || (policy == Policy::if_missing && image)) co_return image;
   auto pulled = co_await pull(std::move(handle), request);
   if (!pulled) co_return std::unexpected(std::move(pulled.error()));

@@ -29,12 +29,13 @@ bool is_container_id(std::string_view text) {
          std::ranges::all_of(text, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
-// "12:pids:/docker/ID", "0::/system.slice/docker-ID.scope": a name on the way is that of the container.
+// "12:pids:/docker/ID", "0::/system.slice/docker-ID.scope", "0::/libpod_parent/libpod-ID": a name on the way
+// is that of the container.
 bool is_in_group_of(std::string_view groups, const std::string& container) {
-  std::string scope = "-" + container + ".scope";
+  std::string scope = "-" + container + ".scope", podmans = "libpod-" + container;
   for (std::string_view line : split(groups, '\n')) {
     for (std::string_view name : split(line, '/')) {
-      if (name == container || name.ends_with(scope)) return true;
+      if (name == container || name == podmans || name.ends_with(scope)) return true;
     }
   }
   return false;

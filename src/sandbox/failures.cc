@@ -54,7 +54,9 @@ Failure image_unreachable(const Error& error) {
           .code = "IMAGE::UNREACHABLE",
           .message = fmt::format("The registry of the image cannot be reached: {}", error.message),
           .cause = error.message,
-          .remedy = "try again, or bring the image here by file: osb images import"};
+          .remedy =
+              "try again, or bring the image here by file: osb images import (docker load, where "
+              "sandboxes are containers)"};
 }
 
 Failure image_refused(const Error& error) {

@@ -8,9 +8,9 @@
 #include "api/image_requests.h"
 #include "api/list_query.h"
 #include "json/decode.h"
-#include "runtime/image_library.h"
 #include "sandbox/failures.h"
 #include "server/caller.h"
+#include "server/image_keeper.h"
 #include "server/routes.h"
 #include "server/runtime_calls.h"
 
@@ -22,12 +22,6 @@ using api::ApiResult;
 
 // How long a request waits for the end of a pull before it says how far that is.
 constexpr io::Duration kPullHeld = std::chrono::milliseconds(500);
-
-ApiResult<runtime::ImageLibrary*> library_of(Service& service) {
-  runtime::ImageLibrary* library = service.runtimes.standard().images();
-  if (library) return library;
-  return api::refuse(api::not_implemented("SANDBOX::UNSUPPORTED", "Images"));
-}
 
 bj::array strings(const std::vector<std::string>& list) {
   bj::array out;
@@ -75,7 +69,7 @@ api::ApiError pull_error(const Error& error) {
 }
 
 Task<ApiResult<Answer>> list_images(Service& service, Request& request) {
-  runtime::ImageLibrary* library = CO_TRY(library_of(service));
+  runtime::ImageLibrary* library = CO_TRY(library_of(service.runtimes.standard()));
   auto images = library->list();
   if (!images) co_return api::refuse(store_error(images.error()));
   bj::array items;
@@ -89,7 +83,7 @@ Task<ApiResult<Answer>> list_images(Service& service, Request& request) {
 Task<ApiResult<Answer>> pull_image(Service& service, Request& request) {
   std::string body = CO_TRY(co_await read_body(request));
   auto wanted = CO_TRY(api::decode_pull(request.head.headers.get("Content-Type"), body));
-  runtime::ImageLibrary* library = CO_TRY(library_of(service));
+  runtime::ImageLibrary* library = CO_TRY(library_of(service.runtimes.standard()));
   runtime::ImageRequest image{.reference = std::move(wanted.image)};
   if (wanted.auth) image.auth = runtime::Credentials{wanted.auth->username, wanted.auth->password};
   auto pull = library->pull(image);
@@ -110,7 +104,7 @@ Task<ApiResult<Answer>> pull_image(Service& service, Request& request) {
 }
 
 Task<ApiResult<Answer>> remove_image(Service& service, Request& request) {
-  runtime::ImageLibrary* library = CO_TRY(library_of(service));
+  runtime::ImageLibrary* library = CO_TRY(library_of(service.runtimes.standard()));
   http::Query query(request.head.query());
   auto name = query.get("name");
   if (!name || name->empty()) co_return api::refuse(api::invalid_parameter("name", "is required"));
@@ -121,7 +115,7 @@ Task<ApiResult<Answer>> remove_image(Service& service, Request& request) {
 }
 
 Task<ApiResult<Answer>> prune_images(Service& service, Request&) {
-  runtime::ImageLibrary* library = CO_TRY(library_of(service));
+  runtime::ImageLibrary* library = CO_TRY(library_of(service.runtimes.standard()));
   auto removed = co_await library->prune();
   if (!removed) co_return api::refuse(store_error(removed.error()));
   co_return Answer{

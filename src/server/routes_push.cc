@@ -10,6 +10,7 @@
 #include "sandbox/failures.h"
 #include "sandbox/snapshot.h"
 #include "server/caller.h"
+#include "server/image_keeper.h"
 #include "server/routes.h"
 
 namespace osb::server {
@@ -81,8 +82,7 @@ Task<ApiResult<runtime::PushRequest>> request_of(Service& service, sandbox::Prin
 Task<ApiResult<Answer>> push_image(Service& service, Request& request) {
   std::string text = CO_TRY(co_await read_body(request));
   auto body = CO_TRY(api::decode_push(request.head.headers.get("Content-Type"), text));
-  runtime::ImageLibrary* library = service.runtimes.standard().images();
-  if (!library) co_return api::refuse(api::not_implemented("SANDBOX::UNSUPPORTED", "Images"));
+  runtime::ImageLibrary* library = CO_TRY(library_of(service.runtimes.standard()));
   auto wanted = CO_TRY(co_await request_of(service, caller_of(request), std::move(body)));
   auto push = library->push(wanted);
   if (!push) {

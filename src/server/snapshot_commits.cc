@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "sandbox/failures.h"
+#include "server/image_keeper.h"
 #include "server/snapshots.h"
 
 namespace osb::server {
@@ -9,6 +10,15 @@ namespace osb::server {
 using sandbox::refuse;
 using sandbox::Snapshot;
 using sandbox::SnapshotState;
+
+namespace {
+
+sandbox::Failure no_images(const runtime::Runtime& runtime) {
+  return sandbox::unsupported_by_runtime(
+      Error{.code = Code::unsupported, .message = kept_elsewhere(runtime)});
+}
+
+}  // namespace
 
 // Goes on when its client goes away.
 struct Snapshots::Committing {
@@ -50,10 +60,10 @@ Task<Outcome<std::string>> Snapshots::commit_sandbox(Committing& committing) {
   auto guard = co_await lifecycle_.hold(committing.source.sandbox);
   sandbox::SandboxPtr source = CO_TRY(co_await find_source(committing.who, committing.source.sandbox));
   runtime::ImageLibrary* library = runtimes_.of(source->runtime).images();
-  if (library) {
-    auto free = library->check_name(committing.what.name, source->owner);
-    if (!free) co_return refuse(sandbox::image_commit_failed(free.error()));
-  }
+  // Before anything is captured for it, which stops the sandbox.
+  if (!library) co_return refuse(no_images(runtimes_.of(source->runtime)));
+  auto free = library->check_name(committing.what.name, source->owner);
+  if (!free) co_return refuse(sandbox::image_commit_failed(free.error()));
   Snapshot row = CO_TRY(co_await insert_passing(*source, "For an image."));
   auto kept = co_await capture_and_keep(row, std::move(guard), source->handle);
   Outcome<std::string> made = std::string();
@@ -68,7 +78,7 @@ Task<Outcome<std::string>> Snapshots::commit_sandbox(Committing& committing) {
 
 Task<Outcome<std::string>> Snapshots::commit_now(Snapshot row, runtime::ImageCommit what) {
   runtime::ImageLibrary* library = runtimes_.of(row.runtime).images();
-  if (!library) co_return refuse(sandbox::snapshots_unsupported("its runtime keeps no images"));
+  if (!library) co_return refuse(no_images(runtimes_.of(row.runtime)));
   what.snapshot = row.id;
   what.owner = row.owner;
   what.base = row.base.image;

@@ -87,6 +87,30 @@ def test_the_first_program(engine, file, port, tmp_path):
         engine.docker("volume", "rm", "-f", "opensandbox-state", check=False)
 
 
+# Before a host has either of them: where the file looks for the engine's socket and keeps its state.
+PLACES = """
+mount -t tmpfs tmpfs /run && touch /run/docker.sock && mount --bind "$0" /run/docker.sock
+mount -t tmpfs tmpfs /var/lib && mkdir -m 755 /var/lib/opensandbox
+"""
+
+
+def test_with_the_docker_runtime(engine):
+    """Sandboxes are containers beside the server's own."""
+    engine.run_inside("sh", "-ec", PLACES, str(engine.socket))
+    engine.docker(*compose.run_words(FILES / "docker-compose.docker.yaml", {"OPENSANDBOX_SERVER_API_KEY": KEY}))
+    try:
+        wait_for(lambda: answers(engine, 8080), 30, "the server in its container answers", interval=0.2)
+        done = inside(engine, sys.executable, "-c", textwrap.dedent(PROGRAM).replace('"small"', '"small:1"'), 8080, KEY)
+        assert done.stdout.splitlines() == ["Hello OpenSandbox!", "Content: Hello World"], done.stderr + log(engine)
+        body = '{"image":{"uri":"small:1"},"entrypoint":["sleep","1000"],"resourceLimits":{},"timeout":60,"networkPolicy":{"defaultAction":"deny"}}'
+        made = inside(engine, "curl", "-s", "-m", "30", "-H", f"OPEN-SANDBOX-API-KEY: {KEY}", "-H", "Content-Type: application/json", "-d", body, "http://127.0.0.1:8080/v1/sandboxes")
+        assert '"Running"' in made.stdout, made.stdout + log(engine)
+        (name,) = [name for name in engine.containers() if name.startswith("sandbox-")]
+        assert engine.inspect(name)["HostConfig"]["NetworkMode"] == "none", "the policy is the service's affair"
+    finally:
+        engine.docker("rm", "-f", "-v", *engine.containers(), check=False)
+
+
 def test_the_two_files_differ_in_the_port_alone():
     one, other = ((FILES / name).read_text() for name in ("docker-compose.yaml", "docker-compose.8194.yaml"))
     different = [pair for pair in zip(one.splitlines(), other.splitlines(), strict=True) if pair[0] != pair[1]]

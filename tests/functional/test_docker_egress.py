@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from lib.api import Api
-from lib.dockerd import Dockerd, require_docker
+from lib.dockerd import new_engine
 from lib.netlab import DNS, lab, wait_egress  # noqa: F401
 from lib.service import Service
 from lib.waiting import wait_for
@@ -41,8 +41,7 @@ def import_curl(engine):
 
 @pytest.fixture(scope="module")
 def engine(lab):  # noqa: F811
-    require_docker()
-    made = Dockerd()
+    made = new_engine()
     try:
         import_curl(made.start())
         yield made

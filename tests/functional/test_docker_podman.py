@@ -8,7 +8,7 @@ from lib.dockerd import create, nothing_left, ours, service_on, state
 
 @pytest.fixture(scope="module")
 def podman():
-    with dockerd.podman() as made:
+    with dockerd.engine(kind="podman") as made:
         yield made
 
 

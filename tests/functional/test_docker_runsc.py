@@ -1,7 +1,9 @@
 """Containers of a Docker engine under gVisor: execd is reached by the container's network. Skipped where either cannot be had."""
 
 import json
+import shutil
 import socket
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -17,13 +19,15 @@ SECURE = {"secure_runtime": {"type": "gvisor", "docker_runtime": "runsc"}}
 
 
 @pytest.fixture(scope="module")
-def engine(tmp_path_factory):
+def engine():
     runsc = require_runsc()
-    # gVisor's own network does not start in an engine that has namespaces of its own.
-    settings = tmp_path_factory.mktemp("engine") / "daemon.json"
-    settings.write_text(json.dumps({"runtimes": {"runsc": {"path": str(runsc), "runtimeArgs": ["--network=host"]}}}))
-    with an_engine("--config-file", str(settings)) as made, inside_network(made):
-        yield made
+    # Where an engine with a root of its own sees both.
+    with tempfile.TemporaryDirectory(prefix="osb-runsc-", dir="/var/tmp") as place:
+        program, settings = shutil.copy(runsc, place), Path(place, "daemon.json")
+        # gVisor's own network does not start in an engine that has namespaces of its own.
+        settings.write_text(json.dumps({"runtimes": {"runsc": {"path": str(program), "runtimeArgs": ["--network=host"]}}}))
+        with an_engine("--config-file", str(settings)) as made, inside_network(made):
+            yield made
 
 
 @pytest.fixture(scope="module")

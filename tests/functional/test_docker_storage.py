@@ -339,10 +339,11 @@ def odd_images(engine):
     }
     for name, changes in made.items():
         engine.docker("run", "--name", "odd", IMAGE, "sh", "-c", "mkdir /x && ln -s /m1/inside /x/b")
-        engine.docker("commit", *(word for change in changes for word in ("-c", change)), "odd", name)
+        # Podman knows no such change as the one with the check.
+        engine.docker("commit", *(word for change in changes for word in ("-c", change)), "odd", name, check=name != CHECKED)
         engine.docker("rm", "odd")
     yield
-    engine.docker("rmi", *made)
+    engine.docker("rmi", *made, check=False)
 
 
 def test_links_of_an_image_lead_nowhere_either(api, docker):
@@ -364,6 +365,8 @@ def test_a_mount_that_the_images_user_cannot_see(api, docker):
 
 
 def test_an_images_health_check_does_not_run(api, engine):
+    if engine.docker("image", "inspect", CHECKED, check=False).returncode != 0:
+        pytest.skip("this engine commits no image with a check")
     """It would run beside execd, and before it."""
     sandbox = create(api, image={"uri": CHECKED})
     (name,) = ours(engine)

@@ -87,7 +87,7 @@ class TestMetrics:
 
     def test_a_server_without_a_network_has_none(self, lab, bin_dir, request):  # noqa: F811
         api = service_with(bin_dir, request, enabled=False)
-        assert metrics(api) == {'opensandbox_metrics_up{runtime="native"}': 1}
+        assert {name.split("{")[0] for name in metrics(api)} == {"opensandbox_metrics_up"}
 
 
 def posts(lab, seconds=10, count=1):  # noqa: F811

@@ -57,7 +57,7 @@ class Household:
         self.leaving = self.api.create(entrypoint=ENDER)["id"]
         entry = self.entry_of(self.leaving)
         owners = Counter(os.stat(f"/proc/{pid}").st_uid for pid in (entry, *(pids[-1] for pids in self.pids.values())))
-        assert max(owners.values()) == 1, f"sandboxes with the same ids: {owners}"
+        assert max(owners.values()) == 1 or not self.service.maps_users, f"sandboxes with the same ids: {owners}"
         return lambda: Path(f"/proc/{entry}/root/tmp/end").touch()
 
     def entry_of(self, name):
@@ -176,7 +176,7 @@ def test_every_call_of_a_start_of_the_service(household, request, rows):
         end_one()
         if rows == "lost":
             household.is_remembered = False
-            for file in (service.state_dir / "db").iterdir():
+            for file in (path for path in (service.state_dir / "db").iterdir() if path.is_file()):
                 file.unlink()
         service.spawn(held=True)
         fault = Fault(service, number, error, "--program")

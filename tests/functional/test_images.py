@@ -10,7 +10,6 @@ import time
 import pytest
 from lib import images as make
 from lib.api import Api, assert_envelope
-from lib.images import Images
 from lib.plugin import shared_service
 from lib.waiting import wait_for
 
@@ -19,14 +18,12 @@ from lib.waiting import wait_for
 def host(bin_dir, request):
     """A service of this module's own, and the store it uses."""
     aliases = {"python:*": "plain", "exact:1": "host"}
-    service = shared_service(request, bin_dir, aliases=aliases)
-    service.images = Images(bin_dir, service.config_path, service.state_dir)
-    return service
+    return shared_service(request, bin_dir, aliases=aliases)
 
 
 @pytest.fixture(scope="module")
 def images(host):
-    return host.images
+    return host.images()
 
 
 @pytest.fixture(scope="module")
@@ -110,9 +107,14 @@ def test_the_interpreter_of_any_host(images, archive, api, run, asked):
     assert run(asked, "echo ok").stdout == "ok"
 
 
-def test_not_found_says_what_to_do(api, plain):
+def test_not_found_says_what_there_is(api, plain):
     body = assert_envelope(api.post_create(image={"uri": "registry.example/nope:1"}), 400, "IMAGE::NOT_FOUND")
-    assert "osb images import" in body["message"] and "plain" in body["message"], body
+    assert "plain" in body["message"], body
+
+
+def test_not_found_says_what_to_do(api):
+    body = assert_envelope(api.post_create(image={"uri": "registry.example/nope:1"}), 400, "IMAGE::NOT_FOUND")
+    assert f"{api.service.bring_image} " in body["message"] and "nope:1" in body["message"], body
 
 
 def upper_layer(tar):

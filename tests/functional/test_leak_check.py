@@ -5,8 +5,10 @@ import subprocess
 
 import pytest
 from lib import leaks, rawhttp
-from lib.api import Api
+from lib.api import Api, create_body
 from lib.disks import no_disks
+from lib.scope import all_pids, cgroup_mounts, cgroups_of
+from lib.service import Service
 from lib.waiting import wait_for
 
 
@@ -93,3 +95,21 @@ def idle_connection(service):
     connection.send_request("GET", "/health")
     assert connection.read_response().status == 200
     return connection
+
+
+def test_what_others_have_made_ends_with_its_service(bin_dir):
+    """A published client's sandboxes are none that our own client has told the scope of; a service that is over leaves them to us."""
+    service = Service(bin_dir).start()
+    try:
+        made = rawhttp.request(service.address, "POST", "/v1/sandboxes", json=create_body())
+        assert made.status == 202, made
+        handle = service.scope.handle(made.json["id"])
+        assert with_group(handle)
+    finally:
+        service.destroy()
+    wait_for(lambda: not with_group(handle), 10, "no process is left, nor its entry in the table")
+    assert not [mount for mount in cgroup_mounts().values() for _, names, _ in os.walk(mount) if handle in names]
+
+
+def with_group(handle):
+    return [pid for pid in all_pids() if any(handle in path for _, path in cgroups_of(pid))]

@@ -13,7 +13,7 @@ import time
 
 import pytest
 from lib.api import Api
-from lib.service import Service
+from lib.plugin import service_class
 
 MEGABYTES = 100
 
@@ -194,11 +194,11 @@ class TestBareImage:
     """An image with one static program: no tail to wait with, no shell."""
 
     @pytest.fixture(scope="class")
-    def bare(self, bin_dir, tmp_path_factory):
+    def bare(self, bin_dir, tmp_path_factory, request):
         root = tmp_path_factory.mktemp("bare")
         root.chmod(0o755)
         shutil.copy(bin_dir / "osb-probe", root / "probe")
-        service = Service(bin_dir, images={"bare": str(root)})
+        service = service_class(request)(bin_dir, images={"bare": str(root)})
         try:
             service.start()
             yield service

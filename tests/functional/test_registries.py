@@ -14,7 +14,7 @@ from lib.api import Api, assert_envelope
 from lib.image_processes import children_named, keeper_of, osb, parent_of, swallow
 from lib.images import Images
 from lib.plugin import shared_service
-from lib.registries import DebianRegistry, Made, authority_for, fake_registry, has_debian_registry
+from lib.registries import MANIFEST, DebianRegistry, Made, authority_for, fake_registry, has_debian_registry
 from lib.service import Service
 from lib.waiting import wait_for
 
@@ -162,7 +162,7 @@ def test_a_token(registry, root, run, api):
 def test_passwords_do_not_follow_redirections(registry, root, run):
     """A registry sends whoever wants a layer to an object store: not with the registry's password."""
     with fake_registry() as store:
-        image = Made([root], CONFIG)
+        image = Made([root, layer_with("elsewhere")], CONFIG)
         name = registry.add("x", image)
         store.add("x", image)
         registry.login, registry.token = ("me", "s3cret"), "abc.def"
@@ -306,7 +306,7 @@ def mislabelled(image):
 def put_config(registry, name, manifest, config):
     text = json.dumps(config).encode()
     manifest["config"] |= {"digest": "sha256:" + make.sha256(text), "size": len(text)}
-    registry.documents[f"/v2/{name}/manifests/1"] = ("", json.dumps(manifest).encode())
+    registry.documents[f"/v2/{name}/manifests/1"] = (MANIFEST, json.dumps(manifest).encode())
     registry.blobs[f"/v2/{name}/blobs/sha256:{make.sha256(text)}"] = text
 
 
@@ -323,15 +323,15 @@ def test_documents_that_lie_are_refused(host, registry, api, root, kind):
         config["architecture"] = "s390x"
     put_config(registry, "x", manifest, config)
     if kind == "no-json":
-        registry.documents["/v2/x/manifests/1"] = ("", b"<html>")
+        registry.documents["/v2/x/manifests/1"] = (MANIFEST, b"<html>")
     elif kind == "manifest-digest":
-        registry.documents[f"/v2/x/manifests/sha256:{'a' * 64}"] = ("", image.manifest)
+        registry.documents[f"/v2/x/manifests/sha256:{'a' * 64}"] = (MANIFEST, image.manifest)
         name = f"{registry.host}/x@sha256:{'a' * 64}"
     elif kind == "config-digest":
         path = f"/v2/x/blobs/{manifest['config']['digest']}"
         registry.spoil[path] = registry.blobs[path] + b" "
     elif kind == "huge":
-        registry.documents["/v2/x/manifests/1"] = ("", b" " * (5 << 20))
+        registry.documents["/v2/x/manifests/1"] = (MANIFEST, b" " * (5 << 20))
     before = left(host)
     assert_envelope(api.post_create(image={"uri": name}), 500, "IMAGE::INVALID")
     assert left(host) == before

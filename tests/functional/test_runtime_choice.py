@@ -2,7 +2,7 @@
 
 import pytest
 from lib.api import Api, assert_envelope
-from lib.dockerd import IMAGE, Dockerd, require_docker
+from lib.dockerd import IMAGE, new_engine
 from lib.engine_network import inside_network
 from lib.runsc import find
 from lib.service import CANNOT_START, Service
@@ -14,8 +14,7 @@ SLEEPER = ["sleep", "1000"]
 
 @pytest.fixture(scope="module")
 def engine():
-    require_docker()
-    made = Dockerd()
+    made = new_engine()
     try:
         made.start().import_images()
         yield made

@@ -59,6 +59,8 @@ def run_words(path, environment):
             continue
         if key == "container_name":
             words += ["--name", value]
+        elif key == "pid":
+            words += ["--pid", value]
         elif key == "environment":
             for name, one in value.items():
                 words += ["-e", f"{name}={filled(one)}"]
@@ -68,7 +70,7 @@ def run_words(path, environment):
         elif key == "volumes":
             for one in value:
                 source, rest = one.split(":", 1)
-                assert source.startswith(("/", "./")) or source in document["volumes"], source
+                assert source.startswith(("/", "./")) or source in document.get("volumes", {}), source
                 words += ["-v", f"{os.path.normpath(path.parent / source) if source.startswith('.') else source}:{rest}"]
         elif key == "cap_add":
             for one in value:

@@ -32,7 +32,7 @@ PROGRAMS = REPOSITORY / "build/environments/docker/root"
 NEWER = REPOSITORY / "build/environments/docker-trixie/root"
 # Of the engine's socket: a number that no account has. The server is given it by the launcher.
 GROUP = 64123
-KINDS = ("own", "newer")
+KINDS = ("own", "newer", "podman")
 
 CLONE_NEWNET = 0x40000000
 libc = ctypes.CDLL(None, use_errno=True)
@@ -45,6 +45,8 @@ ip link set lo up
 mkdir "$2/root" "$2/upper" "$2/work"
 mount -t overlay overlay -o "lowerdir=$1,upperdir=$2/upper,workdir=$2/work" "$2/root"
 mkdir -p "$2/root/var/tmp"
+# For runtimes with arguments: the engine writes a script for each.
+[ -e "$2/root/bin/sh" ] || cp "$(command -v busybox)" "$2/root/bin/sh"
 for path in proc sys dev; do mount --rbind "/$path" "$2/root/$path"; done
 mount --bind /var/tmp "$2/root/var/tmp"
 mount -t tmpfs tmpfs "$2/root/run"
@@ -75,6 +77,8 @@ def environment():
 
 
 class Dockerd:
+    takes_port_ranges = True
+
     def __init__(self, *options, kind="own"):
         self.options, self.kind = options, kind
         self.directory = Path(tempfile.mkdtemp(prefix="osb-dockerd-", dir="/var/tmp"))

@@ -11,6 +11,7 @@ import pytest
 
 from .docker_engine import IMAGE, KINDS, PLAIN_USER, Dockerd, environment, make_programs
 from .docker_scope import DockerScope
+from .images import EngineImages
 from .interpreter import image_root
 from .service import Service
 from .waiting import wait_for
@@ -25,9 +26,12 @@ def choose(kind):
     CHOSEN[0] = kind
 
 
-def skipped():
-    """Tests of other suites that an engine cannot pass, by a part of their names, with the reason (docker_skips)."""
-    lines = [line for line in (Path(__file__).parent / "docker_skips").read_text().splitlines() if line and not line.startswith("#")]
+def skipped(runtime):
+    """Tests that an engine cannot pass, by a part of their names, with the reason: of suites that have containers instead of native
+    sandboxes (docker_skips), and with Podman (podman_skips)."""
+    files = [*["docker_skips"] * (runtime == "docker"), *["podman_skips"] * (CHOSEN[0] == "podman")]
+    texts = [(Path(__file__).parent / name).read_text() for name in files]
+    lines = [line for text in texts for line in text.splitlines() if line and not line.startswith("#")]
     return {part: why.strip() for part, _, why in (line.partition("  ") for line in lines)}
 
 
@@ -39,29 +43,27 @@ def require_docker(kind="own"):
         pytest.skip(f"no Docker engine: scripts/docker-engine: {why}")
     if kind == "newer" and (why := make_programs("newer")):
         pytest.skip(f"no newer Docker engine: scripts/docker-engine trixie: {why}")
-
-
-@contextmanager
-def podman():
-    """Podman with the images, as an engine."""
-    from .podman import Podman  # noqa: PLC0415  (it is made of what this file is made of)
-
-    require_docker()
-    if why := make_programs("podman"):
+    if kind == "podman" and (why := make_programs("podman")):
         pytest.skip(f"no Podman: scripts/docker-engine podman: {why}")
-    made = Podman()
-    try:
-        yield made.start().import_images()
-    finally:
-        made.destroy()
+
+
+def new_engine(*options, kind=None):
+    """One that does not run yet, of the kind that is asked for or chosen; skips where it cannot be had. Podman takes no options of Docker's."""
+    kind = kind or CHOSEN[0]
+    require_docker(kind)
+    if kind == "podman":
+        from .podman import Podman  # noqa: PLC0415  (it is made of what this file is made of)
+
+        if options:
+            pytest.skip("Podman has no such options")
+        return Podman()
+    return Dockerd(*options, kind=kind)
 
 
 @contextmanager
 def engine(*options, kind=None):
     """One that runs and has the images. Where its programs are and it does not start, that is a failure."""
-    kind = kind or CHOSEN[0]
-    require_docker(kind)
-    made = Dockerd(*options, kind=kind)
+    made = new_engine(*options, kind=kind)
     try:
         yield made.start().import_images()
     finally:
@@ -102,7 +104,7 @@ def state(api, sandbox, wanted, timeout=20):
 @contextmanager
 def nothing_left(api, engine):
     """What is made meanwhile is deleted, and then there is no container, file, image, volume or network more than before."""
-    before = (engine.images(), engine.volumes(), engine.networks())
+    before = engine_state(engine)
     yield
     for sandbox in api.list_all():
         assert api.delete(sandbox["id"]).status == 204
@@ -110,14 +112,23 @@ def nothing_left(api, engine):
         assert api.call("DELETE", f"/snapshots/{snapshot['id']}").status == 204
     wait_for(lambda: not ours(engine), 20, "no container is left")
     wait_for(lambda: not handles(api.service), 10, "no directory is left")
-    wait_for(lambda: (engine.images(), engine.volumes(), engine.networks()) == before, 10, "no image, volume or network is left", interval=0.2)
+
+    def is_as_before():
+        now = engine_state(engine)
+        assert now == before, f"left: {now - before}, gone: {before - now}"
+        return True
+
+    wait_for(is_as_before, 10, "no image, volume or network is left", interval=0.2)
+
+
+def engine_state(engine):
+    return {f"{kind} {name}" for kind in ("images", "volumes", "networks") for name in getattr(engine, kind)()}
 
 
 @lru_cache
 def shared_engine():
     """One for everything in this process; whoever calls this calls close_shared_engine() in the end."""
-    require_docker()
-    made = Dockerd()
+    made = new_engine()
     try:
         made.start()
         made.import_root("host", image_root(), without=HEAVY)
@@ -143,6 +154,9 @@ class DockerService(Service):
     create_seconds = 0.8
     most_in_a_row = 20
     limits_disks = False
+    bring_image = "docker pull"
+    maps_users = False
+    open_network = {"networkPolicy": {"defaultAction": "allow", "egress": []}}
     memory_limit_command = "cat /sys/fs/cgroup/memory/memory.limit_in_bytes /sys/fs/cgroup/memory.max 2>/dev/null"
 
     def __init__(self, bin_dir, *, images=None, sections=None, **options):
@@ -154,6 +168,9 @@ class DockerService(Service):
         more = {"runtime": {"type": "docker"}, "docker": {"socket": str(self.engine.socket), **pids}, **(sections or {})}
         super().__init__(bin_dir, sections=more, **options)
         self.scope = DockerScope(self.state_dir, self.engine)
+
+    def images(self):
+        return EngineImages(self.bin_dir, self.config_path, self.state_dir, self.engine)
 
     def show_mount(self, path):
         device = subprocess.run(["findmnt", "-no", "SOURCE", path], capture_output=True, text=True, check=True).stdout.strip()

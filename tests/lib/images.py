@@ -7,6 +7,7 @@ import json
 import platform
 import subprocess
 import tarfile
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 
@@ -179,3 +180,38 @@ class Images:
 
     def layer(self, number=0):
         return self.state_dir / "images" / "store" / "layers" / self.list()[0]["layers"][number]
+
+
+class EngineImages(Images):
+    """The same where sandboxes are containers: whatever is imported into the store is the engine's image as well, under the same names."""
+
+    def __init__(self, bin_dir, config_path, state_dir, engine):
+        super().__init__(bin_dir, config_path, state_dir)
+        self.engine = engine
+
+    def import_(self, source, *words, **more):
+        said = super().import_(source, *words, **more)
+        source, given = Path(source), list(zip(words[::2], words[1::2], strict=True))
+        if source.is_file() and "manifest.json" in subprocess.run(["tar", "-tf", source], capture_output=True, text=True, check=True).stdout.split():
+            self.engine.docker("load", "-i", source)
+            return said
+        changes = [f"{option.removeprefix('--').upper()} {value}" for option, value in given if option != "--name"]
+        names = [value for option, value in given if option == "--name"] or [source.name.split(".")[0]]
+        with open_archive(source) as archive:
+            words = [word for change in changes for word in ("-c", change)]
+            image = self.engine.docker("import", *words, "-", stdin=archive).stdout.decode().strip()
+        for name in names:
+            self.engine.docker("tag", image, name)
+        return said
+
+
+@contextmanager
+def open_archive(source):
+    """A root as a stream of tar, packed or not: an archive's own bytes, or those of a directory."""
+    if source.is_file():
+        with open(source, "rb") as opened:
+            yield opened
+        return
+    with subprocess.Popen(["tar", "-C", source, "-c", "."], stdout=subprocess.PIPE) as tar:
+        yield tar.stdout
+    assert tar.returncode == 0

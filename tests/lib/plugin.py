@@ -11,7 +11,7 @@ from zlib import crc32
 
 import pytest
 
-from . import dockerd, leaks
+from . import dockerd, doorway, leaks
 from .api import Api
 from .interpreter import NAME as INTERPRETER
 from .interpreter import image_root
@@ -28,13 +28,15 @@ def pytest_addoption(parser):
     parser.addoption("--long", action="store_true", help="also run the long variants")
     parser.addoption("--part", default="1/1", help="1/2 and 2/2 are halves of the files, for runs side by side")
     parser.addoption("--runtime", default="native", choices=("native", "docker"), help="what the services of the fixtures run sandboxes on")
-    parser.addoption("--engine", default="own", choices=dockerd.KINDS, help="which Docker engine: that of this machine's release, or Debian 13's")
+    parser.addoption("--engine", default="own", choices=dockerd.KINDS, help="which Docker engine: that of this machine's release, Debian 13's, or Podman")
     parser.addoption("--rootless", action="store_true", help="let an ordinary user start every service; tests of what that lacks fail")
 
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "long: takes minutes; runs with --long only")
     dockerd.choose(config.getoption("--engine"))
+    if config.getoption("--runtime") == "docker":
+        doorway.OPENERS.append(lambda port: doorway.Doorway(dockerd.shared_engine(), port))
     # Whoever ends the run early must not leave services and sandboxes behind.
     signal.signal(signal.SIGTERM, lambda *_: pytest.exit("ended by SIGTERM", returncode=143))
 
@@ -68,12 +70,12 @@ def pytest_collection_modifyitems(config, items):
     reason = None
     if os.geteuid() != 0:
         reason = "the service under test has to be started as root"
-    without = dockerd.skipped() if config.getoption("--runtime") == "docker" else {}
+    without = dockerd.skipped(config.getoption("--runtime"))
     for item in items:
         if reason:
             item.add_marker(pytest.mark.skip(reason=reason))
         elif why := next((why for part, why in without.items() if part in item.nodeid), None):
-            item.add_marker(pytest.mark.skip(reason=f"not with the Docker runtime: {why}"))
+            item.add_marker(pytest.mark.skip(reason=f"not with this engine: {why}"))
         elif "long" in item.keywords and not config.getoption("--long"):
             item.add_marker(pytest.mark.skip(reason="a long variant; give --long"))
 

@@ -29,10 +29,13 @@ network_config_dir = "{directory}/networks"
 
 
 class Podman(Dockerd):
+    takes_port_ranges = False
+
     def start(self):
         (self.directory / "containers.conf").write_text(SETTINGS.format(programs=PROGRAMS, directory=self.directory))
         (self.directory / "storage.conf").write_text(f'[storage]\ndriver = "overlay"\nrunroot = "{self.directory}/run"\ngraphroot = "{self.directory}/data"\n')
-        self.run_inside("mount", "-t", "tmpfs", "tmpfs", "/run")  # where it keeps locks, whatever its settings say
+        if self.process is None:  # where it keeps locks, whatever its settings say
+            self.run_inside("mount", "-t", "tmpfs", "tmpfs", "/run")
         with open(self.directory / "log", "ab") as log:
             self.process = subprocess.Popen(
                 [*self.inside(), "podman", "system", "service", "--time", "0", f"unix://{self.socket}"],

@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from . import images as make
+from .doorway import close_doorways, open_doorways
 from .service import free_port
 from .waiting import wait_for
 
@@ -86,12 +87,14 @@ class FakeRegistry:
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
         self.host = f"127.0.0.1:{self.server.server_port}"
+        self.doorways = open_doorways(self.server.server_port)
         self.thread = threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True)
         self.thread.start()
 
     def close(self):
         self.server.shutdown()
         self.server.server_close()
+        close_doorways(self.doorways)
 
     def add(self, name, made, tag="1"):
         self.documents[f"/v2/{name}/manifests/{tag}"] = (MANIFEST, made.manifest)
@@ -134,15 +137,15 @@ class FakeRegistry:
             kind, text = self.documents[path]
             return self.send(handler, 200, text, Content_Type=kind)
         if path not in self.blobs:
-            return self.send(handler, 404, json.dumps({"errors": [{"code": "X", "message": "never heard of it"}]}).encode())
+            return self.send(handler, 404, json.dumps({"errors": [{"code": "MANIFEST_UNKNOWN", "message": "never heard of it"}]}).encode())
         data = self.spoil.get(path, self.blobs[path])
         first = handler.headers.get("Range", "bytes=0-").removeprefix("bytes=").rstrip("-")
         start = int(first)
         body = data[start:]
         self.served[path] = self.served.get(path, 0) + len(body)
         if start:
-            return self.send(handler, 206, body, Content_Range=f"bytes {start}-{len(data) - 1}/{len(data)}")
-        return self.send(handler, 200, body)
+            return self.send(handler, 206, body, Content_Range=f"bytes {start}-{len(data) - 1}/{len(data)}", Content_Type="application/octet-stream")
+        return self.send(handler, 200, body, Content_Type="application/octet-stream")
 
 
 @contextmanager
@@ -250,6 +253,7 @@ class DebianRegistry:
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(["docker-registry", "serve", self.directory / "config.yml"], stdout=log, stderr=subprocess.DEVNULL)
         wait_for(self.answers, 15, "docker-registry answers", interval=0.02)
+        self.doorways = open_doorways(self.port)
 
     def connection(self):
         if self.tls:
@@ -306,6 +310,7 @@ class DebianRegistry:
         return f"{self.host}/{name}:{tag}"
 
     def close(self):
+        close_doorways(self.doorways)
         self.process.kill()
         self.process.wait(10)
         shutil.rmtree(self.directory, ignore_errors=True)

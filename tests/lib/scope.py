@@ -65,6 +65,16 @@ class Scope:
                 assert index > 0, f"sandbox {sandbox_id} lives in the host's root control group: {path}"
                 self.cgroup_roots.add((mounts[controllers], "/" + "/".join(parts[:index])))
 
+    def learn_by_name(self):
+        """The same without a sandbox that we know: others' clients make them, too. The service's identity has the name of its subtree."""
+        try:
+            group = Path(self.state_dir, "identity").read_text().split()[1]
+        except (OSError, IndexError):
+            return
+        for mount in cgroup_mounts().values():
+            found = [directory for directory, names, _ in os.walk(mount) if group in names]
+            self.cgroup_roots |= {(mount, f"{directory.removeprefix(mount)}/{group}") for directory in found}
+
     def knows_groups(self):
         return bool(self.cgroup_roots)
 
@@ -159,6 +169,8 @@ class Scope:
 
     def reap(self):
         """Ends what is left of the service's sandboxes after the service itself has ended, by pid."""
+        self.learn_by_name()
+
         def kill_all():
             left = self.processes()
             for pid, start_time in left:

@@ -15,6 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from . import rawhttp
+from .images import Images
 from .scope import Scope, cgroup_mounts, command_line, kill_exactly
 from .waiting import process_gone, process_stat, wait_for
 
@@ -30,10 +31,13 @@ ALIVE = []
 
 class Service:
     # What tests have to know of the runtime: how long a create may take when eight are made at once, how many a test makes in a row,
-    # whether disks have limits, and what shows the limit of memory inside.
+    # whether disks have limits, what shows the limit of memory inside, and how an image comes here.
     create_seconds = 0.04
     most_in_a_row = 1000
     limits_disks = True
+    bring_image = "osb images import"
+    maps_users = True  # no two sandboxes have ids in common
+    open_network = {}  # of a create: what it takes to reach the internet through the egress process
     memory_limit_command = "awk '/MemTotal/ { print $2 * 1024 }' /proc/meminfo"
 
     def __init__(self, bin_dir, *, api_key="", server=None, native=None, images=None, aliases=None, proxy=None, renew=None, registry=None, mirrors=None, env=None, directory=None, sections=None):
@@ -181,6 +185,10 @@ class Service:
 
     def hide_mount(self, path):
         pass
+
+    def images(self):
+        """`osb images` for its store."""
+        return Images(self.bin_dir, self.config_path, self.state_dir)
 
     # The end
 
