@@ -130,7 +130,8 @@ docker::DockerSettings docker_settings(const server::Config& config, std::string
                .drop_capabilities = in.drop_capabilities,
                .apparmor_profile = in.apparmor_profile,
                .no_new_privileges = in.no_new_privileges,
-               .oci_runtime = config.secure.docker_runtime};
+               .oci_runtime = config.secure.docker_runtime,
+               .remote = in.remote};
   out.pull_policy = *runtime::pull_from(config.registry.pull_policy);
   out.default_registry = config.registry.standard;
   out.default_limits = default_limits(config.sandbox);
@@ -163,7 +164,8 @@ Result<void> make_runtimes(const server::Config& config, const ServerRoleOptions
     auto settings = docker_settings(config, execd);
     settings.engine.tcp = std::move(engine);
     bool on_host = settings.rules.network_mode == docker::kHostNetwork;
-    if (config.egress.enabled && !role.rootless && !on_host) settings.networks = base.container_networks();
+    if (config.egress.enabled && !role.rootless && !on_host && !settings.rules.remote)
+      settings.networks = base.container_networks();
     if (settings.rules.publish)
       log::warn("docker.direct: whoever reaches the published ports of a container may do everything in it",
                 {{"publish_host", settings.rules.publish->host}});

@@ -16,7 +16,7 @@ constexpr std::string_view kOurs = "opensandbox.io/";
 constexpr int64_t kCpuPeriodMicros = 100'000;
 
 bj::object labels_of(const runtime::SandboxSpec& spec, const std::string& owner,
-                     const std::vector<ContainerMount>& mounts) {
+                     const std::string& boot_volume, const std::vector<ContainerMount>& mounts) {
   bj::object out;
   for (const auto& [name, value] : spec.labels) {
     if (!name.starts_with(kOurs)) out[name] = value;
@@ -30,6 +30,7 @@ bj::object labels_of(const runtime::SandboxSpec& spec, const std::string& owner,
   // Always: a container inherits what its image says, and both are believed.
   out[kVolumesLabel] = json::print(volumes);
   out[kEgressLabel] = spec.network ? kWithPolicy : "none";
+  out[kBootLabel] = boot_volume;
   return out;
 }
 
@@ -41,8 +42,17 @@ int64_t shm_of(const runtime::SandboxSpec& spec) {
   return std::clamp(*spec.limits.memory_bytes / 2, limit_bounds::kMinShmBytes, limit_bounds::kMostShmBytes);
 }
 
-bj::array mounts_of(const std::string& boot, const std::vector<ContainerMount>& mounts) {
-  bj::array out{bj::object{{"Type", "bind"}, {"Source", boot}, {"Target", kBootInside}, {"ReadOnly", true}}};
+// Without a copy of what the image has there: that would be in the volume from then on.
+bj::object boot_volume_mount(const std::string& volume, bool read_only) {
+  return {{"Type", "volume"},
+          {"Source", volume},
+          {"Target", kBootInside},
+          {"ReadOnly", read_only},
+          {"VolumeOptions", bj::object{{"NoCopy", true}}}};
+}
+
+bj::array mounts_of(bj::object boot, const std::vector<ContainerMount>& mounts) {
+  bj::array out{std::move(boot)};
   for (const ContainerMount& mount : mounts) {
     bool is_volume = mount.kind == ContainerMount::Kind::volume;
     bj::object one{{"Type", is_volume ? "volume" : "bind"},
@@ -85,9 +95,12 @@ std::string container_name(const std::string& handle) { return "sandbox-" + hand
 std::string container_body(const runtime::SandboxSpec& spec, const std::string& image_id,
                            const std::string& owner, const std::string& boot, const ContainerRules& rules,
                            const std::vector<ContainerMount>& mounts) {
+  bj::object boot_mount = boot_volume_mount(boot, true);
+  if (!rules.remote)
+    boot_mount = {{"Type", "bind"}, {"Source", boot}, {"Target", kBootInside}, {"ReadOnly", true}};
   bj::array drop(rules.drop_capabilities.begin(), rules.drop_capabilities.end());
   bj::object host{{"NetworkMode", spec.network ? "none" : rules.network_mode},
-                  {"Mounts", mounts_of(boot, mounts)},
+                  {"Mounts", mounts_of(std::move(boot_mount), mounts)},
                   {"SecurityOpt", security_of(rules)},
                   {"CapDrop", std::move(drop)},
                   {"RestartPolicy", bj::object{{"Name", "no"}}},
@@ -115,8 +128,10 @@ std::string container_body(const runtime::SandboxSpec& spec, const std::string& 
     host["Tmpfs"] = bj::object{{"/tmp", "mode=1777"}, {"/run", "mode=755"}};
   }
   std::string inside = kBootInside;
-  bj::array words{rules.by_network() ? "--secret=" + inside + "/secret" : "--container=" + inside + "/hub",
-                  "--log-level=4"};
+  std::string way = "--container=" + inside + "/hub";
+  if (rules.by_network()) way = "--secret=" + inside + "/secret";
+  if (rules.remote) way = "--secret=-";
+  bj::array words{way, "--log-level=4"};
   // One with a policy has no network of the engine's, and nothing to publish.
   bool publishes = rules.publish && !spec.network;
   bj::object exposed;
@@ -133,10 +148,24 @@ std::string container_body(const runtime::SandboxSpec& spec, const std::string& 
                   {"Cmd", std::move(words)},
                   // An image's own would run beside execd, and before it.
                   {"Healthcheck", bj::object{{"Test", bj::array{"NONE"}}}},
-                  {"Labels", labels_of(spec, owner, mounts)},
+                  {"Labels", labels_of(spec, owner, rules.remote ? boot : "", mounts)},
                   {"HostConfig", std::move(host)}};
+  // Once: what is in there is execd's secret, and its end is the end of it.
+  if (rules.remote) body["OpenStdin"] = body["StdinOnce"] = true;
   if (publishes) body["ExposedPorts"] = std::move(exposed);
   return json::print(body);
+}
+
+std::string filler_body(const std::string& image_id, const std::string& volume,
+                        const std::map<std::string, std::string>& labels) {
+  bj::object with;
+  for (const auto& [name, value] : labels) with[name] = value;
+  return json::print(bj::object{
+      {"Image", image_id},
+      {"Entrypoint", bj::array{std::string(kBootInside) + "/execd"}},
+      {"Labels", std::move(with)},
+      {"HostConfig",
+       bj::object{{"NetworkMode", "none"}, {"Mounts", bj::array{boot_volume_mount(volume, false)}}}}});
 }
 
 // An engine adds the container's own labels to these, and cannot take one away.

@@ -16,7 +16,8 @@ using runtime::Ability;
 
 constexpr char kOtherFiles[] =
     "the Docker engine does not see the files of this host: it runs on another one, or in a container or a "
-    "chroot of its own; start it where the service's state directory is under the same path";
+    "chroot of its own; set docker.remote = true for such an engine, or start it where the service's state "
+    "directory is under the same path";
 
 std::unexpected<CreateFailure> failed(Kind kind, Error error) {
   return std::unexpected(CreateFailure{kind, std::move(error)});
@@ -92,6 +93,10 @@ runtime::Capabilities docker_capabilities(DockerAbilities given) {
         "programs under a kernel of their own are no processes of this host, and nothing counts them; their "
         "memory and processor time can be limited");
   }
+  if (given.remote)
+    out.network_policy = Ability::cannot(
+        "the engine is on another host (docker.remote), and policies are kept by the egress process of this "
+        "one");
   out.platforms = {platform_of_host()};
   return out;
 }
@@ -111,9 +116,10 @@ DockerRuntime::DockerRuntime(io::Executor executor, std::string owner, SandboxFi
       files_(std::move(files)),
       settings_(std::move(settings)),
       capabilities_(docker_capabilities({.policies = static_cast<bool>(settings_.networks),
-                                         .own_kernel = settings_.rules.by_network(),
+                                         .own_kernel = settings_.rules.has_own_kernel(),
                                          .host_network = settings_.rules.network_mode == kHostNetwork,
-                                         .published = settings_.rules.publish.has_value()})),
+                                         .published = settings_.rules.publish.has_value(),
+                                         .remote = settings_.rules.remote})),
       engine_(settings_.engine),
       pulls_(executor, engine_, settings_.pull_policy, settings_.default_registry),
       tasks_(executor) {
@@ -132,7 +138,7 @@ Task<> DockerRuntime::close() {
 }
 
 runtime::Isolation DockerRuntime::isolation() const {
-  if (settings_.rules.by_network()) {
+  if (settings_.rules.has_own_kernel()) {
     return {.tier = "container with a kernel of its own: what the engine's runtime " +
                     settings_.rules.oci_runtime + " separates",
             .missing = {"containers reach each other and what the engine's network reaches"}};
@@ -191,22 +197,29 @@ Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::start_container(const ru
                                                                         std::string record,
                                                                         const Mounts& mounts) {
   const std::string& handle = spec.handle;
+  bool remote = settings_.rules.remote;
   bool by_network = settings_.rules.by_network();
+  std::string boot = files_.boot_on_host(handle);
+  if (remote) {
+    auto volume = co_await ensure_boot_volume(image.id);
+    if (!volume) co_return failed_step(std::move(volume.error()), "put execd into a volume of the engine");
+    boot = std::move(*volume);
+  }
   Result<std::string> secret;
   Result<Listeners> listeners;
-  if (by_network)
-    secret = files_.make_with_secret(handle, record);
+  if (by_network || remote)
+    secret = files_.make_with_secret(handle, record,
+                                     remote ? SandboxFiles::Secret::kept : SandboxFiles::Secret::shown);
   else
     listeners = files_.make(handle, record);
   if (!secret) co_return failed_step(std::move(secret.error()), "make the sandbox's secret");
   if (!listeners) co_return failed_step(std::move(listeners.error()), "make the sandbox's sockets");
-  std::string body =
-      container_body(spec, image.id, owner_, files_.boot_on_host(handle), settings_.rules, mounts.mounts);
+  std::string body = container_body(spec, image.id, owner_, boot, settings_.rules, mounts.mounts);
   auto made = co_await engine_.create(container_name(handle), spec.image.platform, std::move(body));
   if (!made && made.error().code == Code::not_found)
     co_return failed(Kind::image_not_found, std::move(made.error()));
   // An engine that has other files than this host does not have this directory either.
-  if (!made && made.error().message.find(files_.boot_on_host(handle)) != std::string::npos)
+  if (!made && !remote && made.error().message.find(boot) != std::string::npos)
     co_return failed(Kind::step_failed, {Code::internal, 0, kOtherFiles});
   if (!made) co_return failed_step(std::move(made.error()), "create the container");
   auto sandbox = std::make_shared<Sandbox>(handle, *made, executor_);
@@ -216,6 +229,13 @@ Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::start_container(const ru
   if (!spec.image.id.empty()) sandbox->image = image.id;
   sandbox->has_policy = spec.network.has_value();
   sandbox->secret = std::move(*secret);
+  std::unique_ptr<io::ForeignStream> input;
+  if (remote) {
+    sandbox->boot = std::move(boot);
+    auto handed = co_await hand_secret(*made, sandbox->secret);
+    if (!handed) co_return failed_step(std::move(handed.error()), "hand execd its secret");
+    input = std::move(*handed);
+  }
   if (auto started = co_await engine_.start(*made); !started) {
     if (names_part_of_volume(started.error().message, mounts.mounts))
       co_return failed(Kind::sub_path_refused,
@@ -223,15 +243,17 @@ Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::start_container(const ru
                         "volumes: the volume has no such directory (subPath), or a link is on the way"});
     co_return failed_step(std::move(started.error()), "start the container");
   }
-  auto given =
-      by_network ? co_await await_execd(sandbox) : co_await hand_over(std::move(*listeners), mounts.shown);
+  if (input) input->shutdown_send();
+  auto given = by_network || remote ? co_await await_execd(sandbox)
+                                    : co_await hand_over(std::move(*listeners), mounts.shown);
   files_.close_boot(handle);
   if (!given && given.error().code == Code::permission_denied)
     co_return failed(Kind::host_path_refused, std::move(given.error()).in("volumes"));
   if (!given) {
     auto state = co_await engine_.inspect(*made);
     std::string more = state && !state->running ? "; " + end_of(*state).detail : "";
-    if (more.empty() && given.error().code == Code::timeout) more = std::string("; perhaps ") + kOtherFiles;
+    if (more.empty() && !remote && given.error().code == Code::timeout)
+      more = std::string("; perhaps ") + kOtherFiles;
     given.error().message += more;
     co_return failed(Kind::step_failed, std::move(given.error()).in("start execd in the container"));
   }
@@ -328,6 +350,7 @@ Task<Result<void>> DockerRuntime::destroy(std::string handle) {
     else
       co_await forget_volumes(sandbox->volumes);
     co_await forget_image(sandbox->image);
+    co_await forget_boot_volume(sandbox->boot);
   }
   if (!closed) co_return closed;
   co_return files_.remove(handle);

@@ -1,9 +1,10 @@
 #pragma once
 
-// Sandboxes as containers of a Docker engine on this host. execd is put into any image by a read-only
-// directory of the host, gets its listeners through a socket in it (execd/container.h), and is reached and
-// spoken to as in a native sandbox; so nothing is published, and no network is needed to reach it. Under a
-// kernel of its own it is reached by the container's network instead (execd/knocks.h).
+// Sandboxes as containers of a Docker engine. execd is put into any image by a read-only directory of the
+// host, gets its listeners through a socket in it (execd/container.h), and is reached and spoken to as in a
+// native sandbox; so nothing is published, and no network is needed to reach it. Under a kernel of its own it
+// is reached by the container's network instead (execd/knocks.h), and on another host by the engine's API
+// (docker_remote.cc).
 //
 // A container's end is heard on execd's control connection, which ends with it; the engine is then asked how.
 // Nothing is polled.
@@ -12,6 +13,7 @@
 #include <memory>
 #include <set>
 
+#include "base/knock.h"
 #include "docker/container_config.h"
 #include "docker/engine.h"
 #include "docker/host_path.h"
@@ -114,7 +116,19 @@ class DockerRuntime : public runtime::Runtime {
   // Its parts; what they leave behind is for destroy().
   Task<Created<SandboxPtr>> start_container(const runtime::SandboxSpec& spec, const Image& image,
                                             std::string record, const Mounts& mounts);
+  // See docker_remote.cc.
+  class Alone;
+  Task<> await_turn();
+  Task<Result<std::string>> find_boot_volume();
+  // `image` is one that the engine has.
+  Task<Result<std::string>> ensure_boot_volume(std::string image);
+  Task<Result<void>> fill_boot_volume(std::string name, std::string filler, std::string image);
+  Task<> sweep_boot_volumes();
+  Task<> forget_boot_volume(std::string name);
+  Task<Result<std::unique_ptr<io::ForeignStream>>> hand_secret(std::string container, std::string secret);
+  Task<Result<io::Stream>> knock_by_engine(SandboxPtr sandbox, knock::Wish wish);
   // See docker_reach.cc.
+  Task<Result<io::Stream>> knock(SandboxPtr sandbox, knock::Wish wish);
   Task<Result<void>> hand_over(Listeners listeners, std::vector<FileId> shown);
   Result<void> find_way(Sandbox& sandbox, const Container& container);
   Task<Result<runtime::ControlConnection>> open_control(SandboxPtr sandbox);
@@ -162,6 +176,7 @@ class DockerRuntime : public runtime::Runtime {
   std::map<std::string, SandboxPtr> sandboxes_;
   std::map<std::string, std::weak_ptr<bool>> making_;  // volumes, by name; see MadeVolume
   bool swept_ = false;
+  std::shared_ptr<io::Event> busy_;  // while somebody fills or removes volumes with execd
 };
 
 struct DockerAbilities {
@@ -169,6 +184,7 @@ struct DockerAbilities {
   bool own_kernel = false;    // they are started with something that gives them one
   bool host_network = false;  // they have the host's own network, which has no policies
   bool published = false;     // their ports are open to everybody
+  bool remote = false;        // they are on another host
 };
 runtime::Capabilities docker_capabilities(DockerAbilities given);
 

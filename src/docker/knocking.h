@@ -6,6 +6,7 @@
 
 #include "base/knock.h"
 #include "io/socket.h"
+#include "io/stream.h"
 
 namespace osb::docker {
 
@@ -13,5 +14,7 @@ namespace osb::docker {
 // port that was wished for; Code::corrupt: whoever does is somebody else.
 io::Task<Result<io::Socket>> knock_at(std::string address, uint16_t port, std::string secret,
                                       knock::Wish wish);
+// On a connection that is open. Code::unavailable also when somebody else says why there is no execd.
+io::Task<Result<void>> knock_on(io::ForeignStream& stream, std::string secret, knock::Wish wish);
 
 }  // namespace osb::docker

@@ -88,8 +88,9 @@ const std::vector<KnownSection>& known_sections() {
        "dsn min_pool_size max_pool_size connect_timeout_seconds pool_timeout_seconds "
        "snapshot_recovery_interval_seconds"},
       {"docker",
-       "socket host tls_ca tls_cert tls_key network_mode api_timeout drop_capabilities apparmor_profile "
-       "no_new_privileges pids_limit direct publish_host port_range_min port_range_max host_ip adopt",
+       "socket host tls_ca tls_cert tls_key remote network_mode api_timeout drop_capabilities "
+       "apparmor_profile no_new_privileges pids_limit direct publish_host port_range_min port_range_max "
+       "host_ip adopt",
        "seccomp_profile sandbox_binds"},
       {"docker.sandbox_env", "", "*"},
       // The last line has keys that other servers had once and now ignore themselves.
