@@ -33,7 +33,7 @@ Task<Result<std::string>> read_exactly(Connection& connection, size_t size) {
 }
 
 template <class Connection>
-Task<Result<void>> prove(Connection& connection, std::string secret, knock::Wish wish) {
+Task<Result<bool>> prove(Connection& connection, std::string secret, knock::Wish wish) {
   std::string challenge = CO_TRY(co_await read_exactly(connection, knock::kChallenge));
   if (!knock::is_challenge(challenge))
     co_return fail(Code::unavailable, "execd is not there: " + shown(challenge));
@@ -42,20 +42,23 @@ Task<Result<void>> prove(Connection& connection, std::string secret, knock::Wish
   std::string said = CO_TRY(co_await read_exactly(connection, knock::kAnswer));
   auto open = knock::read_answer(secret, challenge, request, said);
   if (!open) co_return fail(Code::corrupt, "whoever answers is not the execd of this sandbox");
-  if (!*open)
-    co_return fail(Code::unavailable, "nothing listens on port " + std::to_string(wish.port) + " inside");
-  co_return Result<void>();
+  co_return *open;
 }
 
 }  // namespace
 
+Error nobody_at(knock::Wish wish) {
+  return {Code::unavailable, 0, "nothing listens on port " + std::to_string(wish.port) + " inside"};
+}
+
 Task<Result<io::Socket>> knock_at(std::string address, uint16_t port, std::string secret, knock::Wish wish) {
   auto socket = CO_TRY(co_await io::connect_tcp(std::move(address), port));
-  CO_TRY(co_await prove(socket, std::move(secret), wish));
+  bool open = CO_TRY(co_await prove(socket, std::move(secret), wish));
+  if (!open) co_return std::unexpected(nobody_at(wish));
   co_return socket;
 }
 
-Task<Result<void>> knock_on(io::ForeignStream& stream, std::string secret, knock::Wish wish) {
+Task<Result<bool>> knock_on(io::ForeignStream& stream, std::string secret, knock::Wish wish) {
   return prove(stream, std::move(secret), wish);
 }
 
