@@ -12,6 +12,7 @@ from lib import rawhttp
 from lib.api import Api, assert_envelope
 from lib.dockerd import IMAGE, PLAIN_USER, SLEEPER, create, handles, nothing_left, ours, state
 from lib.engine_remote import HERE, PORT, apart
+from lib.runsc import require_runsc
 from lib.waiting import wait_for
 from lib.websocket import WebSocket
 from test_docker import (  # noqa: F401
@@ -349,3 +350,24 @@ def test_in_the_clear(bin_dir, there):
     with there.service(bin_dir, docker={"host": f"tcp://{HERE}:{PORT}", "tls_ca": "", "tls_cert": "", "tls_key": ""}) as service:
         assert service.ends() == 78
         assert "without TLS everybody on the way could use the engine" in service.log_tail()
+
+
+def test_a_kernel_of_its_own(bin_dir, tmp_path):
+    """gVisor on that host: the same way leads to it, and it needs no network."""
+    runsc = require_runsc()
+    settings = tmp_path / "daemon.json"
+    settings.write_text(json.dumps({"runtimes": {"runsc": {"path": str(runsc), "runtimeArgs": ["--network=host"]}}}))
+    secure = {"secure_runtime": {"type": "gvisor", "docker_runtime": "runsc"}}
+    with apart("--config-file", str(settings)) as there, there.service(bin_dir, docker={"network_mode": "none"}, sections=secure) as service:
+        api = Api(service.start(timeout=60))
+        sandbox = create(api, entrypoint=["httpd", "-f", "-p", "127.0.0.1:8000", "-h", "/etc"])
+        assert "gVisor" in api.run(sandbox, "dmesg").stdout
+        assert wait_for(lambda: api.call("GET", f"/sandboxes/{sandbox}/proxy/8000/passwd").body.startswith(b"root:"), 10, "the port answers")
+        service.kill_both()
+        service.start()
+        assert api.run(sandbox, "echo on").stdout == "on"
+        ended = create(api, entrypoint=["sh", "-c", "sleep 1; exit 3"])
+        assert "code 3" in state(api, ended, "Failed", timeout=40)["message"]
+        for one in (sandbox, ended):
+            assert api.delete(one).status == 204
+        wait_for(lambda: not ours(there.engine), 20, "no container is left")

@@ -49,6 +49,8 @@ class Way:
             except OSError:
                 near.close()
                 continue
+            for one in (near, far):
+                one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with self.lock:
                 self.pairs.add((near, far))
             threading.Thread(target=self.carry, args=(near, far), daemon=True).start()
