@@ -88,6 +88,32 @@ bj::object bindings_of(const ContainerRules::Publish& publish) {
   return out;
 }
 
+void add_limits(bj::object& host, const sandbox::Limits& limits) {
+  if (limits.cpu_millis) {
+    // Not NanoCpus: engines refuse more of them than the host has processors.
+    host["CpuPeriod"] = kCpuPeriodMicros;
+    host["CpuQuota"] = *limits.cpu_millis * kCpuPeriodMicros / 1000;
+  }
+  if (limits.memory_bytes) {
+    host["Memory"] = *limits.memory_bytes;
+    host["MemorySwap"] = *limits.memory_bytes;  // with it: no swap besides
+  }
+  if (limits.pids) host["PidsLimit"] = *limits.pids;
+}
+
+// execd's, behind its name.
+bj::array words_of(const ContainerRules& rules, bool publishes, const std::vector<ContainerMount>& mounts) {
+  std::string way = std::string("--container=") + kBootInside + "/hub";
+  if (rules.by_network()) way = std::string("--secret=") + kBootInside + "/secret";
+  if (rules.remote) way = "--secret=-";
+  bj::array words{way, "--log-level=4"};
+  if (publishes) words.emplace_back("--open-port=" + std::to_string(kPublished[0]));
+  for (const ContainerMount& mount : mounts) {
+    if (mount.kind == ContainerMount::Kind::host_path) words.emplace_back("--shown=" + mount.target);
+  }
+  return words;
+}
+
 }  // namespace
 
 std::string container_name(const std::string& handle) { return "sandbox-" + handle; }
@@ -111,41 +137,22 @@ std::string container_body(const runtime::SandboxSpec& spec, const std::string& 
   // Whoever is asked, the egress process answers; one on another loopback address would be the container's
   // own.
   if (spec.network) host["Dns"] = bj::array{"127.0.0.1"};
-  const auto& limits = spec.limits;
-  if (limits.cpu_millis) {
-    // Not NanoCpus: engines refuse more of them than the host has processors.
-    host["CpuPeriod"] = kCpuPeriodMicros;
-    host["CpuQuota"] = *limits.cpu_millis * kCpuPeriodMicros / 1000;
-  }
-  if (limits.memory_bytes) {
-    host["Memory"] = *limits.memory_bytes;
-    host["MemorySwap"] = *limits.memory_bytes;  // with it: no swap besides
-  }
-  if (limits.pids) host["PidsLimit"] = *limits.pids;
+  add_limits(host, spec.limits);
   host["ShmSize"] = shm_of(spec);
   if (spec.read_only_root) {
     host["ReadonlyRootfs"] = true;
     host["Tmpfs"] = bj::object{{"/tmp", "mode=1777"}, {"/run", "mode=755"}};
   }
-  std::string inside = kBootInside;
-  std::string way = "--container=" + inside + "/hub";
-  if (rules.by_network()) way = "--secret=" + inside + "/secret";
-  if (rules.remote) way = "--secret=-";
-  bj::array words{way, "--log-level=4"};
   // One with a policy has no network of the engine's, and nothing to publish.
   bool publishes = rules.publish && !spec.network;
   bj::object exposed;
   if (publishes) {
-    words.emplace_back("--open-port=" + std::to_string(kPublished[0]));
     host["PortBindings"] = bindings_of(*rules.publish);
     for (const auto& port : host["PortBindings"].as_object()) exposed[port.key()] = bj::object();
   }
-  for (const ContainerMount& mount : mounts) {
-    if (mount.kind == ContainerMount::Kind::host_path) words.emplace_back("--shown=" + mount.target);
-  }
   bj::object body{{"Image", image_id},
-                  {"Entrypoint", bj::array{inside + "/execd"}},
-                  {"Cmd", std::move(words)},
+                  {"Entrypoint", bj::array{std::string(kBootInside) + "/execd"}},
+                  {"Cmd", words_of(rules, publishes, mounts)},
                   // An image's own would run beside execd, and before it.
                   {"Healthcheck", bj::object{{"Test", bj::array{"NONE"}}}},
                   {"Labels", labels_of(spec, owner, rules.remote ? boot : "", mounts)},

@@ -114,6 +114,17 @@ class DockerRuntime : public runtime::Runtime {
   Task<> undo(std::string handle, std::vector<MadeVolume> made);
   Task<> forget_made(std::vector<MadeVolume> made);
   // Its parts; what they leave behind is for destroy().
+  // Where execd comes from, and how it is reached: by the one or the other.
+  struct Boot {
+    std::string source;  // a directory of the host, or a volume
+    std::string secret = {};
+    std::optional<Listeners> listeners = {};
+  };
+  Task<Created<Boot>> prepare_boot(std::string handle, std::string image, std::string record);
+  Task<Created<SandboxPtr>> make_container(const runtime::SandboxSpec& spec, const Image& image,
+                                           const Boot& boot, const Mounts& mounts);
+  Task<Created<void>> run_container(SandboxPtr sandbox, std::optional<Listeners> listeners,
+                                    const Mounts& mounts);
   Task<Created<SandboxPtr>> start_container(const runtime::SandboxSpec& spec, const Image& image,
                                             std::string record, const Mounts& mounts);
   // See docker_remote.cc.
