@@ -141,6 +141,13 @@ docker::DockerSettings docker_settings(const server::Config& config, std::string
   out.state_dir = config.native.state_dir;
   out.execd = execd;
   out.adopt = in.adopt;
+  bool has_network = out.rules.network_mode != "none";
+  if (in.remote && config.egress.enabled && has_network && !config.egress.image.empty())
+    out.sidecars = docker::EgressSettings{.image = config.egress.image,
+                                          .name_servers = config.egress.name_servers,
+                                          .deny_always = config.egress.deny_always,
+                                          .allow_always = config.egress.allow_always,
+                                          .deny_webhook = config.egress.deny_webhook};
   if (in.direct) {
     out.rules.publish = {.host = in.publish_host};
     if (in.port_range_min != 0)

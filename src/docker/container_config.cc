@@ -72,6 +72,25 @@ bj::array mounts_of(bj::object boot, const std::vector<ContainerMount>& mounts) 
   return out;
 }
 
+// execd's own words; what the entry process writes is kept by execd.
+bj::object short_log() {
+  return {{"Type", "json-file"}, {"Config", bj::object{{"max-size", "256k"}, {"max-file", "1"}}}};
+}
+
+std::string network_of(const runtime::SandboxSpec& spec, const ContainerRules& rules) {
+  if (!spec.network) return rules.network_mode;
+  return rules.remote ? "container:" + sidecar_name(spec.handle) : "none";
+}
+
+// What changes packet rules, and what sends past them, are not for who is policed.
+bj::array dropped(const ContainerRules& rules, bool policed) {
+  std::vector<std::string> names = rules.drop_capabilities;
+  for (const char* name : {"NET_ADMIN", "NET_RAW"}) {
+    if (policed && std::ranges::find(names, name) == names.end()) names.emplace_back(name);
+  }
+  return bj::array(names.begin(), names.end());
+}
+
 bj::array security_of(const ContainerRules& rules) {
   bj::array out;
   if (rules.no_new_privileges) out.emplace_back("no-new-privileges:true");
@@ -117,6 +136,7 @@ bj::array words_of(const ContainerRules& rules, bool publishes, const std::vecto
 }  // namespace
 
 std::string container_name(const std::string& handle) { return "sandbox-" + handle; }
+std::string sidecar_name(const std::string& id) { return "sandbox-egress-" + id; }
 
 std::string container_body(const runtime::SandboxSpec& spec, const std::string& image_id,
                            const std::string& owner, const std::string& boot, const ContainerRules& rules,
@@ -124,19 +144,16 @@ std::string container_body(const runtime::SandboxSpec& spec, const std::string& 
   bj::object boot_mount = boot_volume_mount(boot, true);
   if (!rules.remote)
     boot_mount = {{"Type", "bind"}, {"Source", boot}, {"Target", kBootInside}, {"ReadOnly", true}};
-  bj::array drop(rules.drop_capabilities.begin(), rules.drop_capabilities.end());
-  bj::object host{{"NetworkMode", spec.network ? "none" : rules.network_mode},
+  bj::object host{{"NetworkMode", network_of(spec, rules)},
                   {"Mounts", mounts_of(std::move(boot_mount), mounts)},
                   {"SecurityOpt", security_of(rules)},
-                  {"CapDrop", std::move(drop)},
+                  {"CapDrop", dropped(rules, spec.network && rules.remote)},
                   {"RestartPolicy", bj::object{{"Name", "no"}}},
-                  // execd's own words; what the entry process writes is kept by execd.
-                  {"LogConfig", bj::object{{"Type", "json-file"},
-                                           {"Config", bj::object{{"max-size", "256k"}, {"max-file", "1"}}}}}};
+                  {"LogConfig", short_log()}};
   if (!rules.oci_runtime.empty()) host["Runtime"] = rules.oci_runtime;
   // Whoever is asked, the egress process answers; one on another loopback address would be the container's
   // own.
-  if (spec.network) host["Dns"] = bj::array{"127.0.0.1"};
+  if (spec.network && !rules.remote) host["Dns"] = bj::array{"127.0.0.1"};
   add_limits(host, spec.limits);
   host["ShmSize"] = shm_of(spec);
   if (spec.read_only_root) {
@@ -173,6 +190,25 @@ std::string filler_body(const std::string& image_id, const std::string& volume,
       {"Labels", std::move(with)},
       {"HostConfig",
        bj::object{{"NetworkMode", "none"}, {"Mounts", bj::array{boot_volume_mount(volume, false)}}}}});
+}
+
+std::string sidecar_body(const Sidecar& sidecar, const ContainerRules& rules) {
+  bj::object labels{{kOwnerLabel, sidecar.owner},
+                    {kHandleLabel, sidecar.handle},
+                    {kVolumesLabel, "[]"},
+                    {kEgressLabel, "none"},
+                    {kBootLabel, ""}};
+  bj::object host{{"NetworkMode", rules.network_mode},
+                  {"Mounts", bj::array{boot_volume_mount(sidecar.boot, true)}},
+                  {"SecurityOpt", bj::array{"no-new-privileges:true"}},
+                  {"CapAdd", bj::array{"NET_ADMIN"}},
+                  {"RestartPolicy", bj::object{{"Name", "no"}}},
+                  {"LogConfig", short_log()}};
+  return json::print(bj::object{{"Image", sidecar.image_id},
+                                {"Env", bj::array(sidecar.environment.begin(), sidecar.environment.end())},
+                                {"Healthcheck", bj::object{{"Test", bj::array{"NONE"}}}},
+                                {"Labels", std::move(labels)},
+                                {"HostConfig", std::move(host)}});
 }
 
 // An engine adds the container's own labels to these, and cannot take one away.

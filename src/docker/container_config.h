@@ -68,6 +68,13 @@ std::string container_body(const runtime::SandboxSpec& spec, const std::string& 
 // One that is never started: it has the volume at kBootInside, to be written.
 std::string filler_body(const std::string& image_id, const std::string& volume,
                         const std::map<std::string, std::string>& labels);
+// The egress of a sandbox on another host, in a container of its own; see docker_sidecar.cc.
+struct Sidecar {
+  std::string image_id, handle, owner;
+  std::string boot;  // the volume with execd
+  std::vector<std::string> environment = {};
+};
+std::string sidecar_body(const Sidecar& sidecar, const ContainerRules& rules);
 // With which a container becomes the image of a snapshot: what `labels` say of it is taken off.
 std::string commit_body(const std::map<std::string, std::string>& labels, const std::string& owner,
                         const std::string& snapshot);
@@ -75,5 +82,7 @@ std::string commit_body(const std::map<std::string, std::string>& labels, const 
 std::vector<std::string> volumes_in(const std::map<std::string, std::string>& labels);
 
 std::string container_name(const std::string& handle);
+// Of the container whose network a sandbox shares.
+std::string sidecar_name(const std::string& id);
 
 }  // namespace osb::docker

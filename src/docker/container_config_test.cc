@@ -165,6 +165,37 @@ TEST(ContainerConfig, OneWithAPolicyHasNoNetworkOfTheEngine) {
   EXPECT_EQ(policed["Labels"].at(kEgressLabel), "policy");
 }
 
+TEST(ContainerConfig, OneWithAPolicyOnAnotherHostSharesTheNetworkOfWhatPolicesIt) {
+  ContainerRules rules;
+  rules.remote = true;
+  rules.network_mode = "web";
+  rules.drop_capabilities = {"NET_RAW", "MKNOD"};
+  runtime::SandboxSpec spec{
+      .handle = "h", .image = {}, .network = runtime::NetworkPolicy{.allow_the_rest = true}};
+  bj::object body = bj::parse(container_body(spec, "sha256:1", "owner", "vol", rules)).as_object();
+  EXPECT_EQ(body["HostConfig"].at("NetworkMode"), "container:sandbox-egress-h");
+  EXPECT_FALSE(body["HostConfig"].as_object().contains("Dns")) << "an engine refuses it there";
+  EXPECT_EQ(bj::serialize(body["HostConfig"].at("CapDrop")), R"(["NET_RAW","MKNOD","NET_ADMIN"])")
+      << "whatever the configuration says";
+  spec.network.reset();
+  body = bj::parse(container_body(spec, "sha256:1", "owner", "vol", rules)).as_object();
+  EXPECT_EQ(body["HostConfig"].at("NetworkMode"), "web");
+  EXPECT_EQ(bj::serialize(body["HostConfig"].at("CapDrop")), R"(["NET_RAW","MKNOD"])");
+  bj::object beside = bj::parse(sidecar_body({.image_id = "sha256:2",
+                                              .handle = "h",
+                                              .owner = "owner",
+                                              .boot = "vol",
+                                              .environment = {"A=b"}},
+                                             rules))
+                          .as_object();
+  EXPECT_EQ(beside["HostConfig"].at("NetworkMode"), "web");
+  EXPECT_EQ(bj::serialize(beside["HostConfig"].at("CapAdd")), R"(["NET_ADMIN"])");
+  EXPECT_EQ(bj::serialize(beside["Env"]), R"(["A=b"])");
+  EXPECT_EQ(beside["Labels"].at(kHandleLabel), "h") << "it is found when its sandbox was never made";
+  EXPECT_EQ(beside["Labels"].at(kVolumesLabel), "[]") << "whatever its image says";
+  EXPECT_TRUE(beside["HostConfig"].at("Mounts").at(0).at("ReadOnly").as_bool());
+}
+
 TEST(ContainerConfig, Base64ForHeaders) {
   EXPECT_EQ(to_base64url(""), "");
   EXPECT_EQ(to_base64url("f"), "Zg==");

@@ -49,10 +49,14 @@ runtime::Capabilities docker_capabilities(DockerAbilities given) {
         "programs under a kernel of their own are no processes of this host, and nothing counts them; their "
         "memory and processor time can be limited");
   }
-  if (given.remote)
+  if (given.remote && given.own_kernel)
     out.network_policy = Ability::cannot(
-        "the engine is on another host (docker.remote), and policies are kept by the egress process of this "
-        "one");
+        "a kernel of its own sends past the packet rules of the container beside it, which has to police it "
+        "on another host (docker.remote)");
+  else if (given.remote && !given.policies)
+    out.network_policy = Ability::cannot(
+        "the engine is on another host (docker.remote), where policies are kept by a container beside the "
+        "sandbox's, and this server has no image for it (egress.image), or its sandboxes have no network");
   out.platforms = {platform_of_host()};
   return out;
 }

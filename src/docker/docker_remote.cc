@@ -9,7 +9,7 @@
 
 #include "base/ids.h"
 #include "base/log.h"
-#include "docker/boot_archive.h"
+#include "docker/archive.h"
 #include "docker/docker_sandbox.h"
 #include "docker/knocking.h"
 
@@ -103,7 +103,7 @@ Task<Result<void>> DockerRuntime::fill_boot_volume(std::string name, std::string
   CO_TRY(co_await engine_.create_volume(name, {{kBootOwnerLabel, owner_}}));
   auto body = filler_body(image, name, {{kBootOwnerLabel, owner_}, {kFillerLabel, filler}});
   auto container = CO_TRY(co_await engine_.create(filler, "", std::move(body)));
-  co_return co_await engine_.unpack(container, kBootInside, boot_archive(settings_.execd));
+  co_return co_await engine_.unpack(container, kBootInside, archive_of({{"execd", 0755, settings_.execd}}));
 }
 
 // What a server that was killed has left, and volumes of earlier versions that nothing uses any more.

@@ -66,7 +66,7 @@ DockerRuntime::DockerRuntime(io::Executor executor, std::string owner, SandboxFi
       owner_(std::move(owner)),
       files_(std::move(files)),
       settings_(std::move(settings)),
-      capabilities_(docker_capabilities({.policies = static_cast<bool>(settings_.networks),
+      capabilities_(docker_capabilities({.policies = settings_.networks || settings_.sidecars,
                                          .own_kernel = settings_.rules.has_own_kernel(),
                                          .host_network = settings_.rules.network_mode == kHostNetwork,
                                          .published = settings_.rules.publish.has_value(),
@@ -227,6 +227,10 @@ Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::start_container(const ru
                                                                         const Mounts& mounts) {
   auto boot = co_await prepare_boot(spec.handle, image.id, std::move(record));
   if (!boot) co_return std::unexpected(std::move(boot.error()));
+  if (spec.network && settings_.rules.remote) {
+    auto policed = co_await start_sidecar(spec.handle, boot->source, boot->secret);
+    if (!policed) co_return std::unexpected(std::move(policed.error()));
+  }
   auto sandbox = co_await make_container(spec, image, *boot, mounts);
   if (!sandbox) co_return sandbox;
   auto runs = co_await run_container(*sandbox, std::move(boot->listeners), mounts);
@@ -316,7 +320,11 @@ Task<Result<void>> DockerRuntime::destroy(std::string handle) {
   if (sandbox) CO_TRY(co_await engine_.remove(sandbox->container));
   // Also when an earlier try has removed the container and came no further.
   Result<void> closed;
-  if (settings_.networks && (!sandbox || sandbox->has_policy))
+  bool policed = !sandbox || sandbox->has_policy;
+  bool by_engine = sandbox ? sandbox->by_engine() : settings_.rules.remote;
+  if (policed && by_engine)
+    closed = co_await remove_sidecar(handle);
+  else if (policed && settings_.networks)
     closed = co_await settings_.networks->close(handle);
   if (sandbox) {
     if (sandbox->inherited)

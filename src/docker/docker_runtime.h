@@ -31,6 +31,13 @@ using runtime::End;
 using runtime::Limits;
 using runtime::PreparedPtr;
 
+// Of containers that police others, on another host.
+struct EgressSettings {
+  std::string image;
+  std::vector<std::string> name_servers = {}, deny_always = {}, allow_always = {};
+  std::string deny_webhook = {};
+};
+
 struct DockerSettings {
   EngineSettings engine;
   ContainerRules rules;
@@ -44,7 +51,8 @@ struct DockerSettings {
   bool adopt = false;                          // take containers of the original server over
   // Of this service; none: there are none, and policies are refused.
   std::shared_ptr<runtime::ContainerNetworks> networks = {};
-  std::string_view execd;  // its bytes; they live as long as the process
+  std::optional<EgressSettings> sidecars = {};  // instead of these, on another host
+  std::string_view execd;                       // its bytes; they live as long as the process
 };
 
 class DockerRuntime : public runtime::Runtime {
@@ -91,6 +99,7 @@ class DockerRuntime : public runtime::Runtime {
   Task<Result<std::vector<runtime::NamedVolume>>> list_volumes(std::string owner) override;
   Task<Result<void>> remove_volume(std::string owner, std::string name) override;
   Task<Result<std::optional<runtime::NetworkPolicy>>> network_of(std::string handle) override;
+  std::string egress_token(const std::string& handle) const override;
 
  private:
   struct Sandbox;
@@ -162,6 +171,15 @@ class DockerRuntime : public runtime::Runtime {
   // See docker_network.cc.
   Task<Created<void>> open_network(SandboxPtr sandbox, std::string id, runtime::NetworkPolicy policy);
   Task<Result<io::Stream>> connect_egress(SandboxPtr sandbox);
+  // See docker_sidecar.cc.
+  Task<Created<void>> start_sidecar(std::string handle, std::string boot, std::string secret);
+  Task<Result<void>> await_sidecar(std::string handle, std::string token);
+  Task<Result<io::Stream>> connect_sidecar(std::string handle);
+  Task<Result<std::string>> ask_sidecar(std::string handle, std::string token, std::string method,
+                                        std::string path, std::string body);
+  Task<Result<void>> tell_sidecar(SandboxPtr sandbox, runtime::NetworkPolicy policy);
+  Task<Result<std::optional<runtime::NetworkPolicy>>> sidecars_policy(SandboxPtr sandbox);
+  Task<Result<void>> remove_sidecar(std::string handle);
   // See docker_inherited.cc.
   bool is_inherited(const Container& container, const std::string& handle) const;
   Task<Result<void>> list_inherited(std::set<std::string>& handles);

@@ -141,6 +141,7 @@ struct EgressSection {
   std::vector<std::string> name_servers;  // none: the host's
   std::vector<std::string> deny_always, allow_always;
   std::string deny_webhook;  // who is told of lookups that were denied; empty: nobody
+  std::string image;         // of containers that police others, with an engine on another host; empty: none
 };
 
 // Which requests to sandboxes' ports need more than the id of the sandbox; see server/endpoint_token.h.

@@ -154,8 +154,13 @@ void check_remote(ConfigFile& file, const DockerSection& docker) {
 }
 
 // A kernel of its own takes no socket of the host, so such a container is reached by its network.
-void check_reach(ConfigFile& file, const Config& config) {
-  if (config.docker.remote && config.offers("docker")) return check_remote(file, config.docker);
+void check_reach(ConfigFile& file, Config& config) {
+  bool remote = config.docker.remote && config.offers("docker");
+  if (!config.egress.image.empty() && !remote)
+    config.warnings.push_back(fmt::format(
+        "{}: egress.image: it has no effect here: this service's own egress process keeps policies",
+        file.place("egress.image")));
+  if (remote) return check_remote(file, config.docker);
   bool secured = config.effective_runtime() == RuntimeType::docker && config.secure.type != SecureType::none;
   if (config.docker.direct && config.offers("docker")) check_direct(file, config, secured);
   if (!secured) return;

@@ -64,6 +64,15 @@ TEST(ConfigEngine, AnotherHost) {
   }
 }
 
+TEST(ConfigEngine, AnImageForWhatPolicesContainers) {
+  std::string image = "\n[egress]\nimage = \" registry.example/egress:1 \"";
+  auto far = parse("remote = true" + image);
+  ASSERT_TRUE(far) << far.error().message;
+  EXPECT_EQ(far->egress.image, "registry.example/egress:1");
+  EXPECT_THAT(far->warnings, IsEmpty());
+  EXPECT_THAT(parse(image)->warnings, ElementsAre(HasSubstr("egress.image: it has no effect here")));
+}
+
 TEST(ConfigEngine, Variables) {
   Variables all = {{"DOCKER_HOST", "tcp://engine.example:1234"},
                    {"DOCKER_TLS_VERIFY", "1"},

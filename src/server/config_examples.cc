@@ -392,6 +392,8 @@ constexpr std::string_view kSkeleton =
 # false: sandboxes have no network, and a request with a networkPolicy is refused. Otherwise they have one, through a process
 # that looks at their policies (docs/network.md).
 # enabled = true
+# With a Docker engine on another host: the image of the container that polices one that has a networkPolicy.
+# image = ""
 # Who answers the lookups of sandboxes, by address; a port may follow. Not set: the host's name servers.
 # name_servers = []
 # What no sandbox reaches and what every sandbox reaches, whatever its own policy says: host names, "*.example.com",

@@ -324,7 +324,7 @@ def test_what_is_refused(api, there):
     host = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, volumes=[{"name": "v", "host": {"path": "/srv"}, "mountPath": "/v"}])
     assert host.status == 400 and "another host" in host.json["message"], host
     policy = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, networkPolicy={"defaultAction": "deny"})
-    assert policy.status == 400 and "another host" in policy.json["message"], policy
+    assert policy.status == 400 and "egress.image" in policy.json["message"], policy
     assert not ours(there.engine)
     sandbox = create(api)
     assert_envelope(api.call("GET", f"/sandboxes/{sandbox}/proxy/9/"), 502, "BACKEND_CONNECTION_FAILED")

@@ -1,4 +1,4 @@
-#include "docker/boot_archive.h"
+#include "docker/archive.h"
 
 #include <gtest/gtest.h>
 #include <stdio.h>
@@ -22,14 +22,15 @@ std::string said_by(const std::string& words, const std::string& archive) {
   return out;
 }
 
-TEST(BootArchive, is_what_tar_reads) {
+TEST(Archive, is_what_tar_reads) {
   for (size_t size : {size_t{0}, size_t{1}, size_t{511}, size_t{512}, size_t{513}, size_t{3'000'000}}) {
     std::string execd(size, 'e');
-    std::string archive = boot_archive(execd);
+    std::string archive = archive_of({{"execd", 0755, execd}, {"a/b", 0644, "more"}});
     EXPECT_EQ(archive.size() % 512, 0u);
     EXPECT_TRUE(said_by("-xO execd", archive) == execd) << size;
+    EXPECT_EQ(said_by("-xO a/b", archive), "more");
   }
-  std::string line = said_by("--numeric-owner -tv", boot_archive("hello"));
+  std::string line = said_by("--numeric-owner -tv", archive_of({{"execd", 0755, "hello"}}));
   EXPECT_TRUE(line.starts_with("-rwxr-xr-x 0/0 ")) << line;
   EXPECT_TRUE(line.ends_with(" execd\n")) << line;
 }

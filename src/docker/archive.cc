@@ -1,4 +1,4 @@
-#include "docker/boot_archive.h"
+#include "docker/archive.h"
 
 #include <cstdio>
 
@@ -17,15 +17,13 @@ std::string octal(unsigned long long value, int digits) {
   return {text, static_cast<size_t>(length)};
 }
 
-}  // namespace
-
-std::string boot_archive(std::string_view execd) {
+std::string header_of(const ArchiveFile& file) {
   std::string out(kBlock, '\0');
-  put(out, kName, "execd");
-  put(out, kMode, octal(0755, 7));
+  put(out, kName, file.name);
+  put(out, kMode, octal(file.mode, 7));
   put(out, kUser, octal(0, 7));
   put(out, kGroup, octal(0, 7));
-  put(out, kSize, octal(execd.size(), 11));
+  put(out, kSize, octal(file.bytes.size(), 11));
   put(out, kTime, octal(0, 11));
   put(out, kSum, "        ");  // the sum is over these
   put(out, kType, "0");
@@ -33,9 +31,20 @@ std::string boot_archive(std::string_view execd) {
   unsigned sum = 0;
   for (unsigned char byte : out) sum += byte;
   put(out, kSum, octal(sum, 6) + std::string("\0 ", 2));
-  out.reserve(out.size() + execd.size() + 3 * kBlock);
-  out.append(execd);
-  out.append((kBlock - execd.size() % kBlock) % kBlock, '\0');
+  return out;
+}
+
+}  // namespace
+
+std::string archive_of(const std::vector<ArchiveFile>& files) {
+  size_t size = 2 * kBlock;
+  for (const ArchiveFile& file : files) size += file.bytes.size() + 2 * kBlock;
+  std::string out;
+  out.reserve(size);
+  for (const ArchiveFile& file : files) {
+    out.append(header_of(file)).append(file.bytes);
+    out.append((kBlock - file.bytes.size() % kBlock) % kBlock, '\0');
+  }
   return out.append(2 * kBlock, '\0');
 }
 
