@@ -65,7 +65,12 @@ std::string DockerRuntime::egress_token(const std::string& handle) const {
 Task<Created<void>> DockerRuntime::start_sidecar(std::string handle, std::string boot, std::string secret) {
   const EgressSettings& egress = *settings_.sidecars;
   auto image = co_await pulls_.find(handle, {.reference = egress.image});
-  if (!image) co_return std::unexpected(std::move(image.error()));
+  // It is the operator's, and none of the client's business.
+  if (!image) {
+    auto kind = image.error().kind == Kind::unavailable ? Kind::unavailable : Kind::step_failed;
+    co_return std::unexpected(
+        CreateFailure{kind, std::move(image.error().error).in("the image of its egress (egress.image)")});
+  }
   Sidecar sidecar{.image_id = image->id,
                   .handle = handle,
                   .owner = owner_,

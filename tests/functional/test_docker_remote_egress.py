@@ -177,7 +177,7 @@ def attempt(api):
 
 def test_an_image_that_is_none(bin_dir, there):
     """One that is missing, and one that does not do what it should: the create says so, and nothing is left."""
-    for image, words in (("nobody/has-this:1", ("image",)), ("broken:1", ("egress", "ended"))):
+    for image, words in (("nobody/has-this:1", ("egress.image",)), ("broken:1", ("egress", "ended"))):
         with there.service(bin_dir, sections={"egress": {"image": image}}) as service:
             api = Api(service.start())
             volumes = there.boot_volumes()
