@@ -31,7 +31,7 @@ def there(bin_dir, tmp_path_factory):
         made.engine.docker("import", "-c", 'ENTRYPOINT ["/osb-egress", "no-such-thing"]', "-", "broken:1", input=tar)
         servers = []
         for address in (ALLOWED, DENIED, NEVER):
-            made.engine.run_inside("ip", "addr", "add", f"{address}/32", "dev", "lo")
+            subprocess.run([*made.engine.beside(), "ip", "addr", "add", f"{address}/32", "dev", "lo"], check=True)
             servers.append(subprocess.Popen([*made.engine.beside(), "busybox", "httpd", "-f", "-p", f"{address}:80", "-h", str(pages)]))
         try:
             yield made
