@@ -18,17 +18,26 @@ POLICY = {"defaultAction": "deny", "egress": [{"action": "allow", "target": ALLO
 EGRESS = {"image": "egress:1", "deny_always": [NEVER], "name_servers": [ALLOWED]}
 
 
+def with_libraries(program, root):
+    """An image with nothing but a program of this machine in it."""
+    shutil.copy(program, root / program.name)
+    for line in subprocess.run(["ldd", program], capture_output=True, check=True, text=True).stdout.splitlines():
+        for word in line.split():
+            if word.startswith("/"):
+                (root / word[1:]).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(word, root / word[1:])
+    return subprocess.run(["tar", "-C", root, "-c", "."], capture_output=True, check=True).stdout
+
+
 @pytest.fixture(scope="module")
 def there(bin_dir, tmp_path_factory):
     """With three places in the world, and the image."""
     pages = tmp_path_factory.mktemp("pages")
     (pages / "index.html").write_text("a page\n")
     with apart() as made:
-        root = tmp_path_factory.mktemp("egress")
-        shutil.copy(bin_dir / "osb-egress", root / "osb-egress")
-        tar = subprocess.run(["tar", "-C", root, "-c", "."], capture_output=True, check=True).stdout
-        made.engine.docker("import", "-c", 'ENTRYPOINT ["/osb-egress", "sidecar"]', "-", "egress:1", input=tar)
-        made.engine.docker("import", "-c", 'ENTRYPOINT ["/osb-egress", "no-such-thing"]', "-", "broken:1", input=tar)
+        tar = with_libraries(bin_dir / "osb", tmp_path_factory.mktemp("egress"))
+        made.engine.docker("import", "-c", 'ENTRYPOINT ["/osb", "egress", "serve"]', "-", "egress:1", input=tar)
+        made.engine.docker("import", "-c", 'ENTRYPOINT ["/osb", "version"]', "-", "broken:1", input=tar)
         servers = []
         for address in (ALLOWED, DENIED, NEVER):
             subprocess.run([*made.engine.beside(), "ip", "addr", "add", f"{address}/32", "dev", "lo"], check=True)
