@@ -87,13 +87,14 @@ function(osb_module name)
   endif()
 endfunction()
 
-# osb_static_executable(NAME sources... LIBS small libraries...): fully static, small, no unused sections.
+# osb_static_executable(NAME sources... LIBS small libraries...): fully static, small, no unused sections, functions that are the same once
+# unless somebody compares their addresses.
 function(osb_static_executable name)
   cmake_parse_arguments(E "" "" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} ${E_SOURCES})
   target_link_libraries(${name} PRIVATE ${E_LIBS} osb_flags_small)
   target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src/main/static_unwind.cc)
-  target_link_options(${name} PRIVATE -static -Wl,--gc-sections -Wl,--wrap=__register_frame_info
+  target_link_options(${name} PRIVATE -static -Wl,--gc-sections -Wl,--icf=safe -Wl,--wrap=__register_frame_info
     -Wl,--wrap=__deregister_frame_info)
   add_custom_command(TARGET ${name} POST_BUILD COMMAND ${CMAKE_COMMAND} -E copy $<TARGET_FILE:${name}> $<TARGET_FILE:${name}>.debug
     COMMAND llvm-strip-19 $<TARGET_FILE:${name}> VERBATIM)

@@ -1,8 +1,25 @@
 // What a Docker engine, or whoever stands behind its socket, answers.
 #include "check.h"
 #include "docker/answers.h"
+#include "docker/exec_frames.h"
 
 using namespace osb;
+
+// However it comes in pieces, the same comes out.
+static std::string out_of_frames(std::string_view text, size_t piece) {
+  docker::ExecFrames frames;
+  std::string out;
+  char into[16];
+  while (true) {
+    auto got = frames.take(into);
+    if (!got) return out + "?";
+    out.append(into, *got);
+    if (*got == 0 && text.empty()) return frames.ended() ? out + "." : out;
+    if (*got > 0) continue;
+    frames.feed(text.substr(0, piece));
+    text.remove_prefix(std::min(piece, text.size()));
+  }
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, size_t size) {
   std::string_view text = fuzz::text_of(data, size);
@@ -11,6 +28,8 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, size_t size) {
   if (auto container = docker::parse_container(text))
     CHECK(!container->id.empty() && container->error.size() <= kMost && container->published.size() <= size);
   if (auto said = docker::parse_logs(text)) CHECK(said->size() <= size);
+  std::string framed = out_of_frames(text, size + 1);
+  CHECK(framed.size() <= size + 1 && framed == out_of_frames(text, 3));
   if (auto list = docker::parse_labels_of_list(text)) CHECK(list->size() <= size);
   if (auto names = docker::parse_runtimes(text)) CHECK(names->size() <= size);
   if (auto image = docker::parse_image(text)) CHECK(!image->id.empty());

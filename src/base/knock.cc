@@ -43,6 +43,7 @@ std::optional<Wish> read_wish(std::string_view text) {
 std::string new_challenge() { return new_hex_id(); }
 std::string new_secret() { return new_hex_id() + new_hex_id(); }
 bool is_secret(std::string_view text) { return text.size() == kSecret && is_hex(text); }
+bool is_challenge(std::string_view text) { return text.size() == kChallenge && is_hex(text); }
 
 std::string ask(std::string_view secret, std::string_view challenge, Wish wish) {
   std::string port = std::to_string(wish.port);

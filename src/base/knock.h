@@ -27,6 +27,7 @@ enum class Kind : char { api = 'a', control = 'c', port = 'p' };
 std::string new_challenge();
 std::string new_secret();
 bool is_secret(std::string_view text);
+bool is_challenge(std::string_view text);
 
 struct Wish {
   Kind kind = Kind::api;

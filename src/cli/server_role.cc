@@ -133,7 +133,8 @@ docker::DockerSettings docker_settings(const server::Config& config, std::string
                .apparmor_profile = in.apparmor_profile,
                .no_new_privileges = in.no_new_privileges,
                .oci_runtime = config.secure.docker_runtime,
-               .ipv6 = ::access("/proc/sys/net/ipv6/conf/all/disable_ipv6", F_OK) == 0};
+               .ipv6 = ::access("/proc/sys/net/ipv6/conf/all/disable_ipv6", F_OK) == 0,
+               .remote = in.remote};
   out.pull_policy = *runtime::pull_from(config.registry.pull_policy);
   out.default_registry = config.registry.standard;
   out.default_limits = default_limits(config.sandbox);
@@ -143,6 +144,13 @@ docker::DockerSettings docker_settings(const server::Config& config, std::string
   out.state_dir = config.native.state_dir;
   out.execd = execd;
   out.adopt = in.adopt;
+  bool has_network = out.rules.network_mode != "none";
+  if (in.remote && config.egress.enabled && has_network && !config.egress.image.empty())
+    out.sidecars = docker::EgressSettings{.image = config.egress.image,
+                                          .name_servers = config.egress.name_servers,
+                                          .deny_always = config.egress.deny_always,
+                                          .allow_always = config.egress.allow_always,
+                                          .deny_webhook = config.egress.deny_webhook};
   if (in.direct) {
     out.rules.publish = {.host = in.publish_host};
     if (in.port_range_min != 0)
@@ -166,7 +174,8 @@ Result<void> make_runtimes(const server::Config& config, const ServerRoleOptions
     auto settings = docker_settings(config, execd);
     settings.engine.tcp = std::move(engine);
     bool on_host = settings.rules.network_mode == docker::kHostNetwork;
-    if (config.egress.enabled && !role.rootless && !on_host) settings.networks = base.container_networks();
+    if (config.egress.enabled && !role.rootless && !on_host && !settings.rules.remote)
+      settings.networks = base.container_networks();
     if (settings.rules.publish)
       log::warn("docker.direct: whoever reaches the published ports of a container may do everything in it",
                 {{"publish_host", settings.rules.publish->host}});

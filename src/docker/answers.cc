@@ -103,6 +103,7 @@ Result<EngineVersion> parse_version(std::string_view text) {
   std::string engine = cut(root["Version"].string().value_or("unknown"));
   if (!in.issues.empty() || !newest || !oldest) return odd("version");
   EngineVersion out{*newest, *oldest, std::move(engine)};
+  out.machine = cut(root["Arch"].string().value_or(""));
   const auto* parts = in.value.as_object().if_contains("Components");
   if (!parts || !parts->is_array()) return out;
   for (const auto& part : parts->as_array()) {

@@ -27,6 +27,7 @@ struct EngineVersion {
   ApiVersion newest, oldest;
   std::string engine;  // for people
   bool podman = false;
+  std::string machine = {};  // "amd64"; "" when it does not say
 };
 Result<EngineVersion> parse_version(std::string_view json);
 

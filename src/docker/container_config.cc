@@ -16,7 +16,7 @@ constexpr std::string_view kOurs = "opensandbox.io/";
 constexpr int64_t kCpuPeriodMicros = 100'000;
 
 bj::object labels_of(const runtime::SandboxSpec& spec, const std::string& owner,
-                     const std::vector<ContainerMount>& mounts) {
+                     const std::string& boot_volume, const std::vector<ContainerMount>& mounts) {
   bj::object out;
   for (const auto& [name, value] : spec.labels) {
     if (!name.starts_with(kOurs)) out[name] = value;
@@ -30,6 +30,7 @@ bj::object labels_of(const runtime::SandboxSpec& spec, const std::string& owner,
   // Always: a container inherits what its image says, and both are believed.
   out[kVolumesLabel] = json::print(volumes);
   out[kEgressLabel] = spec.network ? kWithPolicy : "none";
+  out[kBootLabel] = boot_volume;
   return out;
 }
 
@@ -41,8 +42,17 @@ int64_t shm_of(const runtime::SandboxSpec& spec) {
   return std::clamp(*spec.limits.memory_bytes / 2, limit_bounds::kMinShmBytes, limit_bounds::kMostShmBytes);
 }
 
-bj::array mounts_of(const std::string& boot, const std::vector<ContainerMount>& mounts) {
-  bj::array out{bj::object{{"Type", "bind"}, {"Source", boot}, {"Target", kBootInside}, {"ReadOnly", true}}};
+// Without a copy of what the image has there: that would be in the volume from then on.
+bj::object boot_volume_mount(const std::string& volume, bool read_only) {
+  return {{"Type", "volume"},
+          {"Source", volume},
+          {"Target", kBootInside},
+          {"ReadOnly", read_only},
+          {"VolumeOptions", bj::object{{"NoCopy", true}}}};
+}
+
+bj::array mounts_of(bj::object boot, const std::vector<ContainerMount>& mounts) {
+  bj::array out{std::move(boot)};
   for (const ContainerMount& mount : mounts) {
     bool is_volume = mount.kind == ContainerMount::Kind::volume;
     bj::object one{{"Type", is_volume ? "volume" : "bind"},
@@ -62,6 +72,25 @@ bj::array mounts_of(const std::string& boot, const std::vector<ContainerMount>& 
   return out;
 }
 
+// execd's own words; what the entry process writes is kept by execd.
+bj::object short_log() {
+  return {{"Type", "json-file"}, {"Config", bj::object{{"max-size", "256k"}, {"max-file", "1"}}}};
+}
+
+std::string network_of(const runtime::SandboxSpec& spec, const ContainerRules& rules) {
+  if (!spec.network) return rules.network_mode;
+  return rules.remote ? "container:" + sidecar_name(spec.handle) : "none";
+}
+
+// What changes packet rules, and what sends past them, are not for who is policed.
+bj::array dropped(const ContainerRules& rules, bool policed) {
+  std::vector<std::string> names = rules.drop_capabilities;
+  for (const char* name : {"NET_ADMIN", "NET_RAW"}) {
+    if (policed && std::ranges::find(names, name) == names.end()) names.emplace_back(name);
+  }
+  return bj::array(names.begin(), names.end());
+}
+
 bj::array security_of(const ContainerRules& rules) {
   bj::array out;
   if (rules.no_new_privileges) out.emplace_back("no-new-privileges:true");
@@ -78,29 +107,7 @@ bj::object bindings_of(const ContainerRules::Publish& publish) {
   return out;
 }
 
-}  // namespace
-
-std::string container_name(const std::string& handle) { return "sandbox-" + handle; }
-
-std::string container_body(const runtime::SandboxSpec& spec, const std::string& image_id,
-                           const std::string& owner, const std::string& boot, const ContainerRules& rules,
-                           const std::vector<ContainerMount>& mounts) {
-  bj::array drop(rules.drop_capabilities.begin(), rules.drop_capabilities.end());
-  bj::object host{{"NetworkMode", spec.network ? "none" : rules.network_mode},
-                  {"Mounts", mounts_of(boot, mounts)},
-                  {"SecurityOpt", security_of(rules)},
-                  {"CapDrop", std::move(drop)},
-                  {"RestartPolicy", bj::object{{"Name", "no"}}},
-                  // execd's own words; what the entry process writes is kept by execd.
-                  {"LogConfig", bj::object{{"Type", "json-file"},
-                                           {"Config", bj::object{{"max-size", "256k"}, {"max-file", "1"}}}}}};
-  if (!rules.oci_runtime.empty()) host["Runtime"] = rules.oci_runtime;
-  // Whoever is asked, the egress process answers; one on another loopback address would be the container's
-  // own.
-  if (spec.network) host["Dns"] = bj::array{"127.0.0.1"};
-  // An engine switches it off where it has put no network; what leaves by it goes the same way as the rest.
-  if (spec.network && rules.ipv6) host["Sysctls"] = bj::object{{"net.ipv6.conf.all.disable_ipv6", "0"}};
-  const auto& limits = spec.limits;
+void add_limits(bj::object& host, const sandbox::Limits& limits) {
   if (limits.cpu_millis) {
     // Not NanoCpus: engines refuse more of them than the host has processors.
     host["CpuPeriod"] = kCpuPeriodMicros;
@@ -111,34 +118,100 @@ std::string container_body(const runtime::SandboxSpec& spec, const std::string& 
     host["MemorySwap"] = *limits.memory_bytes;  // with it: no swap besides
   }
   if (limits.pids) host["PidsLimit"] = *limits.pids;
+}
+
+// execd's, behind its name.
+bj::array words_of(const ContainerRules& rules, bool publishes, const std::vector<ContainerMount>& mounts) {
+  std::string way = std::string("--container=") + kBootInside + "/hub";
+  if (rules.by_network()) way = std::string("--secret=") + kBootInside + "/secret";
+  if (rules.remote) way = "--secret=-";
+  bj::array words{way, "--log-level=4"};
+  if (publishes) words.emplace_back("--open-port=" + std::to_string(kPublished[0]));
+  for (const ContainerMount& mount : mounts) {
+    if (mount.kind == ContainerMount::Kind::host_path) words.emplace_back("--shown=" + mount.target);
+  }
+  return words;
+}
+
+}  // namespace
+
+std::string container_name(const std::string& handle) { return "sandbox-" + handle; }
+std::string sidecar_name(const std::string& id) { return "sandbox-egress-" + id; }
+
+std::string container_body(const runtime::SandboxSpec& spec, const std::string& image_id,
+                           const std::string& owner, const std::string& boot, const ContainerRules& rules,
+                           const std::vector<ContainerMount>& mounts) {
+  bj::object boot_mount = boot_volume_mount(boot, true);
+  if (!rules.remote)
+    boot_mount = {{"Type", "bind"}, {"Source", boot}, {"Target", kBootInside}, {"ReadOnly", true}};
+  bj::object host{{"NetworkMode", network_of(spec, rules)},
+                  {"Mounts", mounts_of(std::move(boot_mount), mounts)},
+                  {"SecurityOpt", security_of(rules)},
+                  {"CapDrop", dropped(rules, spec.network && rules.remote)},
+                  {"RestartPolicy", bj::object{{"Name", "no"}}},
+                  {"LogConfig", short_log()}};
+  if (!rules.oci_runtime.empty()) host["Runtime"] = rules.oci_runtime;
+  // Whoever is asked, the egress process answers; one on another loopback address would be the container's
+  // own.
+  if (spec.network && !rules.remote) host["Dns"] = bj::array{"127.0.0.1"};
+  // An engine switches it off where it has put no network; what leaves by it goes the same way as the rest.
+  if (spec.network && !rules.remote && rules.ipv6)
+    host["Sysctls"] = bj::object{{"net.ipv6.conf.all.disable_ipv6", "0"}};
+  add_limits(host, spec.limits);
   host["ShmSize"] = shm_of(spec);
   if (spec.read_only_root) {
     host["ReadonlyRootfs"] = true;
     host["Tmpfs"] = bj::object{{"/tmp", "mode=1777"}, {"/run", "mode=755"}};
   }
-  std::string inside = kBootInside;
-  bj::array words{rules.by_network() ? "--secret=" + inside + "/secret" : "--container=" + inside + "/hub",
-                  "--log-level=4"};
   // One with a policy has no network of the engine's, and nothing to publish.
   bool publishes = rules.publish && !spec.network;
   bj::object exposed;
   if (publishes) {
-    words.emplace_back("--open-port=" + std::to_string(kPublished[0]));
     host["PortBindings"] = bindings_of(*rules.publish);
     for (const auto& port : host["PortBindings"].as_object()) exposed[port.key()] = bj::object();
   }
-  for (const ContainerMount& mount : mounts) {
-    if (mount.kind == ContainerMount::Kind::host_path) words.emplace_back("--shown=" + mount.target);
-  }
   bj::object body{{"Image", image_id},
-                  {"Entrypoint", bj::array{inside + "/execd"}},
-                  {"Cmd", std::move(words)},
+                  {"Entrypoint", bj::array{std::string(kBootInside) + "/execd"}},
+                  {"Cmd", words_of(rules, publishes, mounts)},
                   // An image's own would run beside execd, and before it.
                   {"Healthcheck", bj::object{{"Test", bj::array{"NONE"}}}},
-                  {"Labels", labels_of(spec, owner, mounts)},
+                  {"Labels", labels_of(spec, owner, rules.remote ? boot : "", mounts)},
                   {"HostConfig", std::move(host)}};
+  // Once: what is in there is execd's secret, and its end is the end of it.
+  if (rules.remote) body["OpenStdin"] = body["StdinOnce"] = true;
   if (publishes) body["ExposedPorts"] = std::move(exposed);
   return json::print(body);
+}
+
+std::string filler_body(const std::string& image_id, const std::string& volume,
+                        const std::map<std::string, std::string>& labels) {
+  bj::object with;
+  for (const auto& [name, value] : labels) with[name] = value;
+  return json::print(bj::object{
+      {"Image", image_id},
+      {"Entrypoint", bj::array{std::string(kBootInside) + "/execd"}},
+      {"Labels", std::move(with)},
+      {"HostConfig",
+       bj::object{{"NetworkMode", "none"}, {"Mounts", bj::array{boot_volume_mount(volume, false)}}}}});
+}
+
+std::string sidecar_body(const Sidecar& sidecar, const ContainerRules& rules) {
+  bj::object labels{{kOwnerLabel, sidecar.owner},
+                    {kHandleLabel, sidecar.handle},
+                    {kVolumesLabel, "[]"},
+                    {kEgressLabel, "none"},
+                    {kBootLabel, ""}};
+  bj::object host{{"NetworkMode", rules.network_mode},
+                  {"Mounts", bj::array{boot_volume_mount(sidecar.boot, true)}},
+                  {"SecurityOpt", bj::array{"no-new-privileges:true"}},
+                  {"CapAdd", bj::array{"NET_ADMIN"}},
+                  {"RestartPolicy", bj::object{{"Name", "no"}}},
+                  {"LogConfig", short_log()}};
+  return json::print(bj::object{{"Image", sidecar.image_id},
+                                {"Env", bj::array(sidecar.environment.begin(), sidecar.environment.end())},
+                                {"Healthcheck", bj::object{{"Test", bj::array{"NONE"}}}},
+                                {"Labels", std::move(labels)},
+                                {"HostConfig", std::move(host)}});
 }
 
 // An engine adds the container's own labels to these, and cannot take one away.

@@ -21,6 +21,10 @@ inline constexpr char kHandleLabel[] = "opensandbox.io/handle";
 inline constexpr char kEgressLabel[] = "opensandbox.io/egress";
 inline constexpr char kWithPolicy[] = "policy";
 
+// On one of another host: the volume that has its execd, by which it is also known to be reached through the
+// engine (docker_remote.cc). Empty on all others.
+inline constexpr char kBootLabel[] = "opensandbox.io/boot";
+
 // A network mode of containers: none of their own.
 inline constexpr char kHostNetwork[] = "host";
 
@@ -47,19 +51,31 @@ struct ContainerRules {
   bool no_new_privileges = true;
   std::string oci_runtime = {};  // what the engine starts containers with; "": its own choice
   bool ipv6 = false;             // the host has it
+  bool remote = false;           // the engine has other files and another network than this host
   // Where ports of containers are published for everybody, and which of the host's ("40000-40100", "": any).
   struct Publish {
     std::string host, ports = {};
   };
   std::optional<Publish> publish = {};
+  bool has_own_kernel() const { return !oci_runtime.empty(); }
   // Whether execd is reached by the container's network: see docker_reach.cc.
-  bool by_network() const { return !oci_runtime.empty(); }
+  bool by_network() const { return has_own_kernel() && !remote; }
 };
 
-// `boot`: the directory of the host that holds execd; see SandboxFiles.
+// `boot`: the directory of the host that holds execd (see SandboxFiles), or the volume of a remote engine.
 std::string container_body(const runtime::SandboxSpec& spec, const std::string& image_id,
                            const std::string& owner, const std::string& boot, const ContainerRules& rules,
                            const std::vector<ContainerMount>& mounts = {});
+// One that is never started: it has the volume at kBootInside, to be written.
+std::string filler_body(const std::string& image_id, const std::string& volume,
+                        const std::map<std::string, std::string>& labels);
+// The egress of a sandbox on another host, in a container of its own; see docker_sidecar.cc.
+struct Sidecar {
+  std::string image_id, handle, owner;
+  std::string boot;  // the volume with execd
+  std::vector<std::string> environment = {};
+};
+std::string sidecar_body(const Sidecar& sidecar, const ContainerRules& rules);
 // With which a container becomes the image of a snapshot: what `labels` say of it is taken off.
 std::string commit_body(const std::map<std::string, std::string>& labels, const std::string& owner,
                         const std::string& snapshot);
@@ -70,5 +86,7 @@ std::vector<std::string> commit_changes(const std::map<std::string, std::string>
 std::vector<std::string> volumes_in(const std::map<std::string, std::string>& labels);
 
 std::string container_name(const std::string& handle);
+// Of the container whose network a sandbox shares.
+std::string sidecar_name(const std::string& id);
 
 }  // namespace osb::docker

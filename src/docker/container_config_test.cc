@@ -112,6 +112,31 @@ TEST(ContainerConfig, MountsAndWhatExecdIsToLookAt) {
     EXPECT_TRUE(volumes_in({{kVolumesLabel, wrong}}).empty()) << wrong;
 }
 
+TEST(ContainerConfig, OneOnAnotherHostHasExecdFromAVolume) {
+  ContainerRules rules;
+  rules.remote = true;
+  runtime::SandboxSpec spec{.handle = "h", .image = {}, .labels = {{kBootLabel, "x"}}};
+  bj::object body = bj::parse(container_body(spec, "sha256:1", "owner", "vol", rules)).as_object();
+  EXPECT_EQ(bj::serialize(body["HostConfig"].at("Mounts")),
+            R"([{"Type":"volume","Source":"vol","Target":"/opt/opensandbox/boot","ReadOnly":true,)"
+            R"("VolumeOptions":{"NoCopy":true}}])");
+  EXPECT_EQ(bj::serialize(body["Cmd"]), R"(["--secret=-","--log-level=4"])");
+  EXPECT_EQ(body["Labels"].at(kBootLabel), "vol");
+  EXPECT_EQ(body["Labels"].at(kVolumesLabel), "[]") << "it is no volume of the sandbox";
+  EXPECT_TRUE(body["OpenStdin"].as_bool() && body["StdinOnce"].as_bool());
+  rules.oci_runtime = "runsc";
+  EXPECT_FALSE(rules.by_network());
+  EXPECT_EQ(bj::serialize(bj::parse(container_body(spec, "sha256:1", "owner", "vol", rules)).at("Cmd")),
+            R"(["--secret=-","--log-level=4"])");
+  bj::object near = body_of(spec, {});
+  EXPECT_EQ(near["Labels"].at(kBootLabel), "") << "whatever its image says";
+  EXPECT_FALSE(near.contains("OpenStdin"));
+  bj::object filler = bj::parse(filler_body("sha256:1", "vol", {{"l", "v"}})).as_object();
+  EXPECT_FALSE(filler["HostConfig"].at("Mounts").at(0).at("ReadOnly").as_bool());
+  EXPECT_EQ(filler["HostConfig"].at("NetworkMode"), "none");
+  EXPECT_EQ(filler["Labels"].at("l"), "v");
+}
+
 TEST(ContainerConfig, ASnapshotHasNothingOfItsSandboxOnIt) {
   bj::object labels =
       bj::parse(commit_body({{kOwnerLabel, "o"}, {kHandleLabel, "h"}, {"team", "red"}}, "o", "s"))
@@ -148,6 +173,37 @@ TEST(ContainerConfig, OneWithAPolicyHasNoNetworkOfTheEngine) {
   rules.ipv6 = true;
   policed = body_of({.handle = "h", .image = {}, .network = runtime::NetworkPolicy{}}, rules);
   EXPECT_EQ(bj::serialize(policed["HostConfig"].at("Sysctls")), R"({"net.ipv6.conf.all.disable_ipv6":"0"})");
+}
+
+TEST(ContainerConfig, OneWithAPolicyOnAnotherHostSharesTheNetworkOfWhatPolicesIt) {
+  ContainerRules rules;
+  rules.remote = true;
+  rules.network_mode = "web";
+  rules.drop_capabilities = {"NET_RAW", "MKNOD"};
+  runtime::SandboxSpec spec{
+      .handle = "h", .image = {}, .network = runtime::NetworkPolicy{.allow_the_rest = true}};
+  bj::object body = bj::parse(container_body(spec, "sha256:1", "owner", "vol", rules)).as_object();
+  EXPECT_EQ(body["HostConfig"].at("NetworkMode"), "container:sandbox-egress-h");
+  EXPECT_FALSE(body["HostConfig"].as_object().contains("Dns")) << "an engine refuses it there";
+  EXPECT_EQ(bj::serialize(body["HostConfig"].at("CapDrop")), R"(["NET_RAW","MKNOD","NET_ADMIN"])")
+      << "whatever the configuration says";
+  spec.network.reset();
+  body = bj::parse(container_body(spec, "sha256:1", "owner", "vol", rules)).as_object();
+  EXPECT_EQ(body["HostConfig"].at("NetworkMode"), "web");
+  EXPECT_EQ(bj::serialize(body["HostConfig"].at("CapDrop")), R"(["NET_RAW","MKNOD"])");
+  bj::object beside = bj::parse(sidecar_body({.image_id = "sha256:2",
+                                              .handle = "h",
+                                              .owner = "owner",
+                                              .boot = "vol",
+                                              .environment = {"A=b"}},
+                                             rules))
+                          .as_object();
+  EXPECT_EQ(beside["HostConfig"].at("NetworkMode"), "web");
+  EXPECT_EQ(bj::serialize(beside["HostConfig"].at("CapAdd")), R"(["NET_ADMIN"])");
+  EXPECT_EQ(bj::serialize(beside["Env"]), R"(["A=b"])");
+  EXPECT_EQ(beside["Labels"].at(kHandleLabel), "h") << "it is found when its sandbox was never made";
+  EXPECT_EQ(beside["Labels"].at(kVolumesLabel), "[]") << "whatever its image says";
+  EXPECT_TRUE(beside["HostConfig"].at("Mounts").at(0).at("ReadOnly").as_bool());
 }
 
 TEST(ContainerConfig, Base64ForHeaders) {

@@ -96,8 +96,8 @@ Task<End> DockerRuntime::end_of_one(Container container) {
 // Returns when the container does not run any more, or when nobody knows.
 Task<> DockerRuntime::ask_for_end(SandboxPtr sandbox, Result<End>& end) {
   auto status = co_await engine_.wait(sandbox->container);
-  // While execd is there the sandbox runs, whoever else is away.
-  for (io::Duration again = kAgainFirst; is_away(status) && sandbox->control;
+  // While execd is there the sandbox runs, whoever else is away. On another host nobody can tell meanwhile.
+  for (io::Duration again = kAgainFirst; is_away(status) && (sandbox->control || sandbox->by_engine());
        again = std::min(again * 2, kAgainMost)) {
     co_await io::sleep_for(again);
     status = co_await engine_.wait(sandbox->container);

@@ -7,16 +7,19 @@
 namespace osb::docker {
 namespace {
 
-constexpr auto kConnectDeadline = std::chrono::seconds(10);
+constexpr auto kConnectDeadline = std::chrono::seconds(10), kSidecarDeadline = std::chrono::seconds(20);
 
 }  // namespace
 
 Task<Created<void>> DockerRuntime::open_network(SandboxPtr sandbox, std::string id,
                                                 runtime::NetworkPolicy policy) {
   using Kind = CreateFailure::Kind;
-  auto container = co_await engine_.inspect(sandbox->container);
   Result<void> opened;
-  if (!container)
+  Result<Container> container = Container();
+  if (!sandbox->by_engine()) container = co_await engine_.inspect(sandbox->container);
+  if (sandbox->by_engine())
+    opened = co_await tell_sidecar(sandbox, std::move(policy));
+  else if (!container)
     opened = std::unexpected(std::move(container.error()));
   else if (!container->running)
     opened = fail(Code::not_found, "the container does not run any more");
@@ -41,6 +44,9 @@ Task<Created<void>> DockerRuntime::open_network(SandboxPtr sandbox, std::string 
 }
 
 Task<Result<io::Stream>> DockerRuntime::connect_egress(SandboxPtr sandbox) {
+  if (sandbox->has_policy && sandbox->by_engine())
+    co_return co_await io::with_deadline(kSidecarDeadline, "the egress of the sandbox",
+                                         connect_sidecar(sandbox->handle));
   if (!sandbox->has_policy || !settings_.networks)
     co_return fail(
         Code::unavailable,
@@ -56,6 +62,7 @@ Task<Result<std::optional<runtime::NetworkPolicy>>> DockerRuntime::network_of(st
   if (found == sandboxes_.end())
     co_return fail(Code::unavailable, "this server does not hold the container yet, and not its policy");
   if (!found->second->has_policy) co_return std::optional<runtime::NetworkPolicy>();
+  if (found->second->by_engine()) co_return co_await sidecars_policy(found->second);
   if (!settings_.networks)
     co_return fail(
         Code::unavailable,

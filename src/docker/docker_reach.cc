@@ -1,8 +1,8 @@
 // How execd is reached. In a container that shares the host's kernel it gets listening sockets of the server,
 // which nothing inside can name. A kernel of its own takes none of those: there execd listens by TCP at the
 // container's address, and whoever connects proves that it has the sandbox's secret (base/knock.h), which
-// execd has read from its boot directory. Both ways end in the same: connections for the API and for control,
-// and ones to ports inside.
+// execd has read from its boot directory. On another host the engine leads to it (docker_remote.cc), with the
+// same proof. All ways end in the same: connections for the API and for control, and ones to ports inside.
 
 #include <sys/socket.h>
 
@@ -18,6 +18,8 @@ namespace {
 
 constexpr auto kBootDeadline = std::chrono::seconds(20);
 constexpr auto kConnectDeadline = std::chrono::seconds(10);
+// An engine starts a program for it.
+constexpr auto kKnockDeadline = std::chrono::seconds(20);
 constexpr io::Duration kAgainFirst = std::chrono::milliseconds(10),
                        kAgainMost = std::chrono::milliseconds(200);
 
@@ -55,6 +57,7 @@ Result<void> DockerRuntime::find_way(Sandbox& sandbox, const Container& containe
   auto secret = files_.read_secret(sandbox.handle);
   if (!secret && secret.error().code == Code::not_found) return {};
   sandbox.secret = TRY(std::move(secret));
+  if (sandbox.by_engine()) return {};
   auto address = address_on(container, settings_.rules.network_mode);
   if (!address) return fail(Code::unavailable, "the engine tells no address of the container");
   sandbox.address = std::move(*address);
@@ -75,6 +78,7 @@ Task<Result<void>> DockerRuntime::await_execd(SandboxPtr sandbox) {
       co_return Result<void>();
     }
     if (std::chrono::steady_clock::now() > until) {
+      if (sandbox->by_engine()) co_return std::unexpected(std::move(control.error()));
       co_return std::unexpected(
           std::move(control.error())
               .in("execd at " + sandbox->address + " (the server has to be where the engine's network is)"));
@@ -89,9 +93,14 @@ Task<Result<runtime::ControlConnection>> DockerRuntime::open_control(SandboxPtr 
         kConnectDeadline, "execd",
         runtime::ControlConnection::open(files_.socket(sandbox->handle, "control")));
   }
-  co_return runtime::ControlConnection(CO_TRY(co_await io::with_deadline(
-      kConnectDeadline, "execd",
-      knock_at(sandbox->address, runtime::kExecdPort, sandbox->secret, {knock::Kind::control, 0}))));
+  auto stream =
+      CO_TRY(co_await io::with_deadline(kKnockDeadline, "execd", knock(sandbox, {knock::Kind::control, 0})));
+  co_return runtime::ControlConnection(CO_TRY(io::to_socket(std::move(stream), executor_, tasks_)));
+}
+
+Task<Result<io::Stream>> DockerRuntime::knock(SandboxPtr sandbox, knock::Wish wish) {
+  if (sandbox->by_engine()) co_return co_await knock_by_engine(sandbox, wish);
+  co_return CO_TRY(co_await knock_at(sandbox->address, runtime::kExecdPort, sandbox->secret, wish));
 }
 
 // Through execd, which copies (execd/port_relay.h). A socket from inside would be one that others have, too:
@@ -117,9 +126,8 @@ Task<Result<io::Stream>> DockerRuntime::connect(std::string handle, uint16_t por
   if (!sandbox->secret.empty()) {
     knock::Wish wish{.kind = knock::Kind::port, .port = port};
     if (port == runtime::kExecdPort) wish = {knock::Kind::api, 0};
-    co_return CO_TRY(
-        co_await io::with_deadline(kConnectDeadline, "port " + std::to_string(port),
-                                   knock_at(sandbox->address, runtime::kExecdPort, sandbox->secret, wish)));
+    co_return co_await io::with_deadline(kKnockDeadline, "port " + std::to_string(port),
+                                         knock(sandbox, wish));
   }
   if (port == runtime::kExecdPort) {
     co_return CO_TRY(co_await io::with_deadline(kConnectDeadline, "execd",

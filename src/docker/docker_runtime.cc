@@ -12,11 +12,11 @@ namespace osb::docker {
 namespace {
 
 using Kind = CreateFailure::Kind;
-using runtime::Ability;
 
 constexpr char kOtherFiles[] =
     "the Docker engine does not see the files of this host: it runs on another one, or in a container or a "
-    "chroot of its own; start it where the service's state directory is under the same path";
+    "chroot of its own; set docker.remote = true for such an engine, or start it where the service's state "
+    "directory is under the same path";
 
 std::unexpected<CreateFailure> failed(Kind kind, Error error) {
   return std::unexpected(CreateFailure{kind, std::move(error)});
@@ -26,14 +26,6 @@ std::unexpected<CreateFailure> failed(Kind kind, Error error) {
 std::unexpected<CreateFailure> failed_step(Error error, std::string_view step) {
   bool away = error.code == Code::unavailable || error.code == Code::timeout;
   return failed(away ? Kind::unavailable : Kind::step_failed, std::move(error).in(step));
-}
-
-std::string platform_of_host() {
-#if defined(__aarch64__)
-  return "linux/arm64";
-#else
-  return "linux/amd64";
-#endif
 }
 
 // Whether an engine speaks of a directory in a volume, by its own path of it, which is nobody's business.
@@ -60,42 +52,6 @@ runtime::EntryProcess entry_of(const Claim& claim, const Limits& limits) {
   return entry;
 }
 
-runtime::Capabilities docker_capabilities(DockerAbilities given) {
-  constexpr char kNotYet[] = "the Docker runtime of this server does not have this part";
-  runtime::Capabilities out;
-  for (Ability* ability : {&out.cpu, &out.memory, &out.pids, &out.pause, &out.snapshots, &out.pools,
-                           &out.volumes, &out.pull, &out.secure_access})
-    *ability = Ability::can();
-  for (Ability* ability : {&out.io_read, &out.io_write, &out.open_files, &out.gpu})
-    *ability = Ability::cannot(kNotYet);
-  out.disk = Ability::cannot("an engine limits the disk only on some of its storage drivers");
-  out.network_policy =
-      given.policies
-          ? Ability::can()
-          : Ability::cannot(
-                "containers get a policy from the egress process of this service, which needs a service "
-                "that root starts, and enabled = true below [egress] in its configuration");
-  if (given.host_network)
-    out.network_policy = Ability::cannot(
-        "sandboxes of this server have the host's own network (docker.network_mode = \"host\"), which has "
-        "no policies");
-  if (given.published)
-    out.secure_access = Ability::cannot("docker.direct opens the ports of containers to everybody");
-  if (given.own_kernel) {
-    out.network_policy = Ability::cannot(
-        "a container with a kernel of its own is reached by the engine's network, which no policy holds; the "
-        "native runtime has policies under gVisor");
-    out.snapshots = Ability::cannot(
-        "a container with a kernel of its own keeps changes of files to itself, and what the engine sees of "
-        "them is not what its programs see");
-    out.pids = Ability::cannot(
-        "programs under a kernel of their own are no processes of this host, and nothing counts them; their "
-        "memory and processor time can be limited");
-  }
-  out.platforms = {platform_of_host()};
-  return out;
-}
-
 Result<std::unique_ptr<DockerRuntime>> DockerRuntime::create(io::Executor executor, std::string owner,
                                                              const std::string& directory,
                                                              DockerSettings settings) {
@@ -110,10 +66,11 @@ DockerRuntime::DockerRuntime(io::Executor executor, std::string owner, SandboxFi
       owner_(std::move(owner)),
       files_(std::move(files)),
       settings_(std::move(settings)),
-      capabilities_(docker_capabilities({.policies = static_cast<bool>(settings_.networks),
-                                         .own_kernel = settings_.rules.by_network(),
+      capabilities_(docker_capabilities({.policies = settings_.networks || settings_.sidecars,
+                                         .own_kernel = settings_.rules.has_own_kernel(),
                                          .host_network = settings_.rules.network_mode == kHostNetwork,
-                                         .published = settings_.rules.publish.has_value()})),
+                                         .published = settings_.rules.publish.has_value(),
+                                         .remote = settings_.rules.remote})),
       engine_(settings_.engine),
       pulls_(executor, engine_, settings_.pull_policy, settings_.default_registry),
       tasks_(executor) {
@@ -132,7 +89,7 @@ Task<> DockerRuntime::close() {
 }
 
 runtime::Isolation DockerRuntime::isolation() const {
-  if (settings_.rules.by_network()) {
+  if (settings_.rules.has_own_kernel()) {
     return {.tier = "container with a kernel of its own: what the engine's runtime " +
                     settings_.rules.oci_runtime + " separates",
             .missing = {"containers reach each other and what the engine's network reaches"}};
@@ -186,27 +143,40 @@ Task<Created<PreparedPtr>> DockerRuntime::prepare(runtime::SandboxSpec spec) {
   co_return prepared;
 }
 
-Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::start_container(const runtime::SandboxSpec& spec,
-                                                                        const Image& image,
-                                                                        std::string record,
-                                                                        const Mounts& mounts) {
+// What execd needs on this host and on the engine's, before there is a container.
+Task<Created<DockerRuntime::Boot>> DockerRuntime::prepare_boot(std::string handle, std::string image,
+                                                               std::string record) {
+  using Secret = SandboxFiles::Secret;
+  bool remote = settings_.rules.remote;
+  Boot out{.source = files_.boot_on_host(handle)};
+  if (remote) {
+    auto volume = co_await ensure_boot_volume(std::move(image));
+    if (!volume) co_return failed_step(std::move(volume.error()), "put execd into a volume of the engine");
+    out.source = std::move(*volume);
+  }
+  if (remote || settings_.rules.by_network()) {
+    auto secret = files_.make_with_secret(handle, record, remote ? Secret::kept : Secret::shown);
+    if (!secret) co_return failed_step(std::move(secret.error()), "make the sandbox's secret");
+    out.secret = std::move(*secret);
+  } else {
+    auto listeners = files_.make(handle, record);
+    if (!listeners) co_return failed_step(std::move(listeners.error()), "make the sandbox's sockets");
+    out.listeners = std::move(*listeners);
+  }
+  co_return out;
+}
+
+Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::make_container(const runtime::SandboxSpec& spec,
+                                                                       const Image& image, const Boot& boot,
+                                                                       const Mounts& mounts) {
   const std::string& handle = spec.handle;
-  bool by_network = settings_.rules.by_network();
-  Result<std::string> secret;
-  Result<Listeners> listeners;
-  if (by_network)
-    secret = files_.make_with_secret(handle, record);
-  else
-    listeners = files_.make(handle, record);
-  if (!secret) co_return failed_step(std::move(secret.error()), "make the sandbox's secret");
-  if (!listeners) co_return failed_step(std::move(listeners.error()), "make the sandbox's sockets");
-  std::string body =
-      container_body(spec, image.id, owner_, files_.boot_on_host(handle), settings_.rules, mounts.mounts);
+  bool remote = settings_.rules.remote;
+  std::string body = container_body(spec, image.id, owner_, boot.source, settings_.rules, mounts.mounts);
   auto made = co_await engine_.create(container_name(handle), spec.image.platform, std::move(body));
   if (!made && made.error().code == Code::not_found)
     co_return failed(Kind::image_not_found, std::move(made.error()));
   // An engine that has other files than this host does not have this directory either.
-  if (!made && made.error().message.find(files_.boot_on_host(handle)) != std::string::npos)
+  if (!made && !remote && made.error().message.find(boot.source) != std::string::npos)
     co_return failed(Kind::step_failed, {Code::internal, 0, kOtherFiles});
   if (!made) co_return failed_step(std::move(made.error()), "create the container");
   auto sandbox = std::make_shared<Sandbox>(handle, *made, executor_);
@@ -215,35 +185,65 @@ Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::start_container(const ru
   }
   if (!spec.image.id.empty()) sandbox->image = image.id;
   sandbox->has_policy = spec.network.has_value();
-  sandbox->secret = std::move(*secret);
-  if (auto started = co_await engine_.start(*made); !started) {
+  sandbox->secret = boot.secret;
+  if (remote) sandbox->boot = boot.source;
+  co_return sandbox;
+}
+
+// Until execd is there.
+Task<Created<void>> DockerRuntime::run_container(SandboxPtr sandbox, std::optional<Listeners> listeners,
+                                                 const Mounts& mounts) {
+  std::unique_ptr<io::ForeignStream> input;
+  if (sandbox->by_engine()) {
+    auto handed = co_await hand_secret(sandbox->container, sandbox->secret);
+    if (!handed) co_return failed_step(std::move(handed.error()), "hand execd its secret");
+    input = std::move(*handed);
+  }
+  if (auto started = co_await engine_.start(sandbox->container); !started) {
     if (names_part_of_volume(started.error().message, mounts.mounts))
       co_return failed(Kind::sub_path_refused,
                        {Code::invalid_argument, 0,
                         "volumes: the volume has no such directory (subPath), or a link is on the way"});
     co_return failed_step(std::move(started.error()), "start the container");
   }
+  if (input) input->shutdown_send();
   auto given =
-      by_network ? co_await await_execd(sandbox) : co_await hand_over(std::move(*listeners), mounts.shown);
-  files_.close_boot(handle);
-  if (!given && given.error().code == Code::permission_denied)
+      listeners ? co_await hand_over(std::move(*listeners), mounts.shown) : co_await await_execd(sandbox);
+  files_.close_boot(sandbox->handle);
+  if (given) co_return Created<void>();
+  if (given.error().code == Code::permission_denied)
     co_return failed(Kind::host_path_refused, std::move(given.error()).in("volumes"));
-  if (!given) {
-    auto state = co_await engine_.inspect(*made);
-    std::string more = state && !state->running ? "; " + end_of(*state).detail : "";
-    if (more.empty() && given.error().code == Code::timeout) more = std::string("; perhaps ") + kOtherFiles;
-    given.error().message += more;
-    co_return failed(Kind::step_failed, std::move(given.error()).in("start execd in the container"));
+  auto state = co_await engine_.inspect(sandbox->container);
+  std::string more = state && !state->running ? "; " + end_of(*state).detail : "";
+  if (more.empty() && !sandbox->by_engine() && given.error().code == Code::timeout)
+    more = std::string("; perhaps ") + kOtherFiles;
+  given.error().message += more;
+  co_return failed(Kind::step_failed, std::move(given.error()).in("start execd in the container"));
+}
+
+Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::start_container(const runtime::SandboxSpec& spec,
+                                                                        const Image& image,
+                                                                        std::string record,
+                                                                        const Mounts& mounts) {
+  auto boot = co_await prepare_boot(spec.handle, image.id, std::move(record));
+  if (!boot) co_return std::unexpected(std::move(boot.error()));
+  if (spec.network && settings_.rules.remote) {
+    auto policed = co_await start_sidecar(spec.handle, boot->source, boot->secret);
+    if (!policed) co_return std::unexpected(std::move(policed.error()));
   }
+  auto sandbox = co_await make_container(spec, image, *boot, mounts);
+  if (!sandbox) co_return sandbox;
+  auto runs = co_await run_container(*sandbox, std::move(boot->listeners), mounts);
+  if (!runs) co_return std::unexpected(std::move(runs.error()));
   if (settings_.rules.publish) {
-    auto seen = co_await engine_.inspect(*made);
+    auto seen = co_await engine_.inspect((*sandbox)->container);
     if (!seen) co_return failed_step(std::move(seen.error()), "find out where its ports are");
-    sandbox->published = std::move(seen->published);
+    (*sandbox)->published = std::move(seen->published);
   }
-  if (sandbox->control) co_return sandbox;
-  auto control = co_await open_control(sandbox);
+  if ((*sandbox)->control) co_return sandbox;
+  auto control = co_await open_control(*sandbox);
   if (!control) co_return failed(Kind::step_failed, std::move(control.error()).in("reach execd"));
-  sandbox->control = std::move(*control);
+  (*sandbox)->control = std::move(*control);
   co_return sandbox;
 }
 
@@ -320,7 +320,11 @@ Task<Result<void>> DockerRuntime::destroy(std::string handle) {
   if (sandbox) CO_TRY(co_await engine_.remove(sandbox->container));
   // Also when an earlier try has removed the container and came no further.
   Result<void> closed;
-  if (settings_.networks && (!sandbox || sandbox->has_policy))
+  bool policed = !sandbox || sandbox->has_policy;
+  bool by_engine = sandbox ? sandbox->by_engine() : settings_.rules.remote;
+  if (policed && by_engine)
+    closed = co_await remove_sidecar(handle);
+  else if (policed && settings_.networks)
     closed = co_await settings_.networks->close(handle);
   if (sandbox) {
     if (sandbox->inherited)
@@ -328,6 +332,7 @@ Task<Result<void>> DockerRuntime::destroy(std::string handle) {
     else
       co_await forget_volumes(sandbox->volumes);
     co_await forget_image(sandbox->image);
+    co_await forget_boot_volume(sandbox->boot);
   }
   if (!closed) co_return closed;
   co_return files_.remove(handle);

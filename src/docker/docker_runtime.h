@@ -1,9 +1,10 @@
 #pragma once
 
-// Sandboxes as containers of a Docker engine on this host. execd is put into any image by a read-only
-// directory of the host, gets its listeners through a socket in it (execd/container.h), and is reached and
-// spoken to as in a native sandbox; so nothing is published, and no network is needed to reach it. Under a
-// kernel of its own it is reached by the container's network instead (execd/knocks.h).
+// Sandboxes as containers of a Docker engine. execd is put into any image by a read-only directory of the
+// host, gets its listeners through a socket in it (execd/container.h), and is reached and spoken to as in a
+// native sandbox; so nothing is published, and no network is needed to reach it. Under a kernel of its own it
+// is reached by the container's network instead (execd/knocks.h), and on another host by the engine's API
+// (docker_remote.cc).
 //
 // A container's end is heard on execd's control connection, which ends with it; the engine is then asked how.
 // Nothing is polled.
@@ -12,6 +13,7 @@
 #include <memory>
 #include <set>
 
+#include "base/knock.h"
 #include "docker/container_config.h"
 #include "docker/engine.h"
 #include "docker/host_path.h"
@@ -29,6 +31,13 @@ using runtime::End;
 using runtime::Limits;
 using runtime::PreparedPtr;
 
+// Of containers that police others, on another host.
+struct EgressSettings {
+  std::string image;
+  std::vector<std::string> name_servers = {}, deny_always = {}, allow_always = {};
+  std::string deny_webhook = {};
+};
+
 struct DockerSettings {
   EngineSettings engine;
   ContainerRules rules;
@@ -42,7 +51,8 @@ struct DockerSettings {
   bool adopt = false;                          // take containers of the original server over
   // Of this service; none: there are none, and policies are refused.
   std::shared_ptr<runtime::ContainerNetworks> networks = {};
-  std::string_view execd;  // its bytes; they live as long as the process
+  std::optional<EgressSettings> sidecars = {};  // instead of these, on another host
+  std::string_view execd;                       // its bytes; they live as long as the process
 };
 
 class DockerRuntime : public runtime::Runtime {
@@ -89,6 +99,7 @@ class DockerRuntime : public runtime::Runtime {
   Task<Result<std::vector<runtime::NamedVolume>>> list_volumes(std::string owner) override;
   Task<Result<void>> remove_volume(std::string owner, std::string name) override;
   Task<Result<std::optional<runtime::NetworkPolicy>>> network_of(std::string handle) override;
+  std::string egress_token(const std::string& handle) const override;
 
  private:
   struct Sandbox;
@@ -112,9 +123,32 @@ class DockerRuntime : public runtime::Runtime {
   Task<> undo(std::string handle, std::vector<MadeVolume> made);
   Task<> forget_made(std::vector<MadeVolume> made);
   // Its parts; what they leave behind is for destroy().
+  // Where execd comes from, and how it is reached: by the one or the other.
+  struct Boot {
+    std::string source;  // a directory of the host, or a volume
+    std::string secret = {};
+    std::optional<Listeners> listeners = {};
+  };
+  Task<Created<Boot>> prepare_boot(std::string handle, std::string image, std::string record);
+  Task<Created<SandboxPtr>> make_container(const runtime::SandboxSpec& spec, const Image& image,
+                                           const Boot& boot, const Mounts& mounts);
+  Task<Created<void>> run_container(SandboxPtr sandbox, std::optional<Listeners> listeners,
+                                    const Mounts& mounts);
   Task<Created<SandboxPtr>> start_container(const runtime::SandboxSpec& spec, const Image& image,
                                             std::string record, const Mounts& mounts);
+  // See docker_remote.cc.
+  class Alone;
+  Task<> await_turn();
+  Task<Result<std::string>> find_boot_volume();
+  // `image` is one that the engine has.
+  Task<Result<std::string>> ensure_boot_volume(std::string image);
+  Task<Result<void>> fill_boot_volume(std::string name, std::string filler, std::string image);
+  Task<> sweep_boot_volumes();
+  Task<> forget_boot_volume(std::string name);
+  Task<Result<std::unique_ptr<io::ForeignStream>>> hand_secret(std::string container, std::string secret);
+  Task<Result<io::Stream>> knock_by_engine(SandboxPtr sandbox, knock::Wish wish);
   // See docker_reach.cc.
+  Task<Result<io::Stream>> knock(SandboxPtr sandbox, knock::Wish wish);
   Task<Result<void>> hand_over(Listeners listeners, std::vector<FileId> shown);
   Result<void> find_way(Sandbox& sandbox, const Container& container);
   Task<Result<runtime::ControlConnection>> open_control(SandboxPtr sandbox);
@@ -137,6 +171,15 @@ class DockerRuntime : public runtime::Runtime {
   // See docker_network.cc.
   Task<Created<void>> open_network(SandboxPtr sandbox, std::string id, runtime::NetworkPolicy policy);
   Task<Result<io::Stream>> connect_egress(SandboxPtr sandbox);
+  // See docker_sidecar.cc.
+  Task<Created<void>> start_sidecar(std::string handle, std::string boot, std::string secret);
+  Task<Result<void>> await_sidecar(std::string handle, std::string token);
+  Task<Result<io::Stream>> connect_sidecar(std::string handle);
+  Task<Result<std::string>> ask_sidecar(std::string handle, std::string token, std::string method,
+                                        std::string path, std::string body);
+  Task<Result<void>> tell_sidecar(SandboxPtr sandbox, runtime::NetworkPolicy policy);
+  Task<Result<std::optional<runtime::NetworkPolicy>>> sidecars_policy(SandboxPtr sandbox);
+  Task<Result<void>> remove_sidecar(std::string handle);
   // See docker_inherited.cc.
   bool is_inherited(const Container& container, const std::string& handle) const;
   Task<Result<void>> list_inherited(std::set<std::string>& handles);
@@ -162,6 +205,7 @@ class DockerRuntime : public runtime::Runtime {
   std::map<std::string, SandboxPtr> sandboxes_;
   std::map<std::string, std::weak_ptr<bool>> making_;  // volumes, by name; see MadeVolume
   bool swept_ = false;
+  std::shared_ptr<io::Event> busy_;  // while somebody fills or removes volumes with execd
 };
 
 struct DockerAbilities {
@@ -169,6 +213,7 @@ struct DockerAbilities {
   bool own_kernel = false;    // they are started with something that gives them one
   bool host_network = false;  // they have the host's own network, which has no policies
   bool published = false;     // their ports are open to everybody
+  bool remote = false;        // they are on another host
 };
 runtime::Capabilities docker_capabilities(DockerAbilities given);
 

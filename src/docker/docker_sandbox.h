@@ -19,12 +19,16 @@ struct DockerRuntime::Sandbox {
         claimed(executor) {
     reachable.set();
   }
+  // On another host.
+  bool by_engine() const { return !boot.empty(); }
   void remember(const Container& seen) {
     inherited = !seen.labels.contains(kOwnerLabel);
     volumes = inherited ? inherited_volumes(seen.labels) : volumes_in(seen.labels);
     auto egress = seen.labels.find(kEgressLabel);
     has_policy = egress != seen.labels.end() && egress->second == kWithPolicy;
     published = seen.published;
+    if (auto volume = seen.labels.find(kBootLabel); volume != seen.labels.end() && !inherited)
+      boot = volume->second;
     auto snapshot = seen.labels.find(kSnapshotLabel);
     if (snapshot != seen.labels.end() && !snapshot->second.empty()) image = seen.image;
   }
@@ -33,8 +37,9 @@ struct DockerRuntime::Sandbox {
   std::optional<runtime::ControlConnection> control;  // none: not connected yet, or no longer
   std::optional<runtime::ControlState> heard;         // said while it was started
   std::map<uint16_t, std::string> published = {};     // its ports, and where the host has them
-  std::string secret = {};                            // of one that is reached by its network,
-  std::string address = {};                           // and where that is
+  std::string secret = {};                            // of one that is reached by its network or by
+  std::string address = {};                           // the engine, and where the first is
+  std::string boot = {};                              // the volume with its execd, of one on another host
   io::Event reachable;                                // not set: it was paused when it was taken over
   io::Event over;                                     // `end` says how, or why that is not known
   Result<End> end = fail(Code::cancelled, "the server ends");

@@ -107,8 +107,8 @@ Task<Result<std::vector<sandbox::FileChange>>> DockerRuntime::changes(std::strin
   co_return without_ours(std::move(out));
 }
 
-// What a server that was killed could not take away: images without a name that nothing uses, and volumes
-// that were to go with their sandboxes.
+// What a server that was killed could not take away: images without a name that nothing uses, volumes that
+// were to go with their sandboxes, and volumes with an execd that nothing needs.
 Task<> DockerRuntime::sweep() {
   auto images = co_await engine_.images_with(std::string(kSnapshotOwnerLabel) + "=" + owner_);
   if (images) {
@@ -118,8 +118,10 @@ Task<> DockerRuntime::sweep() {
   }
   auto volumes =
       co_await engine_.volumes_with(std::string(kVolumeGoesLabel) + "=" + owner_, Engine::Which::unused);
-  if (!volumes) co_return;
-  for (const Volume& volume : *volumes) (void)co_await engine_.remove_volume(volume.name);
+  if (volumes) {
+    for (const Volume& volume : *volumes) (void)co_await engine_.remove_volume(volume.name);
+  }
+  co_await sweep_boot_volumes();
 }
 
 }  // namespace osb::docker

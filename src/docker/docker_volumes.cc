@@ -137,6 +137,13 @@ Task<Created<DockerRuntime::Mounts>> DockerRuntime::find_mounts(const runtime::S
   Mounts out;
   for (size_t i = 0; i < spec.mounts.size(); ++i) {
     const Mount& mount = spec.mounts[i];
+    if (mount.kind == Mount::Kind::host_path && settings_.rules.remote) {
+      co_return failed(Kind::unsupported,
+                       {Code::unsupported, 0,
+                        fmt::format("volumes[{}].host: the engine is on another host, whose directories are "
+                                    "not for this server to give away; use a named volume (pvc)",
+                                    i)});
+    }
     if (mount.kind == Mount::Kind::host_path && settings_.rules.by_network()) {
       co_return failed(
           Kind::unsupported,

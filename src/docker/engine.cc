@@ -38,9 +38,11 @@ Code code_of(int status) {
   }
 }
 
-Error refused(int status, std::string_view body) { return {code_of(status), 0, parse_error(body, status)}; }
-
 }  // namespace
+
+Error Engine::refusal(int status, std::string_view body) {
+  return {code_of(status), 0, parse_error(body, status)};
+}
 
 // Whatever went wrong on the way: the engine is away, or does not speak as it should, which comes to the
 // same.
@@ -90,7 +92,8 @@ Task<Result<Link>> Engine::connect() {
 Task<Result<http::Response>> Engine::exchange(Call call) {
   http::RequestHead head{call.method, call.path, true, std::move(call.headers)};
   head.headers.set("Host", "docker");
-  if (!call.body.empty()) head.headers.set("Content-Type", "application/json");
+  if (!call.body.empty() && head.headers.get("Content-Type").empty())
+    head.headers.set("Content-Type", "application/json");
   auto link = CO_TRY(co_await connect());
   auto response = co_await http::fetch(link.connection, std::move(head), std::move(call.body), call.most);
   if (!response) co_return std::unexpected(link.cause(std::move(response.error())));
@@ -106,7 +109,7 @@ Task<Result<std::string>> Engine::ask(Call call) {
                    "the Docker engine does not answer: it speaks TLS at this address; name docker.tls_ca, "
                    "docker.tls_cert and docker.tls_key, and start the service again");
   }
-  if (response->head.status >= 300) co_return std::unexpected(refused(response->head.status, response->body));
+  if (response->head.status >= 300) co_return std::unexpected(refusal(response->head.status, response->body));
   co_return std::move(response->body);
 }
 
@@ -169,7 +172,7 @@ Task<Result<void>> Engine::follow_pull(Call call, std::function<void(std::string
   auto answer = CO_TRY(co_await connection.read_head());
   if (answer.status >= 300) {
     auto body = CO_TRY(co_await http::read_all(connection.body(), kMostLine));
-    co_return std::unexpected(refused(answer.status, body));
+    co_return std::unexpected(refusal(answer.status, body));
   }
   std::string line, error;
   char piece[16384];

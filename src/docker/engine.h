@@ -17,6 +17,7 @@
 
 #include "docker/answers.h"
 #include "docker/engine_link.h"
+#include "io/stream.h"
 
 namespace osb::docker {
 
@@ -81,6 +82,15 @@ class Engine {
   Task<Result<void>> kill(std::string container);
   // With its anonymous volumes. Returns when it is gone.
   Task<Result<void>> remove(std::string container);
+  // See engine_exec.cc.
+  // A program in a container that runs, as a connection to it; see ExecStream. Code::wrong_state: it is
+  // paused. The limit is the caller's.
+  Task<Result<std::unique_ptr<io::ForeignStream>>> exec(std::string container,
+                                                        std::vector<std::string> words);
+  // What its first process reads, also of one that is not started yet. The limit is the caller's.
+  Task<Result<std::unique_ptr<io::ForeignStream>>> attach_input(std::string container);
+  // A tar archive, into a directory of a container that need not run.
+  Task<Result<void>> unpack(std::string container, std::string directory, std::string archive);
   // Of all containers that have this label, whatever they do.
   Task<Result<std::vector<std::map<std::string, std::string>>>> labels_of_all(std::string label);
 
@@ -100,6 +110,9 @@ class Engine {
   Task<Result<std::string>> ask_within(io::Duration limit, Call call);
   Task<Result<void>> follow_pull(Call call, std::function<void(std::string)> progress);
   Task<Result<std::string>> prefix();
+  static Error refusal(int status, std::string_view body);
+  Task<Result<Link>> become_stream(Call call);
+  Task<Result<std::unique_ptr<io::ForeignStream>>> stream(Call call);
 
   EngineSettings settings_;
   EngineAddress address_;

@@ -44,6 +44,9 @@ void notice_silence(int socket) {
   (void)::setsockopt(socket, IPPROTO_TCP, TCP_KEEPIDLE, &kIdleSeconds, sizeof kIdleSeconds);
   (void)::setsockopt(socket, IPPROTO_TCP, TCP_KEEPINTVL, &kIntervalSeconds, sizeof kIntervalSeconds);
   (void)::setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &kProbes, sizeof kProbes);
+  // Nobody is probed while something sent is not acknowledged; the kernel would try for a quarter of an hour.
+  constexpr unsigned kMost = (kIdleSeconds + kIntervalSeconds * kProbes) * 1000;
+  (void)::setsockopt(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, &kMost, sizeof kMost);
 }
 
 Task<Result<io::Socket>> connect_any(TcpEngine engine) {

@@ -65,6 +65,31 @@ class FakeEngine {
   io::TaskGroup tasks_;
 };
 
+Task<> programs_that_cannot_be_run() {
+  FakeEngine fake(co_await io::asio::this_coro::executor);
+  {
+    Engine engine({.socket = fake.path});
+    auto run = [&] { return engine.exec("c", {"/execd", "--join"}); };
+    EXPECT_EQ((co_await run()).error().code, Code::not_found);
+    fake.answers["/containers/c/exec"] = {409, R"({"message":"Container c is paused"})"};
+    EXPECT_EQ((co_await run()).error().code, Code::wrong_state);
+    fake.answers["/containers/c/exec"] = {201, R"({"Id":"e"})"};
+    EXPECT_EQ((co_await run()).error().code, Code::not_found);
+    EXPECT_EQ(fake.asked.back(), "POST /v1.41/exec/e/start");
+    EXPECT_EQ(fake.last_headers.get("Upgrade"), "tcp");
+    fake.answers["/exec/e/start"] = {200, "{}"};
+    EXPECT_EQ((co_await run()).error().code, Code::unsupported) << "what follows is no stream";
+    fake.answers["/exec/e/start"] = {503, R"({"message":"not now"})"};
+    EXPECT_EQ((co_await run()).error().code, Code::unavailable);
+    fake.answers["/containers/c/archive"] = {200, ""};
+    EXPECT_TRUE(co_await engine.unpack("c", "/a b", "tar"));
+    EXPECT_EQ(fake.asked.back(), "PUT /v1.41/containers/c/archive?path=%2Fa%20b");
+    EXPECT_EQ(fake.last_headers.get("Content-Type"), "application/x-tar");
+  }
+  co_await fake.close();
+}
+TEST(Engine, ProgramsThatCannotBeRun) { io::testing::run(programs_that_cannot_be_run()); }
+
 Task<> speaks_its_version() {
   FakeEngine fake(co_await io::asio::this_coro::executor);
   fake.answers["/_ping"] = {200, "OK"};

@@ -29,8 +29,6 @@ std::string label_of(const Container& container, const char* name) {
 
 }  // namespace
 
-std::string sidecar_name(const std::string& id) { return "sandbox-egress-" + id; }
-
 bool is_of_others(const std::map<std::string, std::string>& labels, const std::string& id) {
   auto found = labels.find(kIdLabel);
   return found != labels.end() && found->second == id && !labels.contains(kOwnerLabel) &&

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "docker/answers.h"
+#include "docker/container_config.h"
 #include "runtime/runtime.h"
 
 namespace osb::docker {
@@ -15,7 +16,6 @@ namespace osb::docker {
 inline constexpr char kIdLabel[] = "opensandbox.io/id";
 // On the container whose network such a sandbox may share: the id of that sandbox.
 inline constexpr char kSidecarLabel[] = "opensandbox.io/egress-sidecar-for";
-std::string sidecar_name(const std::string& id);
 
 // Of this id, and of no service that says whose its containers are.
 bool is_of_others(const std::map<std::string, std::string>& labels, const std::string& id);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kBacklog = 512;
 constexpr char kExecdPrefix[] = "execd-", kSnapshotPrefix[] = "snapshot-";
-constexpr char kUnfinished[] = ".new";
+constexpr char kUnfinished[] = ".new", kBootVolume[] = "boot-volume";
 constexpr size_t kDigestDigits = 16;
 
 Result<void> make_directory(int dir, const std::string& name, mode_t mode) {
@@ -74,12 +74,13 @@ Result<void> SandboxFiles::begin(const std::string& handle, std::string_view rec
   return write_record(handle, record);
 }
 
-Result<std::string> SandboxFiles::fill_secret(const std::string& handle, std::string_view record) const {
+Result<std::string> SandboxFiles::fill_secret(const std::string& handle, std::string_view record,
+                                              Secret shown) const {
   TRY(begin(handle, record));
   std::string secret = knock::new_secret();
   TRY(write_whole(fd_.get(), handle + "/secret", secret, 0600));
   // Whoever the image runs as; nobody else of the host can come here.
-  TRY(write_whole(fd_.get(), handle + "/boot/secret", secret, 0644));
+  if (shown == Secret::shown) TRY(write_whole(fd_.get(), handle + "/boot/secret", secret, 0644));
   return secret;
 }
 
@@ -103,10 +104,11 @@ Result<Listeners> SandboxFiles::make(const std::string& handle, std::string_view
   return made;
 }
 
-Result<std::string> SandboxFiles::make_with_secret(const std::string& handle, std::string_view record) const {
+Result<std::string> SandboxFiles::make_with_secret(const std::string& handle, std::string_view record,
+                                                   Secret secret) const {
   if (!is_uuid(handle)) return fail(Code::invalid_argument, "no handle");
   TRY(make_directory(fd_.get(), handle, 0700));
-  auto made = fill_secret(handle, record);
+  auto made = fill_secret(handle, record, secret);
   if (!made) (void)remove(handle);
   return made;
 }
@@ -157,6 +159,18 @@ Result<std::string> SandboxFiles::read_record(const std::string& handle) const {
   if (!is_uuid(handle)) return fail(Code::not_found, "no handle");
   Fd file = TRY(open_beneath(fd_.get(), handle + "/record", O_RDONLY));
   return read_all(file.get(), runtime::kMaxRecord);
+}
+
+std::string SandboxFiles::boot_volume_prefix() const { return "opensandbox-" + execd_; }
+
+Result<void> SandboxFiles::write_boot_volume(std::string_view name) const {
+  return write_whole(fd_.get(), kBootVolume, name, 0600);
+}
+
+Result<std::string> SandboxFiles::read_boot_volume() const {
+  constexpr size_t kMostName = 128;
+  Fd file = TRY(open_beneath(fd_.get(), kBootVolume, O_RDONLY));
+  return read_all(file.get(), kMostName);
 }
 
 Result<void> SandboxFiles::write_snapshot_record(const std::string& snapshot, std::string_view record) const {

@@ -9,6 +9,7 @@
 //   <handle>/boot/secret    instead of the hub, for a container that is reached by its network: what opens
 //                           its execd, until execd has read it
 //   <handle>/secret         the same for the server; instead of the listeners
+//   boot-volume             which volume of an engine on another host has execd in it, when it is all there
 //   snapshot-<id>           the record of the sandbox that a snapshot was made of
 //   <handle>/record         see Runtime::keep_record(); an engine's labels cannot be changed
 //
@@ -37,7 +38,9 @@ class SandboxFiles {
   // Code::already_exists. On failure nothing is left.
   Result<Listeners> make(const std::string& handle, std::string_view record) const;
   // The same for a container that is reached by its network. The secret.
-  Result<std::string> make_with_secret(const std::string& handle, std::string_view record) const;
+  enum class Secret { shown, kept };  // to the container by its boot directory, or to nobody
+  Result<std::string> make_with_secret(const std::string& handle, std::string_view record,
+                                       Secret secret) const;
   Result<std::string> read_secret(const std::string& handle) const;  // Code::not_found: it has listeners
   // Of a container that another server has made: a record and nothing else.
   Result<void> take_over(const std::string& handle, std::string_view record) const;
@@ -55,6 +58,11 @@ class SandboxFiles {
   Result<std::string> read_snapshot_record(const std::string& snapshot) const;  // Code::not_found
   Result<void> remove_snapshot_record(const std::string& snapshot) const;
 
+  // The names of volumes for this execd begin so.
+  std::string boot_volume_prefix() const;
+  Result<void> write_boot_volume(std::string_view name) const;
+  Result<std::string> read_boot_volume() const;  // Code::not_found
+
   // For connect(): short, however long the directory's name is.
   std::string socket(const std::string& handle, std::string_view name) const;
   std::string boot_on_host(const std::string& handle) const;
@@ -64,7 +72,7 @@ class SandboxFiles {
       : directory_(std::move(directory)), fd_(std::move(fd)), execd_(std::move(execd)) {}
   Result<void> begin(const std::string& handle, std::string_view record) const;
   Result<Listeners> fill(const std::string& handle, std::string_view record) const;
-  Result<std::string> fill_secret(const std::string& handle, std::string_view record) const;
+  Result<std::string> fill_secret(const std::string& handle, std::string_view record, Secret shown) const;
 
   std::string directory_;
   Fd fd_;

@@ -36,7 +36,7 @@ class SandboxFilesTest : public testing::Test {
 
 TEST_F(SandboxFilesTest, ASecretIsInsideUntilExecdHasReadIt) {
   SandboxFiles files = open();
-  auto secret = files.make_with_secret(kHandle, "record");
+  auto secret = files.make_with_secret(kHandle, "record", SandboxFiles::Secret::shown);
   ASSERT_TRUE(secret) << secret.error().message;
   EXPECT_EQ(*files.read_secret(kHandle), *secret);
   EXPECT_EQ(mode_of(std::string(kHandle)), 0700u);
@@ -49,6 +49,25 @@ TEST_F(SandboxFilesTest, ASecretIsInsideUntilExecdHasReadIt) {
   EXPECT_EQ(*files.read_record(kHandle), "record");
   ASSERT_TRUE(files.remove(kHandle));
   EXPECT_EQ(files.read_secret(kHandle).error().code, Code::not_found);
+}
+
+TEST_F(SandboxFilesTest, ASecretThatNoContainerSees) {
+  SandboxFiles files = open();
+  auto secret = files.make_with_secret(kHandle, "record", SandboxFiles::Secret::kept);
+  ASSERT_TRUE(secret) << secret.error().message;
+  EXPECT_EQ(*files.read_secret(kHandle), *secret);
+  EXPECT_FALSE(std::filesystem::exists(directory_ + "/docker/" + kHandle + "/boot/secret"));
+}
+
+TEST_F(SandboxFilesTest, TheVolumeOfAnEngineIsForOneExecd) {
+  SandboxFiles files = open("first");
+  EXPECT_EQ(files.read_boot_volume().error().code, Code::not_found);
+  ASSERT_TRUE(files.write_boot_volume(files.boot_volume_prefix() + "-1"));
+  EXPECT_EQ(mode_of("boot-volume"), 0600u);
+  SandboxFiles later = open("second");
+  EXPECT_EQ(*later.read_boot_volume(), files.boot_volume_prefix() + "-1") << "to be removed some day";
+  EXPECT_NE(later.boot_volume_prefix(), files.boot_volume_prefix());
+  EXPECT_EQ(later.list()->size(), 0u) << "it is no sandbox";
 }
 
 TEST_F(SandboxFilesTest, WhatIsTakenOverIsKnownAgain) {

@@ -17,6 +17,7 @@
 #include "execd/control.h"
 #include "execd/file_routes.h"
 #include "execd/isolated_routes.h"
+#include "execd/join.h"
 #include "execd/knocks.h"
 #include "execd/metrics.h"
 #include "execd/port_relay.h"
@@ -33,6 +34,7 @@ namespace osb::execd {
 namespace {
 
 constexpr int kApiFd = 3, kControlFd = 4, kPortsFd = 5, kBacklog = 512;
+constexpr char kHandedSecret[] = "-";
 constexpr auto kShutdownGrace = milliseconds(300);
 
 // Gives memory back when nothing has happened for a while. No timer runs in an idle process.
@@ -151,8 +153,9 @@ io::Task<> Daemon::take(Receivers receivers) {
 Result<void> Daemon::open_door() {
   if (options_.connections >= 0) channel_ = TRY(take_channel(options_.connections));
   if (!options_.secret.empty()) {
-    secret_ = TRY(read_secret(options_.secret));
-    channel_ = TRY(io::listen_tcp("0.0.0.0", options_.port, kBacklog));
+    bool handed = options_.secret == kHandedSecret;
+    secret_ = TRY(handed ? take_secret(STDIN_FILENO) : read_secret(options_.secret));
+    channel_ = TRY(io::listen_tcp(handed ? "127.0.0.1" : "0.0.0.0", options_.port, kBacklog));
   }
   return {};
 }
@@ -260,6 +263,7 @@ int daemon_main(int argc, char** argv, const Extend& extend) {
   }
   if (options->help) return ::fputs(kUsage, stdout), 0;
   if (options->version) return ::puts("execd " OSB_VERSION), 0;
+  if (options->join) return join_streams(options->port);
   // First: what comes after it opens files that the image's environment names.
   if (!options->container.empty()) {
     if (auto taken = take_listeners(options->container, options->shown); !taken) {

@@ -1,6 +1,8 @@
 #include "execd/knocks.h"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <list>
@@ -15,6 +17,7 @@ namespace osb::execd {
 namespace {
 
 constexpr auto kPatience = std::chrono::seconds(5);
+constexpr int kSecretPatience = 60'000;  // milliseconds; who starts the container has it at hand
 // Whoever has not said anything yet. The longest silent one gives way: the server speaks at once, and a
 // crowd of strangers must not keep it out.
 constexpr size_t kMostStrangers = 64;
@@ -82,6 +85,21 @@ Result<std::string> read_secret(const std::string& path) {
   std::string_view secret = trim(text);
   if (!knock::is_secret(secret)) return fail(Code::corrupt, path + " has no secret in it");
   return std::string(secret);
+}
+
+Result<std::string> take_secret(int input) {
+  std::string secret(knock::kSecret, '\0');
+  for (size_t have = 0; have < secret.size();) {
+    pollfd ready{input, POLLIN, 0};
+    if (::poll(&ready, 1, kSecretPatience) == 0) return fail(Code::timeout, "nobody sends the secret");
+    ssize_t got = ::read(input, secret.data() + have, secret.size() - have);
+    if (got <= 0) return fail(Code::corrupt, "nobody has sent the secret");
+    have += static_cast<size_t>(got);
+  }
+  if (!knock::is_secret(secret)) return fail(Code::corrupt, "this is no secret");
+  Fd null = TRY(open_at(AT_FDCWD, "/dev/null", O_RDONLY));
+  if (::dup2(null.get(), input) < 0) return fail_errno("dup2");
+  return secret;
 }
 
 io::Task<> answer_knocks(Core& core, Fd listener, std::string secret, Receivers receivers) {

@@ -158,5 +158,24 @@ TEST(Knocks, ASecretIsReadFromAFile) {
   EXPECT_EQ(read_secret(name).error().code, Code::not_found);
 }
 
+TEST(Knocks, ASecretIsHandedOver) {
+  auto taken = [](std::string_view said) {
+    int fds[2];
+    EXPECT_EQ(::pipe2(fds, O_CLOEXEC), 0);
+    Fd read(fds[0]), write(fds[1]);
+    EXPECT_TRUE(write_all(write.get(), said));
+    write.reset();
+    auto secret = take_secret(read.get());
+    char more = 0;
+    if (secret) EXPECT_EQ(::read(read.get(), &more, 1), 0) << "what else comes is nobody's";
+    return secret;
+  };
+  EXPECT_EQ(*taken(kSecret), kSecret);
+  EXPECT_EQ(*taken(kSecret + "and more"), kSecret);
+  EXPECT_FALSE(taken(""));
+  EXPECT_FALSE(taken(kSecret.substr(1)));
+  EXPECT_FALSE(taken(std::string(knock::kSecret, 'g')));
+}
+
 }  // namespace
 }  // namespace osb::execd

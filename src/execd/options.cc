@@ -18,7 +18,9 @@ const char kUsage[] =
     "  --container PATH      PID 1 of a container; the listeners come through the socket PATH\n"
     "  --connections N       PID 1 under another kernel; connections come as descriptors through this one\n"
     "  --secret PATH         PID 1 of a container with a kernel of its own; who has what is in PATH may use "
-    "--port\n"
+    "--port;\n"
+    "                        -: it is read from standard input, and the port is on loopback\n"
+    "  --join                standard input and output are a connection to --port on loopback\n"
     "  --open-port N         with --container: TCP port on all addresses for everybody, besides\n"
     "  --shown PATH          a directory of the host that the container is to see; it is told which one it "
     "is\n"
@@ -42,8 +44,11 @@ Result<Options> parse_options(const std::vector<std::string>& words, const Envir
     word.remove_prefix(word.starts_with("--") ? 2 : 1);
     size_t equals = word.find('=');
     std::string_view name = word.substr(0, equals);
-    if (name == "native" || name == "version" || name == "help" || name == "h") {
-      (name == "native" ? options.native : name == "version" ? options.version : options.help) = true;
+    if (name == "native" || name == "version" || name == "join" || name == "help" || name == "h") {
+      (name == "native"    ? options.native
+       : name == "version" ? options.version
+       : name == "join"    ? options.join
+                           : options.help) = true;
       continue;
     }
     std::string value;
@@ -67,7 +72,8 @@ Result<Options> parse_options(const std::vector<std::string>& words, const Envir
       options.container = value;
       options.native = true;
     } else if (name == "secret") {
-      if (!value.starts_with('/')) return fail(Code::invalid_argument, "--secret needs an absolute path");
+      if (value != "-" && !value.starts_with('/'))
+        return fail(Code::invalid_argument, "--secret needs an absolute path");
       options.secret = value;
       options.native = true;
     } else if (name == "open-port") {

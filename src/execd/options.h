@@ -17,8 +17,10 @@ struct Options {
   std::string container;
   // As in a native sandbox, with another kernel: where connections come from, each as a descriptor
   int connections = -1;
-  // PID 1 of an engine's container with a kernel of its own: the file with the secret that opens `port`
+  // PID 1 of an engine's container with a kernel of its own: the file with the secret that opens `port`. "-"
+  // for one on another host: it comes by standard input, and the port is on loopback
   std::string secret;
+  bool join = false;  // not a daemon at all: see execd/join.h
   // Of an engine's container besides: a port where everybody is let in; 0 for none
   uint16_t open_port = 0;
   std::vector<std::string> shown;           // what of the host it is to see, by its place in here

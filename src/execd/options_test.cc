@@ -24,6 +24,13 @@ TEST(Options, forms_of_a_flag) {
   ASSERT_TRUE(shown);
   EXPECT_EQ(shown->shown, (std::vector<std::string>{"/a", "/b"}));
   EXPECT_FALSE(parse_options({"--shown=a"}, {}));
+  auto handed = parse_options({"--secret=-"}, {});
+  ASSERT_TRUE(handed);
+  EXPECT_TRUE(handed->native);
+  EXPECT_EQ(handed->secret, "-");
+  EXPECT_FALSE(parse_options({"--secret=file"}, {}));
+  EXPECT_TRUE(parse_options({"--join"}, {})->join);
+  EXPECT_FALSE(parse_options({"--join"}, {})->native);
   auto given = parse_options({"--connections=0"}, {});
   ASSERT_TRUE(given);
   EXPECT_TRUE(given->native);

@@ -212,6 +212,9 @@ class Runtime {
   virtual Task<Result<std::optional<NetworkPolicy>>> network_of(std::string handle);
   // What it counts, in the text format of Prometheus; empty when that is nothing.
   virtual Task<Result<std::string>> metrics() { co_return std::string(); }
+  // What the egress of a sandbox wants to see (OPENSANDBOX-EGRESS-AUTH) of whoever is connected to it; ""
+  // when only this server can be.
+  virtual std::string egress_token(const std::string&) const { return ""; }
   // Where clients reach a port without this server; nothing: only through its proxy.
   virtual std::optional<std::string> endpoint(const std::string& handle, uint16_t port) const;
 };

@@ -147,6 +147,8 @@ void read_registry(Section in, RegistrySection& out) {
 
 void read_egress(Section in, EgressSection& out) {
   in.boolean("enabled", out.enabled);
+  in.text("image", out.image);
+  out.image = trim(out.image);
   in.texts("name_servers", out.name_servers);
   in.texts("deny_always", out.deny_always);
   in.texts("allow_always", out.allow_always);

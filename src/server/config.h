@@ -78,6 +78,7 @@ struct DockerSection {
   std::string tcp_host = {};  // "": the socket
   uint16_t tcp_port = 0;
   std::string tls_ca = {}, tls_cert = {}, tls_key = {};  // files; without the first: in the clear
+  bool remote = false;                                   // the engine is on another host
   std::string network_mode = "bridge";                   // or "none", or the name of a network
   int64_t api_timeout = 180;                             // seconds
   std::vector<std::string> drop_capabilities = {"AUDIT_WRITE", "MKNOD",     "NET_ADMIN",
@@ -140,6 +141,7 @@ struct EgressSection {
   std::vector<std::string> name_servers;  // none: the host's
   std::vector<std::string> deny_always, allow_always;
   std::string deny_webhook;  // who is told of lookups that were denied; empty: nobody
+  std::string image;         // of containers that police others, with an engine on another host; empty: none
 };
 
 // Which requests to sandboxes' ports need more than the id of the sandbox; see server/endpoint_token.h.

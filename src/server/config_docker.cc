@@ -13,11 +13,12 @@
 namespace osb::server {
 namespace {
 
-constexpr std::array<std::string_view, 17> kKeys = {"socket",
+constexpr std::array<std::string_view, 18> kKeys = {"socket",
                                                     "host",
                                                     "tls_ca",
                                                     "tls_cert",
                                                     "tls_key",
+                                                    "remote",
                                                     "network_mode",
                                                     "api_timeout",
                                                     "drop_capabilities",
@@ -135,8 +136,31 @@ void check_direct(ConfigFile& file, const Config& config, bool secured) {
     file.wrong("docker.direct", "containers without a network have no ports to publish", "remove it");
 }
 
+// What would be of another host, and is meant for this one.
+void check_remote(ConfigFile& file, const DockerSection& docker) {
+  if (docker.network_mode == "host")
+    file.wrong("docker.network_mode",
+               "containers of an engine on another host (docker.remote) would have that host's own network",
+               "write network_mode = \"bridge\"");
+  if (docker.direct)
+    file.wrong("docker.direct",
+               "ports of an engine on another host (docker.remote) would be open on that host, without TLS",
+               "remove it; endpoints are the server's own");
+  if (docker.adopt)
+    file.wrong("docker.adopt",
+               "containers of the original server are reached by their addresses, which mean nothing here "
+               "when the engine is on another host (docker.remote)",
+               "remove it, or run this server there until they have ended");
+}
+
 // A kernel of its own takes no socket of the host, so such a container is reached by its network.
-void check_reach(ConfigFile& file, const Config& config) {
+void check_reach(ConfigFile& file, Config& config) {
+  bool remote = config.docker.remote && config.offers("docker");
+  if (!config.egress.image.empty() && !remote)
+    config.warnings.push_back(fmt::format(
+        "{}: egress.image: it has no effect here: this service's own egress process keeps policies",
+        file.place("egress.image")));
+  if (remote) return check_remote(file, config.docker);
   bool secured = config.effective_runtime() == RuntimeType::docker && config.secure.type != SecureType::none;
   if (config.docker.direct && config.offers("docker")) check_direct(file, config, secured);
   if (!secured) return;

@@ -10,6 +10,6 @@ namespace osb::server {
 
 void read_docker(ConfigFile& file, const Environment& environment, Config& config);
 // What other sections ask of it that cannot be had; after all of them were read.
-void check_reach(ConfigFile& file, const Config& config);
+void check_reach(ConfigFile& file, Config& config);
 
 }  // namespace osb::server

@@ -44,6 +44,35 @@ TEST(ConfigEngine, TheClearIsForLoopback) {
   EXPECT_THAT(refused.error().message, HasSubstr("test.toml:4: docker.host: without TLS"));
 }
 
+TEST(ConfigEngine, AnotherHost) {
+  EXPECT_FALSE(parse("")->docker.remote);
+  EXPECT_FALSE(parse("host = \"tcp://127.0.0.1\"")->docker.remote);
+  EXPECT_FALSE(parse("host = \"tcp://localhost\"")->docker.remote);
+  EXPECT_TRUE(parse("host = \"tcp://127.0.0.1\"\nremote = true")->docker.remote) << "a tunnel";
+  EXPECT_TRUE(parse("remote = true")->docker.remote) << "one that ends in a unix socket";
+  std::string far = "host = \"tcp://192.0.2.1\"\ntls_ca = \"/ca\"\n";
+  EXPECT_TRUE(parse(far)->docker.remote);
+  EXPECT_FALSE(parse(far + "remote = false")->docker.remote) << "an address of this host";
+  EXPECT_TRUE(parse("", {{"DOCKER_HOST", "tcp://far.example"}, {"DOCKER_CERT_PATH", "/c"}})->docker.remote);
+  EXPECT_FALSE(parse("host = \"tcp://192.0.2.1\"\nremote = true")) << "in the clear all the same";
+  for (const char* line : {"network_mode = \"host\"", "direct = true", "adopt = true"}) {
+    auto refused = parse(far + line);
+    ASSERT_FALSE(refused) << line;
+    EXPECT_THAT(refused.error().message, HasSubstr("test.toml:6: docker."));
+    EXPECT_THAT(refused.error().message, HasSubstr("docker.remote"));
+    EXPECT_TRUE(parse(far + "remote = false\n" + line)) << line;
+  }
+}
+
+TEST(ConfigEngine, AnImageForWhatPolicesContainers) {
+  std::string image = "\n[egress]\nimage = \" registry.example/egress:1 \"";
+  auto far = parse("remote = true" + image);
+  ASSERT_TRUE(far) << far.error().message;
+  EXPECT_EQ(far->egress.image, "registry.example/egress:1");
+  EXPECT_THAT(far->warnings, IsEmpty());
+  EXPECT_THAT(parse(image)->warnings, ElementsAre(HasSubstr("egress.image: it has no effect here")));
+}
+
 TEST(ConfigEngine, Variables) {
   Variables all = {{"DOCKER_HOST", "tcp://engine.example:1234"},
                    {"DOCKER_TLS_VERIFY", "1"},

@@ -261,14 +261,17 @@ constexpr std::string_view kSkeleton =
 [docker]
 # The engine's socket. The server gets the socket's group, unless that is root's.
 # socket = "/var/run/docker.sock"
-# Instead of it: tcp://ADDRESS:PORT, or unix:///PATH. The engine has to see this host's files all the same. Without
-# socket and host the variables DOCKER_HOST, DOCKER_TLS_VERIFY and DOCKER_CERT_PATH count.
+# Instead of it: tcp://ADDRESS:PORT, or unix:///PATH. Without socket and host the variables DOCKER_HOST,
+# DOCKER_TLS_VERIFY and DOCKER_CERT_PATH count.
 # host = ""
 # TLS: who has signed the engine's certificate, and the certificate and key of this server. Root reads these files once,
 # when the service starts. Without them only an engine on 127.0.0.1 is spoken to.
 # tls_ca = ""
 # tls_cert = ""
 # tls_key = ""
+# The engine is on another host, or does not see this one's files. Without this line: when host names an address that
+# is not loopback.
+# remote = false
 # The network of containers: bridge, none, or the name of one that the engine has.
 # network_mode = "bridge"
 # Seconds that the engine may take to make or change something.
@@ -389,6 +392,8 @@ constexpr std::string_view kSkeleton =
 # false: sandboxes have no network, and a request with a networkPolicy is refused. Otherwise they have one, through a process
 # that looks at their policies (docs/network.md).
 # enabled = true
+# With a Docker engine on another host: the image of the container that polices one that has a networkPolicy.
+# image = ""
 # Who answers the lookups of sandboxes, by address; a port may follow. Not set: the host's name servers.
 # name_servers = []
 # What no sandbox reaches and what every sandbox reaches, whatever its own policy says: host names, "*.example.com",

@@ -88,8 +88,9 @@ const std::vector<KnownSection>& known_sections() {
        "dsn min_pool_size max_pool_size connect_timeout_seconds pool_timeout_seconds "
        "snapshot_recovery_interval_seconds"},
       {"docker",
-       "socket host tls_ca tls_cert tls_key network_mode api_timeout drop_capabilities apparmor_profile "
-       "no_new_privileges pids_limit direct publish_host port_range_min port_range_max host_ip adopt",
+       "socket host tls_ca tls_cert tls_key remote network_mode api_timeout drop_capabilities "
+       "apparmor_profile no_new_privileges pids_limit direct publish_host port_range_min port_range_max "
+       "host_ip adopt",
        "seccomp_profile sandbox_binds"},
       {"docker.sandbox_env", "", "*"},
       // The last line has keys that other servers had once and now ignore themselves.
@@ -106,8 +107,8 @@ const std::vector<KnownSection>& known_sections() {
       {"ingress.gateway", "", "address"},
       {"ingress.gateway.route", "", "mode"},
       {"ingress.secure_access", "", "active_key keys"},
-      {"egress", "enabled name_servers deny_always allow_always deny_webhook",
-       "image mode disable_ipv6 otlp_endpoint readiness_timeout_seconds"},
+      {"egress", "enabled image name_servers deny_always allow_always deny_webhook",
+       "mode disable_ipv6 otlp_endpoint readiness_timeout_seconds"},
       {"egress.requests", "", "*"},
       {"egress.limits", "", "*"},
       {"egress.upstream_proxy", "", "url authorization ca_cert_path ca_secret_name"},

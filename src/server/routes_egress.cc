@@ -23,7 +23,7 @@ Task<Result<io::Socket>> open_connection(Service& service, sandbox::SandboxPtr r
   co_return io::to_socket(std::move(stream), co_await io::asio::this_coro::executor, service.pumps);
 }
 
-http::RequestHead upstream_head(const Request& request, std::string path) {
+http::RequestHead upstream_head(const Request& request, std::string path, std::string token) {
   http::RequestHead head;
   head.method = request.head.method;
   head.target = std::move(path);
@@ -35,6 +35,7 @@ http::RequestHead upstream_head(const Request& request, std::string path) {
     if (const std::string* value = request.head.headers.find(name))
       head.headers.add(std::string(name), *value);
   }
+  if (!token.empty()) head.headers.add(std::string(kEgressAuthHeader), std::move(token));
   return head;
 }
 
@@ -65,7 +66,8 @@ Task<> forward_to_egress(Service& service, Request& request, ResponseWriter& res
   auto socket = co_await io::with_deadline(kConnectLimit, "connect", open_connection(service, *row));
   if (!socket) co_return co_await answer_error(request, response, api::no_egress());
   http::ClientConnection upstream(std::move(*socket));
-  http::Forward what{.head = upstream_head(request, std::move(path)),
+  std::string token = service.runtimes.of((*row)->runtime).egress_token((*row)->handle);
+  http::Forward what{.head = upstream_head(request, std::move(path), std::move(token)),
                      .edit_response = [](http::ResponseHead& head) { head.headers.remove("Server"); }};
   auto result = co_await http::forward(request, response, upstream, std::move(what));
   // A connection for a sandbox that has no egress ends without a word.

@@ -32,9 +32,9 @@ class Certificates:
         os.link(directory / "client.pem", directory / "cert.pem")
         os.link(directory / "client.key", directory / "key.pem")
 
-    def engine_options(self):
+    def engine_options(self, address="127.0.0.1"):
         at = self.directory
-        return ("-H", f"tcp://127.0.0.1:{PORT}", "--tlsverify", "--tlscacert", str(at / "ca.pem"), "--tlscert", str(at / "engine.pem"), "--tlskey", str(at / "engine.key"))
+        return ("-H", f"tcp://{address}:{PORT}", "--tlsverify", "--tlscacert", str(at / "ca.pem"), "--tlscert", str(at / "engine.pem"), "--tlskey", str(at / "engine.key"))
 
     def keys(self):
         """Of [docker]."""

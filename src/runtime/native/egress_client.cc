@@ -3,6 +3,7 @@
 #include "base/frame.h"
 #include "json/decode.h"
 #include "json/escape.h"
+#include "runtime/network_policy_json.h"
 
 namespace osb::runtime {
 namespace {
@@ -13,18 +14,6 @@ using io::Task;
 constexpr auto kAttachLimit = std::chrono::seconds(20);
 constexpr auto kMetricsLimit = std::chrono::seconds(5);
 constexpr size_t kMostAnswer = 2 << 20;  // a policy of a mebibyte, as it is printed
-
-std::string policy_json(const NetworkPolicy& policy) {
-  std::string out = policy.allow_the_rest ? R"({"defaultAction":"allow","egress":[)"
-                                          : R"({"defaultAction":"deny","egress":[)";
-  for (size_t i = 0; i < policy.egress.size(); ++i) {
-    if (i > 0) out += ",";
-    out += policy.egress[i].allow ? R"({"action":"allow","target":)" : R"({"action":"deny","target":)";
-    json::append_string(out, policy.egress[i].target);
-    out += "}";
-  }
-  return out + "]}";
-}
 
 Task<Result<std::string>> answer_of(io::Socket& socket) {
   FrameReader frames(kMostAnswer);
@@ -43,12 +32,9 @@ Task<Result<std::string>> call(std::string socket_path, std::string text) {
   co_return co_await answer_of(socket);
 }
 
-std::optional<NetworkPolicy> read_policy(const json::Field& field) {
+std::optional<NetworkPolicy> policy_at(const json::Field& field) {
   if (field.raw() == nullptr) return std::nullopt;
-  NetworkPolicy policy{.allow_the_rest = field["defaultAction"].required_string() == "allow"};
-  for (const json::Field& rule : field["egress"].array().value_or(std::vector<json::Field>()))
-    policy.egress.push_back({rule["action"].required_string() == "allow", rule["target"].required_string()});
-  return policy;
+  return read_policy(field);
 }
 
 // What `read` makes of an answer that is no failure.
@@ -68,7 +54,7 @@ auto read_answer(std::string_view text, Read read) -> Result<std::invoke_result_
   return fail(known ? static_cast<Code>(code) : Code::internal, std::move(*error));
 }
 
-std::optional<NetworkPolicy> policy_in(const json::Field& answer) { return read_policy(answer["policy"]); }
+std::optional<NetworkPolicy> policy_in(const json::Field& answer) { return policy_at(answer["policy"]); }
 
 }  // namespace
 
@@ -76,7 +62,7 @@ Task<Result<void>> attach_egress(std::string socket_path, std::string handle, st
                                  NetworkPolicy policy) {
   std::string text = "{\"attach\":\"" + handle + "\",\"id\":";
   json::append_string(text, id);
-  text += ",\"policy\":" + policy_json(policy) + "}";
+  text += ",\"policy\":" + to_json(policy) + "}";
   auto answer = CO_TRY(co_await io::with_deadline(kAttachLimit, "the egress process",
                                                   call(std::move(socket_path), std::move(text))));
   CO_TRY(read_answer(answer, policy_in));

@@ -1,0 +1,160 @@
+// Policies of containers on another host, where this service's egress process is not. A container beside the
+// sandbox, of an image that the operator names (egress.image; `osb egress serve` or another that keeps the
+// same contract), has the network and the right to make its packet rules; the sandbox's container shares the
+// network and has neither. It denies everything until it is told the policy, which is before the entry
+// process starts, and when it ends nothing leaves any more.
+//
+// It is spoken to by a program that the engine runs in it. Whoever is policed reaches the same port, so a
+// token is asked for, which comes from the sandbox's secret.
+
+#include "base/last_words.h"
+#include "base/sha256.h"
+#include "base/shown.h"
+#include "docker/archive.h"
+#include "docker/docker_sandbox.h"
+#include "http/client.h"
+#include "runtime/network_policy_json.h"
+
+namespace osb::docker {
+namespace {
+
+using Kind = CreateFailure::Kind;
+
+constexpr auto kReadyDeadline = std::chrono::seconds(30), kAnswerDeadline = std::chrono::seconds(20);
+constexpr io::Duration kAgain = std::chrono::milliseconds(200);
+constexpr size_t kMostAnswer = 4 << 20;
+constexpr char kAuthHeader[] = "OPENSANDBOX-EGRESS-AUTH";
+constexpr char kDenyAll[] = R"({"defaultAction":"deny","egress":[]})";
+
+std::unexpected<CreateFailure> failed(Error error, std::string_view step) {
+  bool away = error.code == Code::unavailable || error.code == Code::timeout;
+  return std::unexpected(
+      CreateFailure{away ? Kind::unavailable : Kind::step_failed, std::move(error).in(step)});
+}
+
+std::string lines_of(const std::vector<std::string>& targets) {
+  std::string out;
+  for (const std::string& target : targets) out += target + "\n";
+  return out;
+}
+
+std::vector<std::string> environment_of(const EgressSettings& settings, const std::string& token) {
+  auto variable = [](std::string_view name, std::string_view value) {
+    return std::string("OPENSANDBOX_EGRESS_").append(name).append("=").append(value);
+  };
+  std::vector<std::string> out = {variable("RULES", kDenyAll), variable("TOKEN", token),
+                                  variable("MODE", "dns+nft"), variable("HTTP_ADDR", "127.0.0.1:18080")};
+  std::string servers;
+  for (const std::string& one : settings.name_servers) servers.append(servers.empty() ? "" : ",").append(one);
+  if (!servers.empty()) out.push_back(variable("DNS_UPSTREAM", servers));
+  if (!settings.deny_webhook.empty()) out.push_back(variable("DENY_WEBHOOK", settings.deny_webhook));
+  return out;
+}
+
+std::string token_of(const std::string& secret) { return to_hex(hmac_sha256(secret, "egress")); }
+
+}  // namespace
+
+std::string DockerRuntime::egress_token(const std::string& handle) const {
+  auto found = sandboxes_.find(handle);
+  if (found == sandboxes_.end() || !found->second->by_engine() || !found->second->has_policy) return "";
+  return token_of(found->second->secret);
+}
+
+// Returns when it answers: from then on nothing leaves the network.
+Task<Created<void>> DockerRuntime::start_sidecar(std::string handle, std::string boot, std::string secret) {
+  const EgressSettings& egress = *settings_.sidecars;
+  auto image = co_await pulls_.find(handle, {.reference = egress.image});
+  // It is the operator's, and none of the client's business.
+  if (!image) {
+    auto kind = image.error().kind == Kind::unavailable ? Kind::unavailable : Kind::step_failed;
+    co_return std::unexpected(
+        CreateFailure{kind, std::move(image.error().error).in("the image of its egress (egress.image)")});
+  }
+  Sidecar sidecar{.image_id = image->id,
+                  .handle = handle,
+                  .owner = owner_,
+                  .boot = std::move(boot),
+                  .environment = environment_of(egress, token_of(secret))};
+  auto made = co_await engine_.create(sidecar_name(handle), "", sidecar_body(sidecar, settings_.rules));
+  if (!made) co_return failed(std::move(made.error()), "create the egress of the sandbox");
+  // The operator's lists, which come before every policy.
+  std::string deny = lines_of(egress.deny_always), allow = lines_of(egress.allow_always);
+  auto placed = co_await engine_.unpack(*made, "/",
+                                        archive_of({{"var/egress/rules/deny.always", 0644, deny},
+                                                    {"var/egress/rules/allow.always", 0644, allow}}));
+  if (!placed) co_return failed(std::move(placed.error()), "give the egress of the sandbox its lists");
+  auto started = co_await engine_.start(*made);
+  if (started) started = co_await await_sidecar(handle, token_of(secret));
+  if (!started) co_return failed(std::move(started.error()), "start the egress of the sandbox");
+  co_return Created<void>();
+}
+
+Task<Result<void>> DockerRuntime::await_sidecar(std::string handle, std::string token) {
+  auto until = std::chrono::steady_clock::now() + kReadyDeadline;
+  while (true) {
+    auto answer = co_await ask_sidecar(handle, token, "GET", "/healthz", "");
+    if (answer) co_return Result<void>();
+    auto there = CO_TRY(co_await engine_.inspect(sidecar_name(handle)));
+    if (!there.running) {
+      auto said = co_await engine_.logs(there.id);
+      co_return fail(Code::internal, "it has ended; its last words: " + last_words(said.value_or(""), "; "));
+    }
+    if (std::chrono::steady_clock::now() > until) co_return std::unexpected(std::move(answer.error()));
+    co_await io::sleep_for(kAgain);
+  }
+}
+
+Task<Result<io::Stream>> DockerRuntime::connect_sidecar(std::string handle) {
+  std::vector<std::string> words = {std::string(kBootInside) + "/execd", "--join",
+                                    "--port=" + std::to_string(runtime::kEgressPort)};
+  co_return io::Stream(CO_TRY(co_await engine_.exec(sidecar_name(handle), std::move(words))));
+}
+
+// What it answers; a refusal is an error.
+Task<Result<std::string>> DockerRuntime::ask_sidecar(std::string handle, std::string token,
+                                                     std::string method, std::string path, std::string body) {
+  auto stream = CO_TRY(
+      co_await io::with_deadline(kAnswerDeadline, "the egress of the sandbox", connect_sidecar(handle)));
+  http::ClientConnection connection(CO_TRY(io::to_socket(std::move(stream), executor_, tasks_)));
+  http::RequestHead head{std::move(method), std::move(path), true, {}};
+  head.headers.set("Host", "egress");
+  head.headers.set(kAuthHeader, std::move(token));
+  if (!body.empty()) head.headers.set("Content-Type", "application/json");
+  auto answer = CO_TRY(
+      co_await io::with_deadline(kAnswerDeadline, "the egress of the sandbox",
+                                 http::fetch(connection, std::move(head), std::move(body), kMostAnswer)));
+  if (answer.head.status >= 300) co_return fail(Code::internal, "it refuses: " + shown(answer.body));
+  co_return std::move(answer.body);
+}
+
+Task<Result<void>> DockerRuntime::tell_sidecar(SandboxPtr sandbox, runtime::NetworkPolicy policy) {
+  CO_TRY(co_await ask_sidecar(sandbox->handle, token_of(sandbox->secret), "POST", "/policy",
+                              runtime::to_json(policy)));
+  co_return Result<void>();
+}
+
+Task<Result<std::optional<runtime::NetworkPolicy>>> DockerRuntime::sidecars_policy(SandboxPtr sandbox) {
+  auto text = CO_TRY(co_await ask_sidecar(sandbox->handle, token_of(sandbox->secret), "GET", "/policy", ""));
+  // While it runs the port is its own. When it has ended, anybody in there can have answered in its place.
+  auto there = CO_TRY(co_await engine_.inspect(sidecar_name(sandbox->handle)));
+  if (!there.running) co_return fail(Code::unavailable, "the egress of the sandbox has ended");
+  auto value = CO_TRY(json::parse(text));
+  json::Issues issues;
+  auto field = json::Field::root(value, issues, "answer", json::Reading::lenient);
+  auto policy = runtime::read_policy(field["policy"]);
+  if (!issues.empty()) co_return fail(Code::corrupt, "an odd answer of the egress of the sandbox");
+  co_return std::optional(std::move(policy));
+}
+
+// After the sandbox's own container. Fine when there is none.
+Task<Result<void>> DockerRuntime::remove_sidecar(std::string handle) {
+  auto there = co_await engine_.inspect(sidecar_name(handle));
+  if (!there && there.error().code == Code::not_found) co_return Result<void>();
+  if (!there) co_return std::unexpected(std::move(there.error()));
+  auto owner = there->labels.find(kOwnerLabel);
+  if (owner == there->labels.end() || owner->second != owner_) co_return Result<void>();
+  co_return co_await engine_.remove(there->id);
+}
+
+}  // namespace osb::docker
