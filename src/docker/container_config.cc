@@ -12,24 +12,19 @@ namespace {
 
 namespace bj = boost::json;
 
-constexpr std::string_view kOurs = "opensandbox.io/";
 constexpr int64_t kCpuPeriodMicros = 100'000;
 
-bj::object labels_of(const runtime::SandboxSpec& spec, const std::string& owner,
-                     const std::vector<ContainerMount>& mounts) {
+bj::object json_of(const Labels& labels) {
   bj::object out;
-  for (const auto& [name, value] : spec.labels) {
-    if (!name.starts_with(kOurs)) out[name] = value;
-  }
-  out[kOwnerLabel] = owner;
-  out[kHandleLabel] = spec.handle;
-  bj::array volumes;
+  for (const auto& [name, value] : labels) out[name] = value;
+  return out;
+}
+
+std::vector<std::string> volumes_of(const std::vector<ContainerMount>& mounts) {
+  std::vector<std::string> out;
   for (const ContainerMount& mount : mounts) {
-    if (mount.kind == ContainerMount::Kind::volume) volumes.emplace_back(mount.source);
+    if (mount.kind == ContainerMount::Kind::volume) out.push_back(mount.source);
   }
-  // Always: a container inherits what its image says, and both are believed.
-  out[kVolumesLabel] = json::print(volumes);
-  out[kEgressLabel] = spec.network ? kWithPolicy : "none";
   return out;
 }
 
@@ -64,9 +59,26 @@ bj::array mounts_of(const std::string& boot, const std::vector<ContainerMount>& 
 
 bj::array security_of(const ContainerRules& rules) {
   bj::array out;
-  if (rules.no_new_privileges) out.emplace_back("no-new-privileges:true");
+  if (rules.no_new_privileges) out.emplace_back("no-new-privileges=true");
   if (!rules.apparmor_profile.empty()) out.emplace_back("apparmor=" + rules.apparmor_profile);
+  if (!rules.seccomp_profile.empty()) out.emplace_back("seccomp=" + rules.seccomp_profile);
   return out;
+}
+
+// Files: execd serves all that runs in the container and needs more than one of its programs, to which it
+// gives the limit. The engine's own may be too low for what was asked for.
+void add_devices(const runtime::Limits& limits, bj::object& host) {
+  constexpr int64_t kForExecd = 4096;
+  if (limits.open_files) {
+    int64_t files = std::max(*limits.open_files, kForExecd);
+    host["Ulimits"] = bj::array{bj::object{{"Name", "nofile"}, {"Soft", files}, {"Hard", files}}};
+  }
+  if (limits.disk_bytes) host["StorageOpt"] = bj::object{{"size", std::to_string(*limits.disk_bytes)}};
+  if (limits.gpus) {
+    bj::array any;  // of lists that have to be there together
+    any.push_back(bj::array{"gpu"});
+    host["DeviceRequests"] = bj::array{bj::object{{"Count", *limits.gpus}, {"Capabilities", std::move(any)}}};
+  }
 }
 
 // The engine chooses: whatever was free when somebody looked may be taken by now.
@@ -80,10 +92,8 @@ bj::object bindings_of(const ContainerRules::Publish& publish) {
 
 }  // namespace
 
-std::string container_name(const std::string& handle) { return "sandbox-" + handle; }
-
-std::string container_body(const runtime::SandboxSpec& spec, const std::string& image_id,
-                           const std::string& owner, const std::string& boot, const ContainerRules& rules,
+std::string container_body(const runtime::SandboxSpec& spec, const Image& image, const std::string& owner,
+                           const std::string& boot, const ContainerRules& rules,
                            const std::vector<ContainerMount>& mounts) {
   bj::array drop(rules.drop_capabilities.begin(), rules.drop_capabilities.end());
   bj::object host{{"NetworkMode", spec.network ? "none" : rules.network_mode},
@@ -94,6 +104,7 @@ std::string container_body(const runtime::SandboxSpec& spec, const std::string& 
                   // execd's own words; what the entry process writes is kept by execd.
                   {"LogConfig", bj::object{{"Type", "json-file"},
                                            {"Config", bj::object{{"max-size", "256k"}, {"max-file", "1"}}}}}};
+  if (!rules.binds.empty()) host["Binds"] = bj::array(rules.binds.begin(), rules.binds.end());
   if (!rules.oci_runtime.empty()) host["Runtime"] = rules.oci_runtime;
   // Whoever is asked, the egress process answers; one on another loopback address would be the container's
   // own.
@@ -109,6 +120,7 @@ std::string container_body(const runtime::SandboxSpec& spec, const std::string& 
     host["MemorySwap"] = *limits.memory_bytes;  // with it: no swap besides
   }
   if (limits.pids) host["PidsLimit"] = *limits.pids;
+  add_devices(limits, host);
   host["ShmSize"] = shm_of(spec);
   if (spec.read_only_root) {
     host["ReadonlyRootfs"] = true;
@@ -117,6 +129,7 @@ std::string container_body(const runtime::SandboxSpec& spec, const std::string& 
   std::string inside = kBootInside;
   bj::array words{rules.by_network() ? "--secret=" + inside + "/secret" : "--container=" + inside + "/hub",
                   "--log-level=4"};
+  if (limits.open_files) words.emplace_back("--work-open-files=" + std::to_string(*limits.open_files));
   // One with a policy has no network of the engine's, and nothing to publish.
   bool publishes = rules.publish && !spec.network;
   bj::object exposed;
@@ -128,12 +141,12 @@ std::string container_body(const runtime::SandboxSpec& spec, const std::string& 
   for (const ContainerMount& mount : mounts) {
     if (mount.kind == ContainerMount::Kind::host_path) words.emplace_back("--shown=" + mount.target);
   }
-  bj::object body{{"Image", image_id},
+  bj::object body{{"Image", image.id},
                   {"Entrypoint", bj::array{inside + "/execd"}},
                   {"Cmd", std::move(words)},
                   // An image's own would run beside execd, and before it.
                   {"Healthcheck", bj::object{{"Test", bj::array{"NONE"}}}},
-                  {"Labels", labels_of(spec, owner, mounts)},
+                  {"Labels", json_of(labels_of(spec, owner, image.labels, volumes_of(mounts)))},
                   {"HostConfig", std::move(host)}};
   if (publishes) body["ExposedPorts"] = std::move(exposed);
   return json::print(body);
@@ -147,15 +160,6 @@ std::string commit_body(const std::map<std::string, std::string>& labels, const 
   out[kSnapshotOwnerLabel] = owner;
   out[kSnapshotLabel] = snapshot;
   return json::print(bj::object{{"Labels", std::move(out)}});
-}
-
-std::vector<std::string> volumes_in(const std::map<std::string, std::string>& labels) {
-  auto found = labels.find(kVolumesLabel);
-  if (found == labels.end()) return {};
-  auto value = json::parse(found->second);
-  json::Issues issues;
-  if (!value || !value->is_array()) return {};
-  return json::Field::root(*value, issues, "label").string_list().value_or(std::vector<std::string>());
 }
 
 }  // namespace osb::docker

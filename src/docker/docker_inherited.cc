@@ -17,16 +17,17 @@ constexpr size_t kMostOutput = 64 * 1024;
 
 // Once taken over they stay, whatever the configuration says by then.
 bool DockerRuntime::is_inherited(const Container& container, const std::string& handle) const {
-  return is_of_others(container.labels, handle) && (settings_.adopt || files_.is_taken_over(handle));
+  return is_of_others(container.labels) && handle_of(container.labels.at(kIdLabel)) == handle &&
+         (settings_.adopt || files_.is_taken_over(handle));
 }
 
 Task<Result<void>> DockerRuntime::list_inherited(std::set<std::string>& handles) {
   if (!settings_.adopt) co_return Result<void>();
   for (const auto& labels : CO_TRY(co_await engine_.labels_of_all(kIdLabel))) {
     auto id = labels.find(kIdLabel);
-    if (id == labels.end() || !is_of_others(labels, id->second)) continue;
-    if (is_uuid(id->second))
-      handles.insert(id->second);
+    if (id == labels.end() || !is_of_others(labels)) continue;
+    if (is_sandbox_id(id->second))
+      handles.insert(handle_of(id->second));
     else
       log::warn("a container is not taken over: its id is none that this server could have", {});
   }
@@ -35,7 +36,9 @@ Task<Result<void>> DockerRuntime::list_inherited(std::set<std::string>& handles)
 
 Task<runtime::Inherited> DockerRuntime::inherit(Container container) {
   auto image = co_await engine_.image(container.image);
-  co_return inherited_from(container, image ? image->labels : std::map<std::string, std::string>());
+  auto out = inherited_from(container, image ? image->labels : std::map<std::string, std::string>());
+  apply_note(settings_.original, out);
+  co_return out;
 }
 
 // Its own address, that of the container whose network it shares, or where the host has its ports.
@@ -43,9 +46,9 @@ Task<> DockerRuntime::find_inherited_way(SandboxPtr sandbox, const Container& co
   auto address = address_on(container, settings_.rules.network_mode);
   if (!address && container.network_mode == "host") address = "127.0.0.1";
   if (!address) {
-    auto sidecar = co_await engine_.inspect(sidecar_name(sandbox->handle));
+    auto sidecar = co_await engine_.inspect(sidecar_name(sandbox->id));
     if (sidecar && sidecar->labels.contains(kSidecarLabel) &&
-        sidecar->labels.at(kSidecarLabel) == sandbox->handle) {
+        sidecar->labels.at(kSidecarLabel) == sandbox->id) {
       address = address_on(*sidecar, settings_.rules.network_mode);
       sandbox->published = sidecar->published;
     }
@@ -68,6 +71,13 @@ Task<Result<io::Socket>> DockerRuntime::connect_inherited(SandboxPtr sandbox, ui
   co_return co_await io::with_deadline(kConnectDeadline, what, io::connect_tcp(std::move(host), *there));
 }
 
+// The execd of that server relays to 127.0.0.1 of its container; ours needs no path for it.
+std::string DockerRuntime::detour(const std::string& handle, uint16_t port) const {
+  auto found = sandboxes_.find(handle);
+  if (found == sandboxes_.end() || !found->second->inherited || port == runtime::kExecdPort) return "";
+  return "/proxy/" + std::to_string(port);
+}
+
 Task<Result<runtime::Output>> DockerRuntime::inherited_logs(std::string container) {
   auto text = CO_TRY(co_await engine_.logs(std::move(container)));
   bool cut = text.size() > kMostOutput;
@@ -76,9 +86,8 @@ Task<Result<runtime::Output>> DockerRuntime::inherited_logs(std::string containe
 
 // What the other server would have removed with it.
 Task<> DockerRuntime::forget_inherited(SandboxPtr sandbox) {
-  auto sidecar = co_await engine_.inspect(sidecar_name(sandbox->handle));
-  if (sidecar && sidecar->labels.contains(kSidecarLabel) &&
-      sidecar->labels.at(kSidecarLabel) == sandbox->handle)
+  auto sidecar = co_await engine_.inspect(sidecar_name(sandbox->id));
+  if (sidecar && sidecar->labels.contains(kSidecarLabel) && sidecar->labels.at(kSidecarLabel) == sandbox->id)
     (void)co_await engine_.remove(sidecar->id);
   for (const std::string& name : sandbox->volumes) {
     auto volume = co_await engine_.volume(name);

@@ -6,6 +6,7 @@
 #include "base/ids.h"
 #include "base/log.h"
 #include "docker/docker_sandbox.h"
+#include "docker/limit_refusal.h"
 #include "runtime/native/start_entry.h"
 
 namespace osb::docker {
@@ -36,6 +37,11 @@ std::string platform_of_host() {
 #endif
 }
 
+// In the words of Docker and of Podman, which have different statuses for it.
+bool says_name_is_taken(const Error& error) {
+  return error.message.find("name") != std::string::npos && error.message.find("in use") != std::string::npos;
+}
+
 // Whether an engine speaks of a directory in a volume, by its own path of it, which is nobody's business.
 bool names_part_of_volume(std::string_view words, const std::vector<ContainerMount>& mounts) {
   return std::ranges::any_of(mounts, [&](const ContainerMount& mount) {
@@ -46,11 +52,16 @@ bool names_part_of_volume(std::string_view words, const std::vector<ContainerMou
 
 }  // namespace
 
-runtime::EntryProcess entry_of(const Claim& claim, const Limits& limits) {
+runtime::EntryProcess entry_of(const Claim& claim, const Limits& limits,
+                               const std::map<std::string, std::string>& standard) {
   runtime::EntryProcess entry;
   entry.inherits = true;
   entry.arguments = claim.entrypoint;
-  entry.environment = claim.env;
+  for (const auto& pair : standard) {
+    if (std::ranges::none_of(claim.env, [&](const auto& own) { return own.first == pair.first; }))
+      entry.environment.push_back(pair);
+  }
+  entry.environment.insert(entry.environment.end(), claim.env.begin(), claim.env.end());
   std::erase_if(entry.environment, [](const auto& pair) { return pair.first == "OPENSANDBOX_ID"; });
   entry.environment.emplace_back("OPENSANDBOX_ID", claim.id);
   if (std::ranges::none_of(claim.env, [](const auto& pair) { return pair.first == "EXECD_ENVS"; }))
@@ -61,14 +72,13 @@ runtime::EntryProcess entry_of(const Claim& claim, const Limits& limits) {
 }
 
 runtime::Capabilities docker_capabilities(DockerAbilities given) {
-  constexpr char kNotYet[] = "the Docker runtime of this server does not have this part";
+  constexpr char kDevices[] =
+      "an engine limits input and output by the device, and does not say on which one containers are";
   runtime::Capabilities out;
   for (Ability* ability : {&out.cpu, &out.memory, &out.pids, &out.pause, &out.snapshots, &out.pools,
-                           &out.volumes, &out.pull, &out.secure_access})
+                           &out.volumes, &out.pull, &out.secure_access, &out.open_files, &out.gpu, &out.disk})
     *ability = Ability::can();
-  for (Ability* ability : {&out.io_read, &out.io_write, &out.open_files, &out.gpu})
-    *ability = Ability::cannot(kNotYet);
-  out.disk = Ability::cannot("an engine limits the disk only on some of its storage drivers");
+  for (Ability* ability : {&out.io_read, &out.io_write}) *ability = Ability::cannot(kDevices);
   out.network_policy =
       given.policies
           ? Ability::can()
@@ -88,6 +98,8 @@ runtime::Capabilities docker_capabilities(DockerAbilities given) {
     out.snapshots = Ability::cannot(
         "a container with a kernel of its own keeps changes of files to itself, and what the engine sees of "
         "them is not what its programs see");
+    out.disk = Ability::cannot(
+        "a container with a kernel of its own keeps changes of files to itself, where no quota counts them");
     out.pids = Ability::cannot(
         "programs under a kernel of their own are no processes of this host, and nothing counts them; their "
         "memory and processor time can be limited");
@@ -118,8 +130,10 @@ DockerRuntime::DockerRuntime(io::Executor executor, std::string owner, SandboxFi
       pulls_(executor, engine_, settings_.pull_policy, settings_.default_registry),
       tasks_(executor) {
   if (settings_.default_limits.disk_bytes) {
-    log::warn("a default limit is not enforced",
-              {{"limit", "sandbox.disk_limit"}, {"reason", capabilities_.disk.why}});
+    log::warn(
+        "a default limit is not enforced",
+        {{"limit", "sandbox.disk_limit"},
+         {"reason", "an engine limits the disk only on some of its storage drivers; a create may ask"}});
   }
 }
 
@@ -186,6 +200,28 @@ Task<Created<PreparedPtr>> DockerRuntime::prepare(runtime::SandboxSpec spec) {
   co_return prepared;
 }
 
+Task<Created<std::string>> DockerRuntime::make_container(const runtime::SandboxSpec& spec, const Image& image,
+                                                         const std::vector<ContainerMount>& mounts,
+                                                         bool& misnamed) {
+  const std::string& handle = spec.handle;
+  std::string boot = files_.boot_on_host(handle);
+  std::string body = container_body(spec, image, owner_, boot, settings_.rules, mounts);
+  std::string name = container_name(spec.id.empty() ? handle : spec.id);
+  auto made = co_await engine_.create(name, spec.image.platform, body);
+  misnamed = !made && says_name_is_taken(made.error());
+  if (misnamed)
+    made = co_await engine_.create(second_name(spec.id, handle), spec.image.platform, std::move(body));
+  if (made) co_return std::move(*made);
+  Error error = std::move(made.error());
+  if (error.code == Code::not_found) co_return failed(Kind::image_not_found, std::move(error));
+  // An engine that has other files than this host does not have this directory either.
+  if (error.message.find(boot) != std::string::npos)
+    co_return failed(Kind::step_failed, {Code::internal, 0, kOtherFiles});
+  if (auto refused = limit_refusal(spec.limits, error))
+    co_return failed(Kind::bad_limit, std::move(*refused));
+  co_return failed_step(std::move(error), "create the container");
+}
+
 Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::start_container(const runtime::SandboxSpec& spec,
                                                                         const Image& image,
                                                                         std::string record,
@@ -200,20 +236,16 @@ Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::start_container(const ru
     listeners = files_.make(handle, record);
   if (!secret) co_return failed_step(std::move(secret.error()), "make the sandbox's secret");
   if (!listeners) co_return failed_step(std::move(listeners.error()), "make the sandbox's sockets");
-  std::string body =
-      container_body(spec, image.id, owner_, files_.boot_on_host(handle), settings_.rules, mounts.mounts);
-  auto made = co_await engine_.create(container_name(handle), spec.image.platform, std::move(body));
-  if (!made && made.error().code == Code::not_found)
-    co_return failed(Kind::image_not_found, std::move(made.error()));
-  // An engine that has other files than this host does not have this directory either.
-  if (!made && made.error().message.find(files_.boot_on_host(handle)) != std::string::npos)
-    co_return failed(Kind::step_failed, {Code::internal, 0, kOtherFiles});
-  if (!made) co_return failed_step(std::move(made.error()), "create the container");
+  bool misnamed = false;
+  auto made = co_await make_container(spec, image, mounts.mounts, misnamed);
+  if (!made) co_return std::unexpected(std::move(made.error()));
   auto sandbox = std::make_shared<Sandbox>(handle, *made, executor_);
   for (const ContainerMount& mount : mounts.mounts) {
     if (mount.kind == ContainerMount::Kind::volume) sandbox->volumes.push_back(mount.source);
   }
   if (!spec.image.id.empty()) sandbox->image = image.id;
+  sandbox->id = spec.id;
+  sandbox->misnamed = misnamed;
   sandbox->has_policy = spec.network.has_value();
   sandbox->secret = std::move(*secret);
   if (auto started = co_await engine_.start(*made); !started) {
@@ -221,6 +253,8 @@ Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::start_container(const ru
       co_return failed(Kind::sub_path_refused,
                        {Code::invalid_argument, 0,
                         "volumes: the volume has no such directory (subPath), or a link is on the way"});
+    if (auto refused = limit_refusal(spec.limits, started.error()))
+      co_return failed(Kind::bad_limit, std::move(*refused));
     co_return failed_step(std::move(started.error()), "start the container");
   }
   auto given =
@@ -276,7 +310,8 @@ Task<Created<std::string>> DockerRuntime::start(PreparedPtr given, Claim claim) 
       co_return std::unexpected(std::move(opened.error()));
     }
   }
-  auto heard = co_await runtime::start_through(*(*sandbox)->control, entry_of(claim, prepared.spec.limits));
+  auto heard = co_await runtime::start_through(*(*sandbox)->control,
+                                               entry_of(claim, prepared.spec.limits, settings_.env));
   if (!heard) {
     co_await undo(handle, (*sandbox)->made);
     co_return std::unexpected(std::move(heard.error()));
@@ -290,17 +325,6 @@ void DockerRuntime::track(SandboxPtr sandbox) {
   sandbox->made.clear();
   sandboxes_[sandbox->handle] = sandbox;
   tasks_.spawn(watch(sandbox));
-}
-
-Task<Result<Container>> DockerRuntime::find(std::string handle) {
-  auto container = CO_TRY(co_await engine_.inspect(container_name(handle)));
-  auto owner = container.labels.find(kOwnerLabel);
-  auto ours = container.labels.find(kHandleLabel);
-  bool is_ours = owner != container.labels.end() && owner->second == owner_ &&
-                 ours != container.labels.end() && ours->second == handle;
-  if (!is_ours && !is_inherited(container, handle))
-    co_return fail(Code::not_found, "the container of this name is somebody else's");
-  co_return container;
 }
 
 Task<Result<void>> DockerRuntime::destroy(std::string handle) {
@@ -318,6 +342,7 @@ Task<Result<void>> DockerRuntime::destroy(std::string handle) {
     }
   }
   if (sandbox) CO_TRY(co_await engine_.remove(sandbox->container));
+  if (sandbox) pass_name_on(sandbox->id);
   // Also when an earlier try has removed the container and came no further.
   Result<void> closed;
   if (settings_.networks && (!sandbox || sandbox->has_policy))
@@ -350,10 +375,10 @@ Task<Result<std::vector<std::string>>> DockerRuntime::list() {
 
 Task<Adoption> DockerRuntime::adopt(std::string handle, std::string identity) {
   using Found = Adoption::Kind;
-  auto container = co_await find(handle);
+  auto container = co_await find_again(handle, identity);
   if (!container && container.error().code != Code::not_found)
     co_return Adoption{.kind = Found::unknown, .error = std::move(container.error())};
-  if (!container || container->id != identity) {
+  if (!container) {
     co_return Adoption{.kind = Found::ended,
                        .end = {End::Kind::lost, 0, "its container is not there any more"}};
   }

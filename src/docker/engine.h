@@ -81,6 +81,10 @@ class Engine {
   Task<Result<void>> kill(std::string container);
   // With its anonymous volumes. Returns when it is gone.
   Task<Result<void>> remove(std::string container);
+  // Code::wrong_state: another one has this name.
+  Task<Result<void>> rename(std::string container, std::string name);
+  // Of those that have all of these labels, whatever they do.
+  Task<Result<std::vector<Listed>>> containers_with(std::vector<std::string> labels);
   // Of all containers that have this label, whatever they do.
   Task<Result<std::vector<std::map<std::string, std::string>>>> labels_of_all(std::string label);
 
@@ -99,6 +103,7 @@ class Engine {
   Task<Result<std::string>> ask_within(io::Duration limit, Call call);
   Task<Result<void>> follow_pull(Call call, std::function<void(std::string)> progress);
   Task<Result<std::string>> prefix();
+  Task<Result<std::string>> list_with(std::vector<std::string> labels);
 
   EngineSettings settings_;
   EngineAddress address_;
