@@ -423,17 +423,22 @@ Task<Result<void>> DockerRuntime::keep_record(std::string handle, std::string re
 Task<Result<void>> DockerRuntime::pause(std::string handle) {
   auto container = CO_TRY(co_await find(handle));
   if (!container.running) co_return fail(Code::not_found, "the container does not run");
-  if (container.paused) co_return Result<void>();
-  auto paused = co_await engine_.pause(container.id);
-  if (paused || paused.error().code != Code::wrong_state) co_return paused;
-  auto now = CO_TRY(co_await find(handle));
-  if (now.paused) co_return Result<void>();
-  co_return fail(Code::not_found, "the container does not run");
+  if (!container.paused) {
+    auto paused = co_await engine_.pause(container.id);
+    if (!paused && paused.error().code != Code::wrong_state) co_return paused;
+    if (!paused && !CO_TRY(co_await find(handle)).paused)
+      co_return fail(Code::not_found, "the container does not run");
+  }
+  if (container.labels.contains(kOwnerLabel)) co_return Result<void>();
+  auto stopped = co_await pause_sidecar(container.labels.at(kIdLabel));
+  if (!stopped) (void)co_await engine_.unpause(container.id);
+  co_return stopped;
 }
 
 Task<Result<bool>> DockerRuntime::resume(std::string handle) {
   auto container = CO_TRY(co_await find(handle));
   if (!container.running) co_return fail(Code::not_found, "the container does not run");
+  if (!container.labels.contains(kOwnerLabel)) CO_TRY(co_await resume_sidecar(container.labels.at(kIdLabel)));
   if (container.paused) {
     auto resumed = co_await engine_.unpause(container.id);
     // Somebody else was faster.

@@ -155,6 +155,10 @@ class DockerRuntime : public runtime::Runtime {
   Task<Result<void>> list_inherited(std::set<std::string>& handles);
   Task<runtime::Inherited> inherit(Container container);
   Task<> find_inherited_way(SandboxPtr sandbox, const Container& container);
+  Task<Result<Container>> find_sidecar(std::string id);
+  Task<Result<void>> pause_sidecar(std::string id);
+  Task<Result<void>> resume_sidecar(std::string id);
+  Task<> sweep_sidecars();
   Task<Result<io::Socket>> connect_inherited(SandboxPtr sandbox, uint16_t port);
   Task<Result<runtime::Output>> inherited_logs(std::string container);
   Task<> forget_inherited(SandboxPtr sandbox);

@@ -293,11 +293,24 @@ def test_one_that_shares_the_network_of_its_sidecar(engine, others, service):
     sandbox = str(uuid.uuid4())
     engine.docker("volume", "create", "--label", "opensandbox.io/volume-managed-by=server", "made-for-it")
     engine.docker("run", "-d", "--name", f"sandbox-egress-{sandbox}", "--label", f"opensandbox.io/egress-sidecar-for={sandbox}", IMAGE, "sleep", "1000")
+    lost, others_sidecar = str(uuid.uuid4()), "sandbox-egress-of-another-service"
+    engine.docker("run", "-d", "--name", f"sandbox-egress-{lost}", "--label", f"opensandbox.io/egress-sidecar-for={lost}", IMAGE, "sleep", "1000")
+    engine.docker("run", "-d", "--name", others_sidecar, "--label", f"opensandbox.io/egress-sidecar-for={lost}", "--label", "opensandbox.io/owner=x", IMAGE, "sleep", "1000")
     options = ("--network", f"container:sandbox-egress-{sandbox}", "-v", "made-for-it:/data")
     others(id=sandbox, labels={"opensandbox.io/volume-managed-by": '["made-for-it"]'}, options=options)
     api = Api(service.start(timeout=60))
     assert ids(api) == {sandbox}, "a sidecar is no sandbox"
     wait_for(lambda: api.execd(sandbox, "GET", "/ping").status == 200, 10, "its execd answers")
+    wait_for(lambda: f"sandbox-egress-{lost}" not in engine.containers(), 20, "that of a sandbox which is no more goes")
+    assert api.call("POST", f"/sandboxes/{sandbox}/pause").status == 202
+    state(api, sandbox, "Paused")
+    assert engine.inspect(f"sandbox-egress-{sandbox}")["State"]["Paused"]
+    assert api.call("POST", f"/sandboxes/{sandbox}/resume").status == 202
+    state(api, sandbox, "Running")
+    assert not engine.inspect(f"sandbox-egress-{sandbox}")["State"]["Paused"]
+    assert api.run(sandbox, "echo on").stdout == "on"
     assert api.delete(sandbox).status == 204
     wait_for(lambda: f"sandbox-egress-{sandbox}" not in engine.containers(), 20, "its sidecar is gone")
+    assert others_sidecar in engine.containers(), "what another service has made is not touched"
+    engine.docker("rm", "-f", others_sidecar)
     assert "made-for-it" not in engine.volumes()
