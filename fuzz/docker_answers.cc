@@ -1,7 +1,9 @@
-// What a Docker engine, or whoever stands behind its socket, answers.
+// What a Docker engine, or whoever stands behind its socket, answers, and what the original server keeps in
+// files.
 #include "check.h"
 #include "docker/answers.h"
 #include "docker/exec_frames.h"
+#include "docker/original_notes.h"
 
 using namespace osb;
 
@@ -31,6 +33,7 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, size_t size) {
   std::string framed = out_of_frames(text, size + 1);
   CHECK(framed.size() <= size + 1 && framed == out_of_frames(text, 3));
   if (auto list = docker::parse_labels_of_list(text)) CHECK(list->size() <= size);
+  if (auto list = docker::parse_container_list(text)) CHECK(list->size() <= size);
   if (auto names = docker::parse_runtimes(text)) CHECK(names->size() <= size);
   if (auto image = docker::parse_image(text)) CHECK(!image->id.empty());
   if (auto list = docker::parse_image_list(text)) CHECK(list->size() <= size);
@@ -45,5 +48,11 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, size_t size) {
   if (auto line = docker::parse_pull_line(text)) CHECK(line->error.size() + line->text.size() <= 2 * kMost);
   if (auto version = docker::parse_api_version(text))
     CHECK(docker::parse_api_version(docker::to_string(*version)) == version);
+  auto note = docker::parse_note(text, text);
+  if (auto back = docker::parse_notes(docker::print_notes({{"id", note}})))
+    CHECK(back->at("id").metadata == note.metadata && back->at("id").expires == note.expires);
+  else
+    CHECK(false);
+  if (auto notes = docker::parse_notes(text)) CHECK(notes->size() <= size);
   return 0;
 }

@@ -236,6 +236,8 @@ ApiResult<sandbox::CreateRequest> check_create(CreateBody body, const CreateRule
   if (body.resource_limits) request.limits_text = std::move(*body.resource_limits);
   // Of a claim nobody looks at them.
   if (!is_claim) request.limits = TRY(parse_limits(request.limits_text));
+  if (request.limits.gpus && !rules.no_gpu.empty())
+    return refuse(unsupported("resourceLimits.gpu", rules.no_gpu));
   TRY(check_env(body.env));
   if (body.volumes && !body.volumes->empty() && !rules.no_volumes.empty())
     return refuse(unsupported("volumes", rules.no_volumes));

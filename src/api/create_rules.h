@@ -19,6 +19,7 @@ struct CreateRules {
   WallTime now;
   std::string no_network_policy = "this server does not have this part yet";
   std::string no_secure_access = {};
+  std::string no_gpu = "this server does not have this part yet";
   std::string no_volumes = "this server does not have this part yet";
   std::string no_pause = "this server does not have this part yet";
   std::vector<std::string> allowed_host_paths = {};

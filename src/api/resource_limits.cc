@@ -109,11 +109,12 @@ ApiResult<sandbox::Limits> parse_limits(const std::map<std::string, std::string>
     } else if (key == "io-write") {
       out.io_write_bytes = TRY(parse_size(key, text, kMinIoBytes, "64Ki"));
     } else if (key == "gpu") {
-      return refuse(unsupported("resourceLimits." + key, "this server cannot enforce such a limit yet"));
+      out.gpus =
+          trim(text) == "all" ? sandbox::kAllGpus : TRY(parse_count(key, text, 1, limit_bounds::kMostGpus));
     } else {
       return bad(key,
-                 "this kind of limit cannot be enforced here; cpu, memory, pids, disk, nofile, io-read and "
-                 "io-write can");
+                 "this kind of limit cannot be enforced here; cpu, memory, pids, disk, nofile, io-read, "
+                 "io-write and gpu can");
     }
   }
   return out;

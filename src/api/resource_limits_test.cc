@@ -80,8 +80,12 @@ TEST(ResourceLimits, NamesTheKeyThatIsWrong) {
       {"CPU", "1", "SANDBOX::INVALID_PARAMETER"},
       {"bandwidth", "1", "SANDBOX::INVALID_PARAMETER"},
       {"", "1", "SANDBOX::INVALID_PARAMETER"},
-      {"gpu", "1", "SANDBOX::UNSUPPORTED"},
-      {"gpu", "all", "SANDBOX::UNSUPPORTED"},
+      {"gpu", "0", "SANDBOX::INVALID_PARAMETER"},
+      {"gpu", "-1", "SANDBOX::INVALID_PARAMETER"},
+      {"gpu", "1025", "SANDBOX::INVALID_PARAMETER"},
+      {"gpu", "0.5", "SANDBOX::INVALID_PARAMETER"},
+      {"gpu", "some", "SANDBOX::INVALID_PARAMETER"},
+      {"gpu", "", "SANDBOX::INVALID_PARAMETER"},
       {"disk", "15Mi", "SANDBOX::INVALID_PARAMETER"},
       {"disk", "0", "SANDBOX::INVALID_PARAMETER"},
       {"storage", "big", "SANDBOX::INVALID_PARAMETER"},
@@ -133,6 +137,12 @@ TEST(ResourceLimits, AbsentMeansNoLimit) {
   EXPECT_EQ(speed->io_write_bytes, 65536);
   EXPECT_EQ(speed->open_files, 1024);
   EXPECT_EQ(some->pids, 16);
+}
+
+TEST(ResourceLimits, Gpus) {
+  EXPECT_EQ(parse_limits({{"gpu", "2"}})->gpus, 2);
+  EXPECT_EQ(parse_limits({{"gpu", " all "}})->gpus, sandbox::kAllGpus);
+  EXPECT_FALSE(parse_limits({{"cpu", "1"}})->gpus);
 }
 
 }  // namespace

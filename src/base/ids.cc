@@ -1,5 +1,7 @@
 #include "base/ids.h"
 
+#include <algorithm>
+
 #include <sys/random.h>
 
 #include <array>
@@ -66,6 +68,16 @@ bool is_uuid(std::string_view text) {
     if (hyphen ? c != '-' : !((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'))) return false;
   }
   return true;
+}
+
+bool is_sandbox_id(std::string_view text) {
+  constexpr size_t kLongest = 128;
+  auto is_word = [](unsigned char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+  };
+  return !text.empty() && text.size() <= kLongest && is_word(static_cast<unsigned char>(text[0])) &&
+         std::ranges::all_of(text,
+                             [&](unsigned char c) { return is_word(c) || c == '-' || c == '_' || c == '.'; });
 }
 
 }  // namespace osb

@@ -13,5 +13,7 @@ std::string new_uuid4();
 std::string new_hex_id();  // 32 lower-case hexadecimal digits
 // The canonical hyphenated lower-case form, the only one ever used in paths and cgroup names.
 bool is_uuid(std::string_view text);
+// What a sandbox may be called that another server has made: one word of a URL, a file's name.
+bool is_sandbox_id(std::string_view text);
 
 }  // namespace osb

@@ -64,5 +64,15 @@ TEST(IsUuid, TakesOnlyTheCanonicalForm) {
   EXPECT_FALSE(is_uuid({"0198c2a4-7b1e-7cc3-9f00-0123456789a\0", 36}));
 }
 
+TEST(Ids, WhatAnotherServerMayHaveCalledASandbox) {
+  for (const char* fine : {"a", "0198c2a4-7b1e-7cc3-9f00-0123456789ab", "my-sandbox_1.b"})
+    EXPECT_TRUE(is_sandbox_id(fine)) << fine;
+  for (const char* wrong : {"", ".", "..", "-a", "_a", "a/b", "a b", "a%41", "a?b", "a#b", "\xc3\xa4", "a\n"})
+    EXPECT_FALSE(is_sandbox_id(wrong)) << wrong;
+  EXPECT_TRUE(is_sandbox_id(std::string(128, 'a')));
+  EXPECT_FALSE(is_sandbox_id(std::string(129, 'a')));
+  EXPECT_FALSE(is_sandbox_id({"a\0", 2}));
+}
+
 }  // namespace
 }  // namespace osb

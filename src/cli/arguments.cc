@@ -390,10 +390,12 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
 
   CLI::App* doctor =
       app.add_subcommand("doctor", "say what this machine can do for sandboxes, and what to fix");
-  std::string state_dir = kDefaultStateDir;
+  std::string state_dir = kDefaultStateDir, server_config;
   bool attack = false;
   to_doctor.options(*doctor);
   doctor->add_option("--state-dir", state_dir, "where the server keeps its files")->capture_default_str();
+  doctor->add_option("--config", server_config,
+                     "the server's configuration file, for the engine that it names");
   doctor->add_flag("--attack", attack, "try to break out of a throw-away sandbox of the running server");
 
   CLI::App* images = app.add_subcommand("images", "pull, push, build, import, list and remove images");
@@ -485,7 +487,7 @@ Command parse_osb_arguments(int argc, const char* const* argv) {
   auto where = (rm->parsed() ? to_rm : to_doctor).read();
   if (!where) return usage(where.error().message, "osb");
   if (doctor->parsed() && where->occasion == Occasion::start) where->occasion = Occasion::running;
-  if (doctor->parsed()) return DoctorOptions{*where, state_dir, attack};
+  if (doctor->parsed()) return DoctorOptions{*where, state_dir, attack, server_config};
   if (ids.empty() == !all) return usage("name the sandboxes to remove, or give --all", "osb rm");
   return RmOptions{*where, ids, all};
 }

@@ -76,6 +76,7 @@ struct DoctorOptions {
   Connection connection;
   std::string state_dir;
   bool attack = false;
+  std::string config = {};  // of the server; "" means the default places
 };
 
 // Which service's images: its configuration file names the state directory.

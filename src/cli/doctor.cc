@@ -9,6 +9,8 @@
 #include "base/strings.h"
 #include "cli/api.h"
 #include "cli/block_on.h"
+#include "cli/engine_probe.h"
+#include "docker/docker_runtime.h"
 #include "io/socket.h"
 #include "runtime/native/native_capabilities.h"
 
@@ -91,6 +93,14 @@ io::Task<int> print_server_line(Connection connection) {
   co_return 0;
 }
 
+runtime::Capabilities container_capabilities(const server::Config& config) {
+  bool on_host = config.docker.network_mode == docker::kHostNetwork;
+  return docker::docker_capabilities({.policies = config.egress.enabled && !on_host,
+                                      .own_kernel = !config.secure.docker_runtime.empty(),
+                                      .host_network = on_host,
+                                      .published = config.docker.direct});
+}
+
 }  // namespace
 
 Diagnosis diagnose(const std::vector<Finding>& findings, bool as_root) {
@@ -148,17 +158,23 @@ std::string describe(const runtime::Capabilities& capabilities) {
 }
 
 int examine_machine(const DoctorOptions& options) {
-  auto diagnosis = diagnose(probe_machine(machine_at(options.state_dir)), ::geteuid() == 0);
+  // First what needs a process without threads.
+  auto findings = probe_machine(machine_at(options.state_dir));
+  auto config = configuration_at(options.config);
+  findings.push_back(examine_engine(config));
+  auto diagnosis = diagnose(findings, ::geteuid() == 0);
   block_on(print_server_line(options.connection));
   // Without root it depends on what is delegated to the service, and diagnostics of each sandbox say it.
   if (::geteuid() == 0) {
     if (auto cgroups = sys::CgroupLayout::detect())
-      fmt::print("{}", describe(runtime::native_capabilities(*cgroups)));
+      fmt::print("{}", describe(config && config->standard_runtime() == "docker"
+                                    ? container_capabilities(*config)
+                                    : runtime::native_capabilities(*cgroups)));
   }
   fmt::print("{}", diagnosis.text);
   fmt::print(
-      "\nThis version does not have: templates, credential vaults, GPUs. "
-      "A request that asks\nfor one of them is refused, and the answer names it.\n");
+      "\nThis version does not have: templates, credential vaults, GPUs in native "
+      "sandboxes. A request\nthat asks for one of them is refused, and the answer names it.\n");
   return diagnosis.can_run ? 0 : 1;
 }
 

@@ -20,7 +20,7 @@ struct Diagnosis {
 };
 // `as_root` says whether what failed for want of permission was really tried.
 Diagnosis diagnose(const std::vector<Finding>& findings, bool as_root);
-// A line for each thing that a request may ask for: what the native runtime answers.
+// A line for each thing that a request may ask for: what the runtime of the server answers.
 std::string describe(const runtime::Capabilities& capabilities);
 
 }  // namespace osb::cli

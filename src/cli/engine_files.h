@@ -1,7 +1,8 @@
 #pragma once
 
-// Certificates and key for an engine behind TLS. Root reads them once, when the service starts, so the key
-// may be root's alone; their texts travel to the server as the configuration does (cli/serve.h).
+// Certificates and key for an engine behind TLS, and a profile of system calls for its containers. Root reads
+// them once, when the service starts, so the key may be root's alone; their texts travel to the server as the
+// configuration does (cli/serve.h).
 
 #include <optional>
 
@@ -14,5 +15,10 @@ namespace osb::cli {
 Result<void> hand_on_engine_files(const server::Config& config);
 // In the server. Nothing for an engine at a unix socket. Code::invalid_argument: what was read is of no use.
 Result<std::optional<docker::TcpEngine>> inherited_engine(const server::Config& config);
+
+// The same by whoever may read the files now, for `osb doctor`.
+Result<std::optional<docker::TcpEngine>> engine_with_files(const server::Config& config);
+// In the server: as an engine takes it. "": its own counts.
+std::string inherited_seccomp_profile(const server::Config& config);
 
 }  // namespace osb::cli

@@ -104,7 +104,8 @@ std::string find_program(const std::string& name) {
   return {};
 }
 
-Result<std::string> docker_daemon(const Machine&) {
+// For a comparison; the engine that the service would use is examined by engine_probe.cc.
+Result<std::string> docker_daemon() {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::string_view path = "/var/run/docker.sock";
@@ -116,12 +117,12 @@ Result<std::string> docker_daemon(const Machine&) {
   return std::string(path);
 }
 
-Result<std::string> peers(const Machine& machine) {
+Result<std::string> peers(const Machine&) {
   std::string out;
   for (const char* name : {"bwrap", "runc", "docker"}) {
     auto path = find_program(name);
     if (path.empty()) continue;
-    if (std::string_view(name) == "docker" && !docker_daemon(machine)) path += " (no daemon)";
+    if (std::string_view(name) == "docker" && !docker_daemon()) path += " (no daemon)";
     out += fmt::format("{}{}", out.empty() ? "" : ", ", path);
   }
   if (out.empty()) return fail(Code::not_found, "none of bwrap, runc, docker");
@@ -141,8 +142,6 @@ constexpr Probe kProbes[] = {
      "raise /proc/sys/user/max_*_namespaces"},
     {"disk", Need::wanted, disk, "sandboxes will fail with full disks",
      "free some space or move [native] state_dir"},
-    {"Docker engine", Need::note, docker_daemon, "no sandboxes of the Docker runtime",
-     "apt-get install docker.io, or name its socket below [docker]; the native runtime needs none"},
     {"other sandbox tools", Need::note, peers, "no comparison with them", "apt-get install bubblewrap"},
 };
 

@@ -17,6 +17,7 @@
 #include "cli/engine_files.h"
 #include "cli/host_values.h"
 #include "cli/log_file.h"
+#include "cli/original_files.h"
 #include "cli/runsc_probe.h"
 #include "cli/server_role.h"
 #include "cli/store_path.h"
@@ -123,6 +124,7 @@ struct Checked {
   ConfigText file;
   server::Config config;
   FoundRunsc runsc = {};  // without an executable: not wanted
+  Fd notes = {};          // see original_files.h
 };
 
 Result<FoundRunsc> check_runsc(const server::Config& config) {
@@ -143,8 +145,9 @@ Result<Checked> check_configuration(const ServeOptions& options) {
   TRY(check_runtime(config));
   TRY(check_host_values(config, ::geteuid() == 0));
   TRY(hand_on_engine_files(config));
+  auto notes = TRY(hand_on_original_files(config));
   auto runsc = TRY(check_runsc(config));
-  return Checked{std::move(file), std::move(config), std::move(runsc)};
+  return Checked{std::move(file), std::move(config), std::move(runsc), std::move(notes)};
 }
 
 Result<RotatingFile> open_log(const server::Config& config) {
@@ -160,7 +163,7 @@ Result<RotatingFile> open_log(const server::Config& config) {
 
 Result<void> hand_over(Checked checked, const std::string& given, std::optional<int> listening,
                        std::optional<RotatingFile> log_file, const Embedded& embedded) {
-  auto& [file, config, runsc] = checked;
+  auto& [file, config, runsc, notes] = checked;
   if (embedded.launcher.empty() || embedded.execd.empty() || embedded.egress.empty()) {
     return fail(
         Code::unsupported,
@@ -185,6 +188,7 @@ Result<void> hand_over(Checked checked, const std::string& given, std::optional<
                                .server = {"osb", "server", "--state-dir=" + config.native.state_dir},
                                .egress = egress_command(config),
                                .engine_gid = engine_group(config),
+                               .notes = std::move(notes),
                                .runsc = std::move(runsc.executable),
                                .runsc_platform = std::move(runsc.platform),
                                .shared_paths = config.storage.allowed_host_paths,

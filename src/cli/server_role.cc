@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "cli/block_on.h"
 #include "cli/engine_files.h"
+#include "cli/original_files.h"
 #include "cli/public_host.h"
 #include "docker/docker_runtime.h"
 #include "launcher/egress_process.h"
@@ -131,7 +132,9 @@ docker::DockerSettings docker_settings(const server::Config& config, std::string
   out.rules = {.network_mode = config.sandbox.has_network() ? in.network_mode : "none",
                .drop_capabilities = in.drop_capabilities,
                .apparmor_profile = in.apparmor_profile,
+               .seccomp_profile = inherited_seccomp_profile(config),
                .no_new_privileges = in.no_new_privileges,
+               .binds = in.sandbox_binds,
                .oci_runtime = config.secure.docker_runtime,
                .ipv6 = ::access("/proc/sys/net/ipv6/conf/all/disable_ipv6", F_OK) == 0,
                .remote = in.remote};
@@ -140,6 +143,7 @@ docker::DockerSettings docker_settings(const server::Config& config, std::string
   out.default_limits = default_limits(config.sandbox);
   out.default_limits.pids = in.pids_limit;
   out.shm_bytes = config.sandbox.shm_bytes;
+  out.env = in.sandbox_env;
   out.shared_paths = config.storage.allowed_host_paths;
   out.state_dir = config.native.state_dir;
   out.execd = execd;
@@ -173,6 +177,7 @@ Result<void> make_runtimes(const server::Config& config, const ServerRoleOptions
   if (config.offers("docker")) {
     auto settings = docker_settings(config, execd);
     settings.engine.tcp = std::move(engine);
+    settings.original = TRY(inherited_original_notes());
     bool on_host = settings.rules.network_mode == docker::kHostNetwork;
     if (config.egress.enabled && !role.rootless && !on_host && !settings.rules.remote)
       settings.networks = base.container_networks();

@@ -129,6 +129,8 @@ Result<Container> parse_container(std::string_view text) {
   Container out;
   out.id = root["Id"].required_string();
   out.image = root["Image"].string().value_or("");
+  out.name = root["Name"].string().value_or("");
+  if (out.name.starts_with('/')) out.name.erase(0, 1);
   out.labels = root["Config"]["Labels"].string_map().value_or(std::map<std::string, std::string>());
   auto state = root["State"];
   out.status = state["Status"].required_string();
@@ -162,6 +164,20 @@ Result<std::vector<std::map<std::string, std::string>>> parse_labels_of_list(std
   auto list = json::Field::root(*value, issues, "answer").array().value_or(std::vector<json::Field>());
   for (const json::Field& one : list) {
     if (auto labels = one["Labels"].string_map()) out.push_back(std::move(*labels));
+  }
+  return out;
+}
+
+Result<std::vector<Listed>> parse_container_list(std::string_view text) {
+  auto value = json::parse(text);
+  if (!value || !value->is_array()) return odd("no list");
+  std::vector<Listed> out;
+  json::Issues issues;
+  auto list = json::Field::root(*value, issues, "answer").array().value_or(std::vector<json::Field>());
+  for (const json::Field& one : list) {
+    std::string id = one["Id"].string().value_or("");
+    auto labels = one["Labels"].string_map();
+    if (!id.empty() && labels) out.push_back({std::move(id), std::move(*labels)});
   }
   return out;
 }

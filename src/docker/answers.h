@@ -36,6 +36,7 @@ Result<std::vector<std::string>> parse_runtimes(std::string_view json);
 
 struct Container {
   std::string id, image;  // the image's id
+  std::string name = {};
   std::map<std::string, std::string> labels;
   std::string status;  // created, running, paused, exited, dead, removing
   bool running = false, paused = false, out_of_memory = false;
@@ -55,6 +56,11 @@ std::optional<std::string> address_on(const Container& container, const std::str
 Result<Container> parse_container(std::string_view json);
 
 // Of each container in a list; those of which nothing can be read are left out.
+struct Listed {
+  std::string id;
+  std::map<std::string, std::string> labels;
+};
+Result<std::vector<Listed>> parse_container_list(std::string_view json);
 Result<std::vector<std::map<std::string, std::string>>> parse_labels_of_list(std::string_view json);
 
 struct Image {

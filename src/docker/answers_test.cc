@@ -94,6 +94,13 @@ TEST(Answers, Lists) {
   ASSERT_TRUE(list);
   EXPECT_THAT(*list, SizeIs(1));
   for (const char* wrong : {"", "{}", "null", "[", "1"}) EXPECT_FALSE(parse_labels_of_list(wrong)) << wrong;
+  auto both = parse_container_list(
+      R"([{"Id":"a","Labels":{"a":"b"}},{"Id":7,"Labels":{}},{"Id":"","Labels":{}},{},{"Id":"b"}])");
+  ASSERT_TRUE(both);
+  ASSERT_EQ(both->size(), 1u);
+  EXPECT_EQ((*both)[0].id, "a");
+  EXPECT_EQ((*both)[0].labels.at("a"), "b");
+  for (const char* wrong : {"", "{}", "null", "[", "1"}) EXPECT_FALSE(parse_container_list(wrong)) << wrong;
 }
 
 TEST(Answers, Others) {

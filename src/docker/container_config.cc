@@ -12,25 +12,19 @@ namespace {
 
 namespace bj = boost::json;
 
-constexpr std::string_view kOurs = "opensandbox.io/";
 constexpr int64_t kCpuPeriodMicros = 100'000;
 
-bj::object labels_of(const runtime::SandboxSpec& spec, const std::string& owner,
-                     const std::string& boot_volume, const std::vector<ContainerMount>& mounts) {
+bj::object json_of(const Labels& labels) {
   bj::object out;
-  for (const auto& [name, value] : spec.labels) {
-    if (!name.starts_with(kOurs)) out[name] = value;
-  }
-  out[kOwnerLabel] = owner;
-  out[kHandleLabel] = spec.handle;
-  bj::array volumes;
+  for (const auto& [name, value] : labels) out[name] = value;
+  return out;
+}
+
+std::vector<std::string> volumes_of(const std::vector<ContainerMount>& mounts) {
+  std::vector<std::string> out;
   for (const ContainerMount& mount : mounts) {
-    if (mount.kind == ContainerMount::Kind::volume) volumes.emplace_back(mount.source);
+    if (mount.kind == ContainerMount::Kind::volume) out.push_back(mount.source);
   }
-  // Always: a container inherits what its image says, and both are believed.
-  out[kVolumesLabel] = json::print(volumes);
-  out[kEgressLabel] = spec.network ? kWithPolicy : "none";
-  out[kBootLabel] = boot_volume;
   return out;
 }
 
@@ -93,9 +87,26 @@ bj::array dropped(const ContainerRules& rules, bool policed) {
 
 bj::array security_of(const ContainerRules& rules) {
   bj::array out;
-  if (rules.no_new_privileges) out.emplace_back("no-new-privileges:true");
+  if (rules.no_new_privileges) out.emplace_back("no-new-privileges=true");
   if (!rules.apparmor_profile.empty()) out.emplace_back("apparmor=" + rules.apparmor_profile);
+  if (!rules.seccomp_profile.empty()) out.emplace_back("seccomp=" + rules.seccomp_profile);
   return out;
+}
+
+// Files: execd serves all that runs in the container and needs more than one of its programs, to which it
+// gives the limit. The engine's own may be too low for what was asked for.
+void add_devices(const runtime::Limits& limits, bj::object& host) {
+  constexpr int64_t kForExecd = 4096;
+  if (limits.open_files) {
+    int64_t files = std::max(*limits.open_files, kForExecd);
+    host["Ulimits"] = bj::array{bj::object{{"Name", "nofile"}, {"Soft", files}, {"Hard", files}}};
+  }
+  if (limits.disk_bytes) host["StorageOpt"] = bj::object{{"size", std::to_string(*limits.disk_bytes)}};
+  if (limits.gpus) {
+    bj::array any;  // of lists that have to be there together
+    any.push_back(bj::array{"gpu"});
+    host["DeviceRequests"] = bj::array{bj::object{{"Count", *limits.gpus}, {"Capabilities", std::move(any)}}};
+  }
 }
 
 // The engine chooses: whatever was free when somebody looked may be taken by now.
@@ -121,11 +132,13 @@ void add_limits(bj::object& host, const sandbox::Limits& limits) {
 }
 
 // execd's, behind its name.
-bj::array words_of(const ContainerRules& rules, bool publishes, const std::vector<ContainerMount>& mounts) {
+bj::array words_of(const sandbox::Limits& limits, const ContainerRules& rules, bool publishes,
+                   const std::vector<ContainerMount>& mounts) {
   std::string way = std::string("--container=") + kBootInside + "/hub";
   if (rules.by_network()) way = std::string("--secret=") + kBootInside + "/secret";
   if (rules.remote) way = "--secret=-";
   bj::array words{way, "--log-level=4"};
+  if (limits.open_files) words.emplace_back("--work-open-files=" + std::to_string(*limits.open_files));
   if (publishes) words.emplace_back("--open-port=" + std::to_string(kPublished[0]));
   for (const ContainerMount& mount : mounts) {
     if (mount.kind == ContainerMount::Kind::host_path) words.emplace_back("--shown=" + mount.target);
@@ -135,11 +148,10 @@ bj::array words_of(const ContainerRules& rules, bool publishes, const std::vecto
 
 }  // namespace
 
-std::string container_name(const std::string& handle) { return "sandbox-" + handle; }
 std::string sidecar_name(const std::string& id) { return "sandbox-egress-" + id; }
 
-std::string container_body(const runtime::SandboxSpec& spec, const std::string& image_id,
-                           const std::string& owner, const std::string& boot, const ContainerRules& rules,
+std::string container_body(const runtime::SandboxSpec& spec, const Image& image, const std::string& owner,
+                           const std::string& boot, const ContainerRules& rules,
                            const std::vector<ContainerMount>& mounts) {
   bj::object boot_mount = boot_volume_mount(boot, true);
   if (!rules.remote)
@@ -150,6 +162,7 @@ std::string container_body(const runtime::SandboxSpec& spec, const std::string& 
                   {"CapDrop", dropped(rules, spec.network && rules.remote)},
                   {"RestartPolicy", bj::object{{"Name", "no"}}},
                   {"LogConfig", short_log()}};
+  if (!rules.binds.empty()) host["Binds"] = bj::array(rules.binds.begin(), rules.binds.end());
   if (!rules.oci_runtime.empty()) host["Runtime"] = rules.oci_runtime;
   // Whoever is asked, the egress process answers; one on another loopback address would be the container's
   // own.
@@ -158,6 +171,7 @@ std::string container_body(const runtime::SandboxSpec& spec, const std::string& 
   if (spec.network && !rules.remote && rules.ipv6)
     host["Sysctls"] = bj::object{{"net.ipv6.conf.all.disable_ipv6", "0"}};
   add_limits(host, spec.limits);
+  add_devices(spec.limits, host);
   host["ShmSize"] = shm_of(spec);
   if (spec.read_only_root) {
     host["ReadonlyRootfs"] = true;
@@ -170,12 +184,14 @@ std::string container_body(const runtime::SandboxSpec& spec, const std::string& 
     host["PortBindings"] = bindings_of(*rules.publish);
     for (const auto& port : host["PortBindings"].as_object()) exposed[port.key()] = bj::object();
   }
-  bj::object body{{"Image", image_id},
+  Labels labels = labels_of(spec, owner, image.labels, volumes_of(mounts));
+  labels[kBootLabel] = rules.remote ? boot : "";
+  bj::object body{{"Image", image.id},
                   {"Entrypoint", bj::array{std::string(kBootInside) + "/execd"}},
-                  {"Cmd", words_of(rules, publishes, mounts)},
+                  {"Cmd", words_of(spec.limits, rules, publishes, mounts)},
                   // An image's own would run beside execd, and before it.
                   {"Healthcheck", bj::object{{"Test", bj::array{"NONE"}}}},
-                  {"Labels", labels_of(spec, owner, rules.remote ? boot : "", mounts)},
+                  {"Labels", json_of(labels)},
                   {"HostConfig", std::move(host)}};
   // Once: what is in there is execd's secret, and its end is the end of it.
   if (rules.remote) body["OpenStdin"] = body["StdinOnce"] = true;
@@ -196,11 +212,8 @@ std::string filler_body(const std::string& image_id, const std::string& volume,
 }
 
 std::string sidecar_body(const Sidecar& sidecar, const ContainerRules& rules) {
-  bj::object labels{{kOwnerLabel, sidecar.owner},
-                    {kHandleLabel, sidecar.handle},
-                    {kVolumesLabel, "[]"},
-                    {kEgressLabel, "none"},
-                    {kBootLabel, ""}};
+  bj::object labels{{kOwnerLabel, sidecar.owner}, {kHandleLabel, sidecar.handle}, {kSidecarLabel, sidecar.id},
+                    {kVolumesLabel, "[]"},        {kEgressLabel, "none"},         {kBootLabel, ""}};
   bj::object host{{"NetworkMode", rules.network_mode},
                   {"Mounts", bj::array{boot_volume_mount(sidecar.boot, true)}},
                   {"SecurityOpt", bj::array{"no-new-privileges:true"}},
@@ -234,15 +247,6 @@ std::vector<std::string> commit_changes(const std::map<std::string, std::string>
   out.push_back(std::string("LABEL ") + kSnapshotOwnerLabel + "=" + owner);
   out.push_back(std::string("LABEL ") + kSnapshotLabel + "=" + snapshot);
   return out;
-}
-
-std::vector<std::string> volumes_in(const std::map<std::string, std::string>& labels) {
-  auto found = labels.find(kVolumesLabel);
-  if (found == labels.end()) return {};
-  auto value = json::parse(found->second);
-  json::Issues issues;
-  if (!value || !value->is_array()) return {};
-  return json::Field::root(*value, issues, "label").string_list().value_or(std::vector<std::string>());
 }
 
 }  // namespace osb::docker

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "docker/answers.h"
+#include "docker/container_labels.h"
 #include "runtime/spec.h"
 
 namespace osb::docker {
@@ -14,25 +16,8 @@ namespace osb::docker {
 // What is published where ContainerRules::publish says so: execd, and the usual port of a web server.
 inline constexpr uint16_t kPublished[] = {44772, 8080};
 
-// Labels by which a container is found again. Nothing of a sandbox's id is among them.
-inline constexpr char kOwnerLabel[] = "opensandbox.io/owner";
-inline constexpr char kHandleLabel[] = "opensandbox.io/handle";
-// On one whose network is led through the egress process: see docker_network.cc.
-inline constexpr char kEgressLabel[] = "opensandbox.io/egress";
-inline constexpr char kWithPolicy[] = "policy";
-
-// On one of another host: the volume that has its execd, by which it is also known to be reached through the
-// engine (docker_remote.cc). Empty on all others.
-inline constexpr char kBootLabel[] = "opensandbox.io/boot";
-
 // A network mode of containers: none of their own.
 inline constexpr char kHostNetwork[] = "host";
-
-// On a container: the volumes that it has, a list in JSON.
-inline constexpr char kVolumesLabel[] = "opensandbox.io/volumes";
-// On an image that is a snapshot, and inherited by what is made from it.
-inline constexpr char kSnapshotLabel[] = "opensandbox.io/snapshot-id";
-inline constexpr char kSnapshotOwnerLabel[] = "opensandbox.io/snapshot-owner";
 
 // Something of the host or of the engine that a container sees.
 struct ContainerMount {
@@ -47,11 +32,13 @@ struct ContainerMount {
 struct ContainerRules {
   std::string network_mode = "bridge";
   std::vector<std::string> drop_capabilities;
-  std::string apparmor_profile;  // "": the engine's
+  std::string apparmor_profile;      // "": the engine's
+  std::string seccomp_profile = {};  // its JSON, or "unconfined"; "": the engine's
   bool no_new_privileges = true;
-  std::string oci_runtime = {};  // what the engine starts containers with; "": its own choice
-  bool ipv6 = false;             // the host has it
-  bool remote = false;           // the engine has other files and another network than this host
+  std::vector<std::string> binds = {};  // in every container, as an engine writes them
+  std::string oci_runtime = {};         // what the engine starts containers with; "": its own choice
+  bool ipv6 = false;                    // the host has it
+  bool remote = false;                  // the engine has other files and another network than this host
   // Where ports of containers are published for everybody, and which of the host's ("40000-40100", "": any).
   struct Publish {
     std::string host, ports = {};
@@ -63,15 +50,15 @@ struct ContainerRules {
 };
 
 // `boot`: the directory of the host that holds execd (see SandboxFiles), or the volume of a remote engine.
-std::string container_body(const runtime::SandboxSpec& spec, const std::string& image_id,
-                           const std::string& owner, const std::string& boot, const ContainerRules& rules,
+std::string container_body(const runtime::SandboxSpec& spec, const Image& image, const std::string& owner,
+                           const std::string& boot, const ContainerRules& rules,
                            const std::vector<ContainerMount>& mounts = {});
 // One that is never started: it has the volume at kBootInside, to be written.
 std::string filler_body(const std::string& image_id, const std::string& volume,
                         const std::map<std::string, std::string>& labels);
 // The egress of a sandbox on another host, in a container of its own; see docker_sidecar.cc.
 struct Sidecar {
-  std::string image_id, handle, owner;
+  std::string image_id, handle, id, owner;
   std::string boot;  // the volume with execd
   std::vector<std::string> environment = {};
 };
@@ -82,10 +69,6 @@ std::string commit_body(const std::map<std::string, std::string>& labels, const 
 // The same for Podman, which reads changes and no body. Names of labels that are no words are an image's own.
 std::vector<std::string> commit_changes(const std::map<std::string, std::string>& labels,
                                         const std::string& owner, const std::string& snapshot);
-// The names in a kVolumesLabel; none when it says nothing that can be read.
-std::vector<std::string> volumes_in(const std::map<std::string, std::string>& labels);
-
-std::string container_name(const std::string& handle);
 // Of the container whose network a sandbox shares.
 std::string sidecar_name(const std::string& id);
 

@@ -13,7 +13,8 @@ namespace {
 namespace bj = boost::json;
 
 bj::object body_of(const runtime::SandboxSpec& spec, const ContainerRules& rules = {}) {
-  return bj::parse(container_body(spec, "sha256:1", "owner", "/state/boot", rules)).as_object();
+  return bj::parse(container_body(spec, {.id = "sha256:1", .platform = {}}, "owner", "/state/boot", rules))
+      .as_object();
 }
 
 TEST(ContainerConfig, ExecdIsAllThatComesFromTheHost) {
@@ -52,14 +53,6 @@ TEST(ContainerConfig, PortsArePublishedWhenSomebodyAsksForThat) {
   EXPECT_EQ(bj::serialize(body["Cmd"]).find("--open-port"), std::string::npos);
 }
 
-TEST(ContainerConfig, LabelsOfARequestAreNotOurs) {
-  bj::object body =
-      body_of({.handle = "h", .image = {}, .labels = {{"team", "red"}, {"opensandbox.io/owner", "x"}}});
-  EXPECT_EQ(body["Labels"].at("team"), "red");
-  EXPECT_EQ(body["Labels"].at(kOwnerLabel), "owner");
-  EXPECT_EQ(body["Labels"].at(kHandleLabel), "h");
-}
-
 TEST(ContainerConfig, LimitsAndRules) {
   runtime::SandboxSpec spec{.handle = "h", .image = {}, .read_only_root = true, .shm_bytes = 1 << 20};
   spec.limits.cpu_millis = 1500;
@@ -79,7 +72,38 @@ TEST(ContainerConfig, LimitsAndRules) {
   EXPECT_EQ(host["ReadonlyRootfs"], true);
   EXPECT_EQ(host["NetworkMode"], "none");
   EXPECT_EQ(bj::serialize(host["CapDrop"]), R"(["NET_RAW"])");
-  EXPECT_EQ(bj::serialize(host["SecurityOpt"]), R"(["no-new-privileges:true","apparmor=tight"])");
+  EXPECT_EQ(bj::serialize(host["SecurityOpt"]), R"(["no-new-privileges=true","apparmor=tight"])");
+}
+
+TEST(ContainerConfig, FilesDiskAndGpus) {
+  runtime::SandboxSpec spec{.handle = "h", .image = {}};
+  bj::object plain = body_of(spec)["HostConfig"].as_object();
+  for (const char* absent : {"Ulimits", "StorageOpt", "DeviceRequests"})
+    EXPECT_FALSE(plain.contains(absent)) << absent;
+  spec.limits.open_files = 64;
+  spec.limits.disk_bytes = 1 << 30;
+  spec.limits.gpus = sandbox::kAllGpus;
+  bj::object body = body_of(spec);
+  bj::object host = body["HostConfig"].as_object();
+  EXPECT_EQ(bj::serialize(host["Ulimits"]), R"([{"Name":"nofile","Soft":4096,"Hard":4096}])")
+      << "execd needs more than what runs there";
+  EXPECT_NE(bj::serialize(body["Cmd"]).find("--work-open-files=64"), std::string::npos);
+  EXPECT_EQ(bj::serialize(host["StorageOpt"]), R"({"size":"1073741824"})");
+  EXPECT_EQ(bj::serialize(host["DeviceRequests"]), R"([{"Count":-1,"Capabilities":[["gpu"]]}])");
+  spec.limits.open_files = 100'000;
+  spec.limits.gpus = 2;
+  host = body_of(spec)["HostConfig"].as_object();
+  EXPECT_EQ(host["Ulimits"].at(0).at("Hard"), 100'000);
+  EXPECT_EQ(host["DeviceRequests"].at(0).at("Count"), 2);
+}
+
+TEST(ContainerConfig, WhatTheOperatorGivesEveryContainer) {
+  ContainerRules rules;
+  rules.seccomp_profile = R"({"defaultAction":"SCMP_ACT_ALLOW"})";
+  rules.binds = {"/srv/data:/data:ro"};
+  bj::object host = body_of({.handle = "h", .image = {}}, rules)["HostConfig"].as_object();
+  EXPECT_EQ(host["SecurityOpt"].at(1), R"(seccomp={"defaultAction":"SCMP_ACT_ALLOW"})");
+  EXPECT_EQ(bj::serialize(host["Binds"]), R"(["/srv/data:/data:ro"])");
 }
 
 TEST(ContainerConfig, SharedMemoryIsThatOfANativeSandbox) {
@@ -96,9 +120,9 @@ TEST(ContainerConfig, MountsAndWhatExecdIsToLookAt) {
   std::vector<ContainerMount> mounts = {
       {.kind = Kind::host_path, .source = "/srv/a", .target = "/data", .read_only = true},
       {.kind = Kind::volume, .source = "cache", .target = "/cache", .labels = {{"l", "v"}}}};
-  bj::object body =
-      bj::parse(container_body({.handle = "h", .image = {}}, "sha256:1", "owner", "/state/boot", {}, mounts))
-          .as_object();
+  bj::object body = bj::parse(container_body({.handle = "h", .image = {}}, {.id = "sha256:1", .platform = {}},
+                                             "owner", "/state/boot", {}, mounts))
+                        .as_object();
   const bj::array& all = body["HostConfig"].at("Mounts").as_array();
   ASSERT_EQ(all.size(), 3u);
   EXPECT_EQ(bj::serialize(all[1]), R"({"Type":"bind","Source":"/srv/a","Target":"/data","ReadOnly":true})");
@@ -116,7 +140,8 @@ TEST(ContainerConfig, OneOnAnotherHostHasExecdFromAVolume) {
   ContainerRules rules;
   rules.remote = true;
   runtime::SandboxSpec spec{.handle = "h", .image = {}, .labels = {{kBootLabel, "x"}}};
-  bj::object body = bj::parse(container_body(spec, "sha256:1", "owner", "vol", rules)).as_object();
+  bj::object body =
+      bj::parse(container_body(spec, {.id = "sha256:1", .platform = {}}, "owner", "vol", rules)).as_object();
   EXPECT_EQ(bj::serialize(body["HostConfig"].at("Mounts")),
             R"([{"Type":"volume","Source":"vol","Target":"/opt/opensandbox/boot","ReadOnly":true,)"
             R"("VolumeOptions":{"NoCopy":true}}])");
@@ -126,8 +151,10 @@ TEST(ContainerConfig, OneOnAnotherHostHasExecdFromAVolume) {
   EXPECT_TRUE(body["OpenStdin"].as_bool() && body["StdinOnce"].as_bool());
   rules.oci_runtime = "runsc";
   EXPECT_FALSE(rules.by_network());
-  EXPECT_EQ(bj::serialize(bj::parse(container_body(spec, "sha256:1", "owner", "vol", rules)).at("Cmd")),
-            R"(["--secret=-","--log-level=4"])");
+  EXPECT_EQ(
+      bj::serialize(bj::parse(container_body(spec, {.id = "sha256:1", .platform = {}}, "owner", "vol", rules))
+                        .at("Cmd")),
+      R"(["--secret=-","--log-level=4"])");
   bj::object near = body_of(spec, {});
   EXPECT_EQ(near["Labels"].at(kBootLabel), "") << "whatever its image says";
   EXPECT_FALSE(near.contains("OpenStdin"));
@@ -182,17 +209,20 @@ TEST(ContainerConfig, OneWithAPolicyOnAnotherHostSharesTheNetworkOfWhatPolicesIt
   rules.drop_capabilities = {"NET_RAW", "MKNOD"};
   runtime::SandboxSpec spec{
       .handle = "h", .image = {}, .network = runtime::NetworkPolicy{.allow_the_rest = true}};
-  bj::object body = bj::parse(container_body(spec, "sha256:1", "owner", "vol", rules)).as_object();
+  bj::object body =
+      bj::parse(container_body(spec, {.id = "sha256:1", .platform = {}}, "owner", "vol", rules)).as_object();
   EXPECT_EQ(body["HostConfig"].at("NetworkMode"), "container:sandbox-egress-h");
   EXPECT_FALSE(body["HostConfig"].as_object().contains("Dns")) << "an engine refuses it there";
   EXPECT_EQ(bj::serialize(body["HostConfig"].at("CapDrop")), R"(["NET_RAW","MKNOD","NET_ADMIN"])")
       << "whatever the configuration says";
   spec.network.reset();
-  body = bj::parse(container_body(spec, "sha256:1", "owner", "vol", rules)).as_object();
+  body =
+      bj::parse(container_body(spec, {.id = "sha256:1", .platform = {}}, "owner", "vol", rules)).as_object();
   EXPECT_EQ(body["HostConfig"].at("NetworkMode"), "web");
   EXPECT_EQ(bj::serialize(body["HostConfig"].at("CapDrop")), R"(["NET_RAW","MKNOD"])");
   bj::object beside = bj::parse(sidecar_body({.image_id = "sha256:2",
                                               .handle = "h",
+                                              .id = "i",
                                               .owner = "owner",
                                               .boot = "vol",
                                               .environment = {"A=b"}},
@@ -202,6 +232,7 @@ TEST(ContainerConfig, OneWithAPolicyOnAnotherHostSharesTheNetworkOfWhatPolicesIt
   EXPECT_EQ(bj::serialize(beside["HostConfig"].at("CapAdd")), R"(["NET_ADMIN"])");
   EXPECT_EQ(bj::serialize(beside["Env"]), R"(["A=b"])");
   EXPECT_EQ(beside["Labels"].at(kHandleLabel), "h") << "it is found when its sandbox was never made";
+  EXPECT_EQ(beside["Labels"].at(kSidecarLabel), "i") << "and is not taken for its sandbox";
   EXPECT_EQ(beside["Labels"].at(kVolumesLabel), "[]") << "whatever its image says";
   EXPECT_TRUE(beside["HostConfig"].at("Mounts").at(0).at("ReadOnly").as_bool());
 }

@@ -18,14 +18,13 @@ std::string platform_of_host() {
 }  // namespace
 
 runtime::Capabilities docker_capabilities(DockerAbilities given) {
-  constexpr char kNotYet[] = "the Docker runtime of this server does not have this part";
+  constexpr char kDevices[] =
+      "an engine limits input and output by the device, and does not say on which one containers are";
   runtime::Capabilities out;
   for (Ability* ability : {&out.cpu, &out.memory, &out.pids, &out.pause, &out.snapshots, &out.pools,
-                           &out.volumes, &out.pull, &out.secure_access})
+                           &out.volumes, &out.pull, &out.secure_access, &out.open_files, &out.gpu, &out.disk})
     *ability = Ability::can();
-  for (Ability* ability : {&out.io_read, &out.io_write, &out.open_files, &out.gpu})
-    *ability = Ability::cannot(kNotYet);
-  out.disk = Ability::cannot("an engine limits the disk only on some of its storage drivers");
+  for (Ability* ability : {&out.io_read, &out.io_write}) *ability = Ability::cannot(kDevices);
   out.network_policy =
       given.policies
           ? Ability::can()
@@ -45,6 +44,8 @@ runtime::Capabilities docker_capabilities(DockerAbilities given) {
     out.snapshots = Ability::cannot(
         "a container with a kernel of its own keeps changes of files to itself, and what the engine sees of "
         "them is not what its programs see");
+    out.disk = Ability::cannot(
+        "a container with a kernel of its own keeps changes of files to itself, where no quota counts them");
     out.pids = Ability::cannot(
         "programs under a kernel of their own are no processes of this host, and nothing counts them; their "
         "memory and processor time can be limited");

@@ -13,20 +13,26 @@ namespace {
 constexpr auto kConnectDeadline = std::chrono::seconds(10);
 constexpr size_t kMostOutput = 64 * 1024;
 
+std::string value_of(const Labels& labels, const char* name) {
+  auto found = labels.find(name);
+  return found == labels.end() ? "" : found->second;
+}
+
 }  // namespace
 
 // Once taken over they stay, whatever the configuration says by then.
 bool DockerRuntime::is_inherited(const Container& container, const std::string& handle) const {
-  return is_of_others(container.labels, handle) && (settings_.adopt || files_.is_taken_over(handle));
+  return is_of_others(container.labels) && handle_of(container.labels.at(kIdLabel)) == handle &&
+         (settings_.adopt || files_.is_taken_over(handle));
 }
 
 Task<Result<void>> DockerRuntime::list_inherited(std::set<std::string>& handles) {
   if (!settings_.adopt) co_return Result<void>();
   for (const auto& labels : CO_TRY(co_await engine_.labels_of_all(kIdLabel))) {
     auto id = labels.find(kIdLabel);
-    if (id == labels.end() || !is_of_others(labels, id->second)) continue;
-    if (is_uuid(id->second))
-      handles.insert(id->second);
+    if (id == labels.end() || !is_of_others(labels)) continue;
+    if (is_sandbox_id(id->second))
+      handles.insert(handle_of(id->second));
     else
       log::warn("a container is not taken over: its id is none that this server could have", {});
   }
@@ -35,7 +41,49 @@ Task<Result<void>> DockerRuntime::list_inherited(std::set<std::string>& handles)
 
 Task<runtime::Inherited> DockerRuntime::inherit(Container container) {
   auto image = co_await engine_.image(container.image);
-  co_return inherited_from(container, image ? image->labels : std::map<std::string, std::string>());
+  auto out = inherited_from(container, image ? image->labels : std::map<std::string, std::string>());
+  apply_note(settings_.original, out);
+  co_return out;
+}
+
+Task<Result<Container>> DockerRuntime::find_sidecar(std::string id) {
+  auto sidecar = CO_TRY(co_await engine_.inspect(sidecar_name(id)));
+  auto whose = sidecar.labels.find(kSidecarLabel);
+  if (whose == sidecar.labels.end() || whose->second != id || sidecar.labels.contains(kOwnerLabel))
+    co_return fail(Code::not_found, "there is no such sidecar");
+  co_return sidecar;
+}
+
+// It stands still with its sandbox, and goes on before it: that has no network without.
+Task<Result<void>> DockerRuntime::pause_sidecar(std::string id) {
+  auto sidecar = co_await find_sidecar(std::move(id));
+  if (!sidecar && sidecar.error().code == Code::not_found) co_return Result<void>();
+  if (!sidecar) co_return std::unexpected(std::move(sidecar.error()));
+  if (!sidecar->running || sidecar->paused) co_return Result<void>();
+  co_return co_await engine_.pause(sidecar->id);
+}
+
+Task<Result<void>> DockerRuntime::resume_sidecar(std::string id) {
+  auto sidecar = co_await find_sidecar(std::move(id));
+  if (!sidecar && sidecar.error().code == Code::not_found) co_return Result<void>();
+  if (!sidecar) co_return std::unexpected(std::move(sidecar.error()));
+  if (!sidecar->paused) co_return Result<void>();
+  co_return co_await engine_.unpause(sidecar->id);
+}
+
+// As that server does when it starts: sidecars of sandboxes that are no more.
+Task<> DockerRuntime::sweep_sidecars() {
+  auto sidecars = co_await engine_.containers_with({kSidecarLabel});
+  auto sandboxes = co_await engine_.containers_with({kIdLabel});
+  if (!sidecars || !sandboxes) co_return;
+  std::set<std::string> ids;
+  for (const Listed& one : *sandboxes) ids.insert(value_of(one.labels, kIdLabel));
+  for (const Listed& one : *sidecars) {
+    std::string id = value_of(one.labels, kSidecarLabel);
+    if (id.empty() || one.labels.contains(kOwnerLabel) || ids.contains(id)) continue;
+    log::info("removing a sidecar of a sandbox that is no more", {{"id", id}});
+    (void)co_await engine_.remove(one.id);
+  }
 }
 
 // Its own address, that of the container whose network it shares, or where the host has its ports.
@@ -43,9 +91,7 @@ Task<> DockerRuntime::find_inherited_way(SandboxPtr sandbox, const Container& co
   auto address = address_on(container, settings_.rules.network_mode);
   if (!address && container.network_mode == "host") address = "127.0.0.1";
   if (!address) {
-    auto sidecar = co_await engine_.inspect(sidecar_name(sandbox->handle));
-    if (sidecar && sidecar->labels.contains(kSidecarLabel) &&
-        sidecar->labels.at(kSidecarLabel) == sandbox->handle) {
+    if (auto sidecar = co_await find_sidecar(sandbox->id)) {
       address = address_on(*sidecar, settings_.rules.network_mode);
       sandbox->published = sidecar->published;
     }
@@ -68,6 +114,13 @@ Task<Result<io::Socket>> DockerRuntime::connect_inherited(SandboxPtr sandbox, ui
   co_return co_await io::with_deadline(kConnectDeadline, what, io::connect_tcp(std::move(host), *there));
 }
 
+// The execd of that server relays to 127.0.0.1 of its container; ours needs no path for it.
+std::string DockerRuntime::detour(const std::string& handle, uint16_t port) const {
+  auto found = sandboxes_.find(handle);
+  if (found == sandboxes_.end() || !found->second->inherited || port == runtime::kExecdPort) return "";
+  return "/proxy/" + std::to_string(port);
+}
+
 Task<Result<runtime::Output>> DockerRuntime::inherited_logs(std::string container) {
   auto text = CO_TRY(co_await engine_.logs(std::move(container)));
   bool cut = text.size() > kMostOutput;
@@ -76,10 +129,7 @@ Task<Result<runtime::Output>> DockerRuntime::inherited_logs(std::string containe
 
 // What the other server would have removed with it.
 Task<> DockerRuntime::forget_inherited(SandboxPtr sandbox) {
-  auto sidecar = co_await engine_.inspect(sidecar_name(sandbox->handle));
-  if (sidecar && sidecar->labels.contains(kSidecarLabel) &&
-      sidecar->labels.at(kSidecarLabel) == sandbox->handle)
-    (void)co_await engine_.remove(sidecar->id);
+  if (auto sidecar = co_await find_sidecar(sandbox->id)) (void)co_await engine_.remove(sidecar->id);
   for (const std::string& name : sandbox->volumes) {
     auto volume = co_await engine_.volume(name);
     if (!volume || !volume->labels.contains("opensandbox.io/volume-managed-by")) continue;

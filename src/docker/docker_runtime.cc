@@ -6,6 +6,7 @@
 #include "base/ids.h"
 #include "base/log.h"
 #include "docker/docker_sandbox.h"
+#include "docker/limit_refusal.h"
 #include "runtime/native/start_entry.h"
 
 namespace osb::docker {
@@ -28,6 +29,11 @@ std::unexpected<CreateFailure> failed_step(Error error, std::string_view step) {
   return failed(away ? Kind::unavailable : Kind::step_failed, std::move(error).in(step));
 }
 
+// In the words of Docker and of Podman, which have different statuses for it.
+bool says_name_is_taken(const Error& error) {
+  return error.message.find("name") != std::string::npos && error.message.find("in use") != std::string::npos;
+}
+
 // Whether an engine speaks of a directory in a volume, by its own path of it, which is nobody's business.
 bool names_part_of_volume(std::string_view words, const std::vector<ContainerMount>& mounts) {
   return std::ranges::any_of(mounts, [&](const ContainerMount& mount) {
@@ -38,11 +44,16 @@ bool names_part_of_volume(std::string_view words, const std::vector<ContainerMou
 
 }  // namespace
 
-runtime::EntryProcess entry_of(const Claim& claim, const Limits& limits) {
+runtime::EntryProcess entry_of(const Claim& claim, const Limits& limits,
+                               const std::map<std::string, std::string>& standard) {
   runtime::EntryProcess entry;
   entry.inherits = true;
   entry.arguments = claim.entrypoint;
-  entry.environment = claim.env;
+  for (const auto& pair : standard) {
+    if (std::ranges::none_of(claim.env, [&](const auto& own) { return own.first == pair.first; }))
+      entry.environment.push_back(pair);
+  }
+  entry.environment.insert(entry.environment.end(), claim.env.begin(), claim.env.end());
   std::erase_if(entry.environment, [](const auto& pair) { return pair.first == "OPENSANDBOX_ID"; });
   entry.environment.emplace_back("OPENSANDBOX_ID", claim.id);
   if (std::ranges::none_of(claim.env, [](const auto& pair) { return pair.first == "EXECD_ENVS"; }))
@@ -75,8 +86,10 @@ DockerRuntime::DockerRuntime(io::Executor executor, std::string owner, SandboxFi
       pulls_(executor, engine_, settings_.pull_policy, settings_.default_registry),
       tasks_(executor) {
   if (settings_.default_limits.disk_bytes) {
-    log::warn("a default limit is not enforced",
-              {{"limit", "sandbox.disk_limit"}, {"reason", capabilities_.disk.why}});
+    log::warn(
+        "a default limit is not enforced",
+        {{"limit", "sandbox.disk_limit"},
+         {"reason", "an engine limits the disk only on some of its storage drivers; a create may ask"}});
   }
 }
 
@@ -166,33 +179,50 @@ Task<Created<DockerRuntime::Boot>> DockerRuntime::prepare_boot(std::string handl
   co_return out;
 }
 
+Task<Created<std::string>> DockerRuntime::ask_for_container(const runtime::SandboxSpec& spec,
+                                                            const Image& image, const Boot& boot,
+                                                            const Mounts& mounts, bool& misnamed) {
+  const std::string& handle = spec.handle;
+  std::string body = container_body(spec, image, owner_, boot.source, settings_.rules, mounts.mounts);
+  std::string name = container_name(spec.id.empty() ? handle : spec.id);
+  auto made = co_await engine_.create(name, spec.image.platform, body);
+  misnamed = !made && says_name_is_taken(made.error());
+  if (misnamed)
+    made = co_await engine_.create(second_name(spec.id, handle), spec.image.platform, std::move(body));
+  if (made) co_return std::move(*made);
+  Error error = std::move(made.error());
+  if (error.code == Code::not_found) co_return failed(Kind::image_not_found, std::move(error));
+  // An engine that has other files than this host does not have this directory either.
+  if (!settings_.rules.remote && error.message.find(boot.source) != std::string::npos)
+    co_return failed(Kind::step_failed, {Code::internal, 0, kOtherFiles});
+  if (auto refused = limit_refusal(spec.limits, error))
+    co_return failed(Kind::bad_limit, std::move(*refused));
+  co_return failed_step(std::move(error), "create the container");
+}
+
 Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::make_container(const runtime::SandboxSpec& spec,
                                                                        const Image& image, const Boot& boot,
                                                                        const Mounts& mounts) {
   const std::string& handle = spec.handle;
-  bool remote = settings_.rules.remote;
-  std::string body = container_body(spec, image.id, owner_, boot.source, settings_.rules, mounts.mounts);
-  auto made = co_await engine_.create(container_name(handle), spec.image.platform, std::move(body));
-  if (!made && made.error().code == Code::not_found)
-    co_return failed(Kind::image_not_found, std::move(made.error()));
-  // An engine that has other files than this host does not have this directory either.
-  if (!made && !remote && made.error().message.find(boot.source) != std::string::npos)
-    co_return failed(Kind::step_failed, {Code::internal, 0, kOtherFiles});
-  if (!made) co_return failed_step(std::move(made.error()), "create the container");
+  bool misnamed = false;
+  auto made = co_await ask_for_container(spec, image, boot, mounts, misnamed);
+  if (!made) co_return std::unexpected(std::move(made.error()));
   auto sandbox = std::make_shared<Sandbox>(handle, *made, executor_);
   for (const ContainerMount& mount : mounts.mounts) {
     if (mount.kind == ContainerMount::Kind::volume) sandbox->volumes.push_back(mount.source);
   }
   if (!spec.image.id.empty()) sandbox->image = image.id;
+  sandbox->id = spec.id;
+  sandbox->misnamed = misnamed;
   sandbox->has_policy = spec.network.has_value();
   sandbox->secret = boot.secret;
-  if (remote) sandbox->boot = boot.source;
+  if (settings_.rules.remote) sandbox->boot = boot.source;
   co_return sandbox;
 }
 
 // Until execd is there.
 Task<Created<void>> DockerRuntime::run_container(SandboxPtr sandbox, std::optional<Listeners> listeners,
-                                                 const Mounts& mounts) {
+                                                 const Limits& limits, const Mounts& mounts) {
   std::unique_ptr<io::ForeignStream> input;
   if (sandbox->by_engine()) {
     auto handed = co_await hand_secret(sandbox->container, sandbox->secret);
@@ -204,6 +234,8 @@ Task<Created<void>> DockerRuntime::run_container(SandboxPtr sandbox, std::option
       co_return failed(Kind::sub_path_refused,
                        {Code::invalid_argument, 0,
                         "volumes: the volume has no such directory (subPath), or a link is on the way"});
+    if (auto refused = limit_refusal(limits, started.error()))
+      co_return failed(Kind::bad_limit, std::move(*refused));
     co_return failed_step(std::move(started.error()), "start the container");
   }
   if (input) input->shutdown_send();
@@ -228,12 +260,12 @@ Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::start_container(const ru
   auto boot = co_await prepare_boot(spec.handle, image.id, std::move(record));
   if (!boot) co_return std::unexpected(std::move(boot.error()));
   if (spec.network && settings_.rules.remote) {
-    auto policed = co_await start_sidecar(spec.handle, boot->source, boot->secret);
+    auto policed = co_await start_sidecar(spec, boot->source, boot->secret);
     if (!policed) co_return std::unexpected(std::move(policed.error()));
   }
   auto sandbox = co_await make_container(spec, image, *boot, mounts);
   if (!sandbox) co_return sandbox;
-  auto runs = co_await run_container(*sandbox, std::move(boot->listeners), mounts);
+  auto runs = co_await run_container(*sandbox, std::move(boot->listeners), spec.limits, mounts);
   if (!runs) co_return std::unexpected(std::move(runs.error()));
   if (settings_.rules.publish) {
     auto seen = co_await engine_.inspect((*sandbox)->container);
@@ -276,7 +308,8 @@ Task<Created<std::string>> DockerRuntime::start(PreparedPtr given, Claim claim) 
       co_return std::unexpected(std::move(opened.error()));
     }
   }
-  auto heard = co_await runtime::start_through(*(*sandbox)->control, entry_of(claim, prepared.spec.limits));
+  auto heard = co_await runtime::start_through(*(*sandbox)->control,
+                                               entry_of(claim, prepared.spec.limits, settings_.env));
   if (!heard) {
     co_await undo(handle, (*sandbox)->made);
     co_return std::unexpected(std::move(heard.error()));
@@ -290,17 +323,6 @@ void DockerRuntime::track(SandboxPtr sandbox) {
   sandbox->made.clear();
   sandboxes_[sandbox->handle] = sandbox;
   tasks_.spawn(watch(sandbox));
-}
-
-Task<Result<Container>> DockerRuntime::find(std::string handle) {
-  auto container = CO_TRY(co_await engine_.inspect(container_name(handle)));
-  auto owner = container.labels.find(kOwnerLabel);
-  auto ours = container.labels.find(kHandleLabel);
-  bool is_ours = owner != container.labels.end() && owner->second == owner_ &&
-                 ours != container.labels.end() && ours->second == handle;
-  if (!is_ours && !is_inherited(container, handle))
-    co_return fail(Code::not_found, "the container of this name is somebody else's");
-  co_return container;
 }
 
 Task<Result<void>> DockerRuntime::destroy(std::string handle) {
@@ -318,6 +340,7 @@ Task<Result<void>> DockerRuntime::destroy(std::string handle) {
     }
   }
   if (sandbox) CO_TRY(co_await engine_.remove(sandbox->container));
+  if (sandbox) pass_name_on(sandbox->id);
   // Also when an earlier try has removed the container and came no further.
   Result<void> closed;
   bool policed = !sandbox || sandbox->has_policy;
@@ -355,10 +378,10 @@ Task<Result<std::vector<std::string>>> DockerRuntime::list() {
 
 Task<Adoption> DockerRuntime::adopt(std::string handle, std::string identity) {
   using Found = Adoption::Kind;
-  auto container = co_await find(handle);
+  auto container = co_await find_again(handle, identity);
   if (!container && container.error().code != Code::not_found)
     co_return Adoption{.kind = Found::unknown, .error = std::move(container.error())};
-  if (!container || container->id != identity) {
+  if (!container) {
     co_return Adoption{.kind = Found::ended,
                        .end = {End::Kind::lost, 0, "its container is not there any more"}};
   }
@@ -403,17 +426,22 @@ Task<Result<void>> DockerRuntime::keep_record(std::string handle, std::string re
 Task<Result<void>> DockerRuntime::pause(std::string handle) {
   auto container = CO_TRY(co_await find(handle));
   if (!container.running) co_return fail(Code::not_found, "the container does not run");
-  if (container.paused) co_return Result<void>();
-  auto paused = co_await engine_.pause(container.id);
-  if (paused || paused.error().code != Code::wrong_state) co_return paused;
-  auto now = CO_TRY(co_await find(handle));
-  if (now.paused) co_return Result<void>();
-  co_return fail(Code::not_found, "the container does not run");
+  if (!container.paused) {
+    auto paused = co_await engine_.pause(container.id);
+    if (!paused && paused.error().code != Code::wrong_state) co_return paused;
+    if (!paused && !CO_TRY(co_await find(handle)).paused)
+      co_return fail(Code::not_found, "the container does not run");
+  }
+  if (container.labels.contains(kOwnerLabel)) co_return Result<void>();
+  auto stopped = co_await pause_sidecar(container.labels.at(kIdLabel));
+  if (!stopped) (void)co_await engine_.unpause(container.id);
+  co_return stopped;
 }
 
 Task<Result<bool>> DockerRuntime::resume(std::string handle) {
   auto container = CO_TRY(co_await find(handle));
   if (!container.running) co_return fail(Code::not_found, "the container does not run");
+  if (!container.labels.contains(kOwnerLabel)) CO_TRY(co_await resume_sidecar(container.labels.at(kIdLabel)));
   if (container.paused) {
     auto resumed = co_await engine_.unpause(container.id);
     // Somebody else was faster.

@@ -18,6 +18,7 @@
 #include "docker/engine.h"
 #include "docker/host_path.h"
 #include "docker/image_pulls.h"
+#include "docker/original_notes.h"
 #include "docker/sandbox_files.h"
 #include "runtime/container_networks.h"
 #include "runtime/native/control.h"
@@ -45,10 +46,12 @@ struct DockerSettings {
   std::string default_registry;
   Limits default_limits = {};  // for sandboxes that do not ask; pids, too
   std::optional<int64_t> shm_bytes = {};
-  std::vector<std::string> shared_paths = {};  // of the host, which sandboxes may have
-  std::string state_dir = {};                  // of the service, which they may not
-  std::string public_host = {};                // in endpoints of ports that are published on all addresses
-  bool adopt = false;                          // take containers of the original server over
+  std::map<std::string, std::string> env = {};  // of sandboxes that say nothing else
+  std::vector<std::string> shared_paths = {};   // of the host, which sandboxes may have
+  std::string state_dir = {};                   // of the service, which they may not
+  std::string public_host = {};                 // in endpoints of ports that are published on all addresses
+  bool adopt = false;                           // take containers of the original server over
+  OriginalNotes original = {};                  // and what it has changed of them
   // Of this service; none: there are none, and policies are refused.
   std::shared_ptr<runtime::ContainerNetworks> networks = {};
   std::optional<EgressSettings> sidecars = {};  // instead of these, on another host
@@ -83,6 +86,7 @@ class DockerRuntime : public runtime::Runtime {
   Task<Result<void>> keep_record(std::string handle, std::string record) override;
   Task<Result<io::Stream>> connect(std::string handle, uint16_t port) override;
   Task<Result<runtime::Output>> logs(std::string handle) override;
+  std::string detour(const std::string& handle, uint16_t port) const override;
   std::optional<std::string> endpoint(const std::string& handle, uint16_t port) const override;
   // See docker_warm.cc.
   Task<Created<runtime::Warm>> warm(PreparedPtr prepared, std::string record) override;
@@ -130,10 +134,13 @@ class DockerRuntime : public runtime::Runtime {
     std::optional<Listeners> listeners = {};
   };
   Task<Created<Boot>> prepare_boot(std::string handle, std::string image, std::string record);
+  // `misnamed`: another container of the same sandbox has its name.
+  Task<Created<std::string>> ask_for_container(const runtime::SandboxSpec& spec, const Image& image,
+                                               const Boot& boot, const Mounts& mounts, bool& misnamed);
   Task<Created<SandboxPtr>> make_container(const runtime::SandboxSpec& spec, const Image& image,
                                            const Boot& boot, const Mounts& mounts);
   Task<Created<void>> run_container(SandboxPtr sandbox, std::optional<Listeners> listeners,
-                                    const Mounts& mounts);
+                                    const Limits& limits, const Mounts& mounts);
   Task<Created<SandboxPtr>> start_container(const runtime::SandboxSpec& spec, const Image& image,
                                             std::string record, const Mounts& mounts);
   // See docker_remote.cc.
@@ -160,6 +167,13 @@ class DockerRuntime : public runtime::Runtime {
   bool come_to_volume(const std::string& name);
   // The container of a handle; Code::not_found also for one that somebody else has made.
   Task<Result<Container>> find(std::string handle);
+  Task<Result<std::string>> look_up(std::string handle);
+  // The same, when the engine's id of it is known.
+  Task<Result<Container>> find_again(std::string handle, std::string identity);
+  bool is_ours(const Container& container, const std::string& handle) const;
+  Task<> name_after(SandboxPtr sandbox, std::string id);
+  // Another container of the same sandbox may have had to take a second name.
+  void pass_name_on(const std::string& id);
   void track(SandboxPtr sandbox);
   Task<Result<io::Socket>> connect_port(std::string handle, uint16_t port);
   // What goes with a sandbox: volumes that are to, and an image of which nothing is left but its use.
@@ -172,7 +186,7 @@ class DockerRuntime : public runtime::Runtime {
   Task<Created<void>> open_network(SandboxPtr sandbox, std::string id, runtime::NetworkPolicy policy);
   Task<Result<io::Stream>> connect_egress(SandboxPtr sandbox);
   // See docker_sidecar.cc.
-  Task<Created<void>> start_sidecar(std::string handle, std::string boot, std::string secret);
+  Task<Created<void>> start_sidecar(const runtime::SandboxSpec& spec, std::string boot, std::string secret);
   Task<Result<void>> await_sidecar(std::string handle, std::string token);
   Task<Result<io::Stream>> connect_sidecar(std::string handle);
   Task<Result<std::string>> ask_sidecar(std::string handle, std::string token, std::string method,
@@ -185,6 +199,10 @@ class DockerRuntime : public runtime::Runtime {
   Task<Result<void>> list_inherited(std::set<std::string>& handles);
   Task<runtime::Inherited> inherit(Container container);
   Task<> find_inherited_way(SandboxPtr sandbox, const Container& container);
+  Task<Result<Container>> find_sidecar(std::string id);
+  Task<Result<void>> pause_sidecar(std::string id);
+  Task<Result<void>> resume_sidecar(std::string id);
+  Task<> sweep_sidecars();
   Task<Result<io::Socket>> connect_inherited(SandboxPtr sandbox, uint16_t port);
   Task<Result<runtime::Output>> inherited_logs(std::string container);
   Task<> forget_inherited(SandboxPtr sandbox);

@@ -29,11 +29,15 @@ struct DockerRuntime::Sandbox {
     published = seen.published;
     if (auto volume = seen.labels.find(kBootLabel); volume != seen.labels.end() && !inherited)
       boot = volume->second;
+    if (auto label = seen.labels.find(kIdLabel); label != seen.labels.end()) id = label->second;
+    misnamed = !id.empty() && seen.name != container_name(id);
     auto snapshot = seen.labels.find(kSnapshotLabel);
     if (snapshot != seen.labels.end() && !snapshot->second.empty()) image = seen.image;
   }
   std::string handle;
   std::string container;                              // the engine's id of it
+  std::string id = {};                                // what it is named after; "": after the handle
+  bool misnamed = false;                              // another one has that name
   std::optional<runtime::ControlConnection> control;  // none: not connected yet, or no longer
   std::optional<runtime::ControlState> heard;         // said while it was started
   std::map<uint16_t, std::string> published = {};     // its ports, and where the host has them
@@ -54,7 +58,9 @@ struct DockerRuntime::Sandbox {
   io::Event claimed;
 };
 
-runtime::EntryProcess entry_of(const Claim& claim, const Limits& limits);
+// `standard`: variables for one that does not name them.
+runtime::EntryProcess entry_of(const Claim& claim, const Limits& limits,
+                               const std::map<std::string, std::string>& standard);
 
 struct DockerPrepared : runtime::Prepared {
   runtime::SandboxSpec spec;

@@ -62,7 +62,9 @@ std::string DockerRuntime::egress_token(const std::string& handle) const {
 }
 
 // Returns when it answers: from then on nothing leaves the network.
-Task<Created<void>> DockerRuntime::start_sidecar(std::string handle, std::string boot, std::string secret) {
+Task<Created<void>> DockerRuntime::start_sidecar(const runtime::SandboxSpec& spec, std::string boot,
+                                                 std::string secret) {
+  const std::string& handle = spec.handle;
   const EgressSettings& egress = *settings_.sidecars;
   auto image = co_await pulls_.find(handle, {.reference = egress.image});
   // It is the operator's, and none of the client's business.
@@ -73,6 +75,7 @@ Task<Created<void>> DockerRuntime::start_sidecar(std::string handle, std::string
   }
   Sidecar sidecar{.image_id = image->id,
                   .handle = handle,
+                  .id = spec.id.empty() ? handle : spec.id,
                   .owner = owner_,
                   .boot = std::move(boot),
                   .environment = environment_of(egress, token_of(secret))};

@@ -110,6 +110,7 @@ Task<Result<std::vector<sandbox::FileChange>>> DockerRuntime::changes(std::strin
 // What a server that was killed could not take away: images without a name that nothing uses, volumes that
 // were to go with their sandboxes, and volumes with an execd that nothing needs.
 Task<> DockerRuntime::sweep() {
+  if (settings_.adopt) co_await sweep_sidecars();
   auto images = co_await engine_.images_with(std::string(kSnapshotOwnerLabel) + "=" + owner_);
   if (images) {
     for (const Image& image : *images) {

@@ -90,7 +90,7 @@ Task<Created<void>> DockerRuntime::claim(std::string handle, Claim claim,
   }
   Limits limits = *std::exchange(sandbox->waiting, std::nullopt);
   sandbox->claimed.set();
-  auto sent = co_await sandbox->control->start(entry_of(claim, limits));
+  auto sent = co_await sandbox->control->start(entry_of(claim, limits, settings_.env));
   if (!sent) co_return failed(Kind::step_failed, std::move(sent).error().in("start execd"));
   // execd is at work meanwhile. Whoever copies this sandbox needs what is in it.
   auto kept = files_.write_record(handle, claim.record);
@@ -99,6 +99,8 @@ Task<Created<void>> DockerRuntime::claim(std::string handle, Claim claim,
   if (heard) {
     sandbox->heard = std::move(*heard);
     track(sandbox);
+    // The build before named it after its handle, or an Idempotency-Key has promised another id.
+    if (sandbox->id != claim.id) tasks_.spawn(name_after(sandbox, claim.id));
     co_return Created<void>();
   }
   if (heard.error().kind == Kind::step_failed) {
@@ -116,10 +118,10 @@ Task<Adoption> DockerRuntime::adopt_warm(std::string handle, runtime::Warm warm)
   };
   auto limits = limits_of(warm.shape);
   if (!limits) co_return ended(std::move(limits.error().message));
-  auto container = co_await find(handle);
+  auto container = co_await find_again(handle, warm.identity);
   if (!container && container.error().code != Code::not_found)
     co_return Adoption{.kind = Found::unknown, .error = std::move(container.error())};
-  if (!container || container->id != warm.identity) co_return ended("its container is not there any more");
+  if (!container) co_return ended("its container is not there any more");
   if (!container->running) co_return Adoption{.kind = Found::ended, .end = end_of(*container)};
   // execd would not answer, and nobody of ours pauses one that waits.
   if (container->paused) co_return Adoption{.kind = Found::adopted, .paused = true};

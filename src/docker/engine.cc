@@ -280,13 +280,26 @@ Task<Result<void>> Engine::remove(std::string container) {
   co_return Result<void>();
 }
 
+Task<Result<void>> Engine::rename(std::string container, std::string name) {
+  CO_TRY(co_await ask_in_time(
+      {.method = "POST", .path = container_path(container, "/rename?name=" + percent_encode(name))}));
+  co_return Result<void>();
+}
+
+Task<Result<std::string>> Engine::list_with(std::vector<std::string> labels) {
+  boost::json::object filters{{"label", boost::json::array(labels.begin(), labels.end())}};
+  co_return co_await ask_in_time(
+      {.method = "GET",
+       .path = "/containers/json?all=1&filters=" + percent_encode(json::print(filters)),
+       .most = kMostList});
+}
+
+Task<Result<std::vector<Listed>>> Engine::containers_with(std::vector<std::string> labels) {
+  co_return parse_container_list(CO_TRY(co_await list_with(std::move(labels))));
+}
+
 Task<Result<std::vector<std::map<std::string, std::string>>>> Engine::labels_of_all(std::string label) {
-  boost::json::object filters{{"label", boost::json::array{label}}};
-  auto text = CO_TRY(
-      co_await ask_in_time({.method = "GET",
-                            .path = "/containers/json?all=1&filters=" + percent_encode(json::print(filters)),
-                            .most = kMostList}));
-  co_return parse_labels_of_list(text);
+  co_return parse_labels_of_list(CO_TRY(co_await list_with({std::move(label)})));
 }
 
 }  // namespace osb::docker

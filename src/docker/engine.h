@@ -91,6 +91,10 @@ class Engine {
   Task<Result<std::unique_ptr<io::ForeignStream>>> attach_input(std::string container);
   // A tar archive, into a directory of a container that need not run.
   Task<Result<void>> unpack(std::string container, std::string directory, std::string archive);
+  // Code::wrong_state: another one has this name.
+  Task<Result<void>> rename(std::string container, std::string name);
+  // Of those that have all of these labels, whatever they do.
+  Task<Result<std::vector<Listed>>> containers_with(std::vector<std::string> labels);
   // Of all containers that have this label, whatever they do.
   Task<Result<std::vector<std::map<std::string, std::string>>>> labels_of_all(std::string label);
 
@@ -113,6 +117,7 @@ class Engine {
   static Error refusal(int status, std::string_view body);
   Task<Result<Link>> become_stream(Call call);
   Task<Result<std::unique_ptr<io::ForeignStream>>> stream(Call call);
+  Task<Result<std::string>> list_with(std::vector<std::string> labels);
 
   EngineSettings settings_;
   EngineAddress address_;

@@ -5,14 +5,13 @@
 #include <algorithm>
 #include <array>
 
-#include "docker/container_config.h"
+#include "base/ids.h"
+#include "base/sha256.h"
 #include "json/decode.h"
 
 namespace osb::docker {
 namespace {
 
-constexpr char kExpiresLabel[] = "opensandbox.io/expires-at";
-constexpr char kOsLabel[] = "opensandbox.io/platform-os", kArchLabel[] = "opensandbox.io/platform-arch";
 constexpr char kManagedLabel[] = "opensandbox.io/volume-managed-by";
 constexpr std::array<std::string_view, 4> kNotMetadata = {"opensandbox.io/", "org.opencontainers.image.",
                                                           "com.docker.", "desktop.docker."};
@@ -29,10 +28,19 @@ std::string label_of(const Container& container, const char* name) {
 
 }  // namespace
 
-bool is_of_others(const std::map<std::string, std::string>& labels, const std::string& id) {
+bool is_of_others(const std::map<std::string, std::string>& labels) {
   auto found = labels.find(kIdLabel);
-  return found != labels.end() && found->second == id && !labels.contains(kOwnerLabel) &&
+  return found != labels.end() && !found->second.empty() && !labels.contains(kOwnerLabel) &&
          !labels.contains(kHandleLabel);
+}
+
+std::string handle_of(const std::string& id) {
+  if (is_uuid(id)) return id;
+  std::string out = to_hex(sha256_digest("sandbox " + id)).substr(0, 32);
+  for (size_t dash : {8, 13, 18, 23}) out.insert(dash, "-");
+  out[14] = '8';  // the version for what somebody else has defined
+  out[19] = 'a';
+  return out;
 }
 
 runtime::Inherited inherited_from(const Container& container,

@@ -13,12 +13,10 @@
 
 namespace osb::docker {
 
-inline constexpr char kIdLabel[] = "opensandbox.io/id";
-// On the container whose network such a sandbox may share: the id of that sandbox.
-inline constexpr char kSidecarLabel[] = "opensandbox.io/egress-sidecar-for";
-
-// Of this id, and of no service that says whose its containers are.
-bool is_of_others(const std::map<std::string, std::string>& labels, const std::string& id);
+// Of a sandbox, and of no service that says whose its containers are.
+bool is_of_others(const std::map<std::string, std::string>& labels);
+// What it is called here: its id, or, of an id that is no UUID, one that comes from it.
+std::string handle_of(const std::string& id);
 
 // `of_image`: labels that the container has from its image, which are nobody's metadata.
 runtime::Inherited inherited_from(const Container& container,

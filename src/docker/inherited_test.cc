@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/ids.h"
 #include "docker/container_config.h"
 
 namespace osb::docker {
@@ -49,12 +50,21 @@ TEST(Inherited, WithoutAnExpiryItStays) {
 }
 
 TEST(Inherited, WhoseTheyAre) {
-  EXPECT_TRUE(is_of_others({{kIdLabel, kId}}, kId));
-  EXPECT_FALSE(is_of_others({}, kId));
-  EXPECT_FALSE(is_of_others({{kIdLabel, "another"}}, kId));
-  EXPECT_FALSE(is_of_others({{kIdLabel, kId}, {kOwnerLabel, "another service"}}, kId));
-  EXPECT_FALSE(is_of_others({{kIdLabel, kId}, {kHandleLabel, "h"}}, kId));
-  EXPECT_FALSE(is_of_others({{kSidecarLabel, kId}}, kId)) << "a sidecar is no sandbox";
+  EXPECT_TRUE(is_of_others({{kIdLabel, kId}}));
+  EXPECT_FALSE(is_of_others({}));
+  EXPECT_FALSE(is_of_others({{kIdLabel, ""}})) << "an image's label that was blanked";
+  EXPECT_FALSE(is_of_others({{kIdLabel, kId}, {kOwnerLabel, "another service"}}));
+  EXPECT_FALSE(is_of_others({{kIdLabel, kId}, {kHandleLabel, "h"}}));
+  EXPECT_FALSE(is_of_others({{kSidecarLabel, kId}})) << "a sidecar is no sandbox";
+}
+
+TEST(Inherited, EveryIdHasAHandle) {
+  EXPECT_EQ(handle_of(kId), kId);
+  std::string made = handle_of("my-sandbox.1");
+  EXPECT_TRUE(is_uuid(made)) << made;
+  EXPECT_EQ(made[14], '8') << "neither an id nor a handle of ours";
+  EXPECT_EQ(made, handle_of("my-sandbox.1"));
+  EXPECT_NE(made, handle_of("my-sandbox.2"));
 }
 
 TEST(Inherited, Volumes) {

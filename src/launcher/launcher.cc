@@ -24,8 +24,8 @@ namespace {
 // needs others (child.cc): nothing of ours may ever sit there.
 Result<void> reserve_low_descriptors(Settings& settings) {
   for (int* fd : {&settings.listener_fd, &settings.server_fd, &settings.execd_fd, &settings.runsc_fd,
-                  &settings.egress_fd}) {
-    if (*fd < 0) continue;  // no egress process, no runsc
+                  &settings.egress_fd, &settings.notes_fd}) {
+    if (*fd < 0) continue;  // no egress process, no runsc, no notes
     int moved = ::fcntl(*fd, F_DUPFD_CLOEXEC, 16);
     if (moved < 0) return fail_errno("take over descriptor " + std::to_string(*fd));
     ::close(*fd);

@@ -94,9 +94,11 @@ TEST(Settings, AnEgressProcessHasAProgram) {
   EXPECT_FALSE(from_arguments(to_arguments(settings)));
   settings.egress_fd = 6, settings.egress_uid = 60'800;
   settings.engine_gid = 999;
+  settings.notes_fd = 7;
   auto back = from_arguments(to_arguments(settings));
   ASSERT_TRUE(back);
   EXPECT_EQ(back->engine_gid, 999u);
+  EXPECT_EQ(back->notes_fd, 7);
   EXPECT_EQ(back->egress_fd, 6);
   EXPECT_EQ(back->egress_uid, 60'800u);
   settings.egress.clear();

@@ -4,6 +4,7 @@
 //   3: the listening socket for clients, held by the launcher, so that connections wait while a new server
 //      starts
 //   4: its channel to the launcher, fresh for every generation
+//   5: if there is something, what root has read for it (cli/original_files.h)
 
 #include "launcher/service.h"
 #include "launcher/settings.h"
@@ -12,6 +13,7 @@ namespace osb::launcher {
 
 inline constexpr int kServerListenerFd = 3;
 inline constexpr int kServerLauncherFd = 4;
+inline constexpr int kServerNotesFd = 5;
 
 // The status of a server that found something which no restart cures: a database of another service or of a
 // newer version, no right to write it. The launcher then ends with that status, so that whoever started it

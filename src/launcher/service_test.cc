@@ -210,6 +210,11 @@ TEST(ServerService, IsTheServerOfTheSettings) {
   EXPECT_TRUE(spec.groups.empty());
   settings.engine_gid = 999;
   EXPECT_EQ(server_service(settings).groups, std::vector<gid_t>{999});
+  settings.notes_fd = 22;
+  ServiceSpec noted = server_service(settings);
+  ASSERT_EQ(noted.descriptors.size(), 2u);
+  EXPECT_EQ(noted.descriptors[1].descriptor, 22);
+  EXPECT_EQ(noted.descriptors[1].as, kServerNotesFd);
   ASSERT_EQ(spec.descriptors.size(), 1u);
   EXPECT_EQ(spec.descriptors[0].descriptor, 21);
   EXPECT_EQ(spec.descriptors[0].as, kServerListenerFd);

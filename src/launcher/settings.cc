@@ -1,5 +1,7 @@
 #include "launcher/settings.h"
 
+#include <algorithm>
+
 #include "base/fnv.h"
 #include "base/strings.h"
 
@@ -13,6 +15,7 @@ std::vector<std::string> to_arguments(const Settings& s) {
                                   "--server-fd=" + std::to_string(s.server_fd),
                                   "--execd-fd=" + std::to_string(s.execd_fd)};
   if (s.engine_gid != 0) out.push_back("--engine-gid=" + std::to_string(s.engine_gid));
+  if (s.notes_fd >= 0) out.push_back("--notes-fd=" + std::to_string(s.notes_fd));
   if (s.rootless) out.push_back("--rootless=1");
   if (s.runsc_fd >= 0) {
     out.push_back("--runsc-fd=" + std::to_string(s.runsc_fd));
@@ -33,6 +36,9 @@ std::vector<std::string> to_arguments(const Settings& s) {
 
 Result<Settings> from_arguments(const std::vector<std::string>& arguments) {
   Settings s;
+  const std::pair<const char*, int*> descriptors[] = {
+      {"--listener-fd", &s.listener_fd}, {"--server-fd", &s.server_fd}, {"--execd-fd", &s.execd_fd},
+      {"--runsc-fd", &s.runsc_fd},       {"--egress-fd", &s.egress_fd}, {"--notes-fd", &s.notes_fd}};
   for (const std::string& argument : arguments) {
     size_t equals = argument.find('=');
     std::string name = argument.substr(0, equals);
@@ -43,7 +49,10 @@ Result<Settings> from_arguments(const std::vector<std::string>& arguments) {
       into = static_cast<std::remove_reference_t<decltype(into)>>(*parsed);
       return {};
     };
-    if (name == "--state-dir")
+    auto descriptor = std::ranges::find(descriptors, name, &std::pair<const char*, int*>::first);
+    if (descriptor != std::end(descriptors))
+      TRY(number(*descriptor->second));
+    else if (name == "--state-dir")
       s.state_dir = value;
     else if (name == "--service-uid")
       TRY(number(s.service_uid));
@@ -51,14 +60,6 @@ Result<Settings> from_arguments(const std::vector<std::string>& arguments) {
       TRY(number(s.service_gid));
     else if (name == "--engine-gid")
       TRY(number(s.engine_gid));
-    else if (name == "--listener-fd")
-      TRY(number(s.listener_fd));
-    else if (name == "--server-fd")
-      TRY(number(s.server_fd));
-    else if (name == "--execd-fd")
-      TRY(number(s.execd_fd));
-    else if (name == "--runsc-fd")
-      TRY(number(s.runsc_fd));
     else if (name == "--runsc-platform")
       s.runsc_platform = value;
     else if (name == "--rootless")
@@ -73,8 +74,6 @@ Result<Settings> from_arguments(const std::vector<std::string>& arguments) {
       s.server.push_back(value);
     else if (name == "--egress-argument")
       s.egress.push_back(value);
-    else if (name == "--egress-fd")
-      TRY(number(s.egress_fd));
     else if (name == "--egress-uid")
       TRY(number(s.egress_uid));
     else if (name == "--egress-gid")

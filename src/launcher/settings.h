@@ -47,6 +47,7 @@ struct Settings {
   int execd_fd = -1;     // sealed memory with execd
   int runsc_fd = -1;     // the executable of runsc; -1: there is none
   int egress_fd = -1;    // likewise with the egress process; -1: there is none
+  int notes_fd = -1;     // sealed memory with what root has read for the server; -1: nothing
 };
 
 std::vector<std::string> to_arguments(const Settings& settings);

@@ -39,7 +39,8 @@ std::optional<Obstacle> obstacle(const SandboxSpec& spec, const Capabilities& c)
                           {"resourceLimits.io-read", l.io_read_bytes, c.io_read},
                           {"resourceLimits.io-write", l.io_write_bytes, c.io_write},
                           {"resourceLimits.disk", l.disk_bytes, c.disk},
-                          {"resourceLimits.nofile", l.open_files, c.open_files}};
+                          {"resourceLimits.nofile", l.open_files, c.open_files},
+                          {"resourceLimits.gpu", l.gpus, c.gpu}};
   for (const Asked& limit : limits) {
     if (!limit.value) continue;
     if (!limit.ability) return Obstacle{std::string(limit.name), limit.ability.why, true};

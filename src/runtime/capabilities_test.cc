@@ -31,6 +31,7 @@ TEST(Capabilities, EachPartOfASpecIsRefusedByItsName) {
   EXPECT_EQ(refused([](SandboxSpec& s) { s.limits.io_read_bytes = 1; }), "resourceLimits.io-read");
   EXPECT_EQ(refused([](SandboxSpec& s) { s.limits.io_write_bytes = 1; }), "resourceLimits.io-write");
   EXPECT_EQ(refused([](SandboxSpec& s) { s.limits.open_files = 1; }), "resourceLimits.nofile");
+  EXPECT_EQ(refused([](SandboxSpec& s) { s.limits.gpus = sandbox::kAllGpus; }), "resourceLimits.gpu");
   EXPECT_EQ(refused([](SandboxSpec& s) { s.image.platform = "linux/riscv64"; }), "platform");
   EXPECT_EQ(refused([](SandboxSpec& s) { s.mounts.push_back({"a", "/a"}); }), "volumes");
   EXPECT_EQ(refused([](SandboxSpec& s) { s.network.emplace(); }), "networkPolicy");

@@ -39,6 +39,8 @@ Task<Result<void>> Runtime::remove_volume(std::string, std::string) {
 Task<Result<void>> Runtime::drop(std::string) { co_return Result<void>(); }
 Task<Result<std::vector<std::string>>> Runtime::list_snapshots() { co_return std::vector<std::string>(); }
 
+std::string Runtime::detour(const std::string&, uint16_t) const { return ""; }
+
 std::optional<std::string> Runtime::endpoint(const std::string&, uint16_t) const { return std::nullopt; }
 
 Task<Created<std::string>> create(Runtime& runtime, SandboxSpec spec, Claim claim) {

@@ -7,7 +7,7 @@
 // A sandbox outlives the server. `identity` is what a runtime needs to recognise a sandbox again after a
 // restart (an opaque text for the store): recovery calls list(), then adopt() for each stored sandbox and
 // recall() for everything else. A runtime knows sandboxes by their handles: whatever it names after them may
-// be seen by others on the host, and the id must not.
+// be seen by others on the host, and the id must not, except by those who may use an engine.
 //
 // A runtime works for one owner (the identity of the service's state directory), given when it is made. On
 // an engine that others use, too, it lists what was made for this owner and touches nothing else.
@@ -215,6 +215,9 @@ class Runtime {
   // What the egress of a sandbox wants to see (OPENSANDBOX-EGRESS-AUTH) of whoever is connected to it; ""
   // when only this server can be.
   virtual std::string egress_token(const std::string&) const { return ""; }
+  // For one that cannot be connected to: where execd relays HTTP to it, a path that goes before the
+  // request's. "": it does not.
+  virtual std::string detour(const std::string& handle, uint16_t port) const;
   // Where clients reach a port without this server; nothing: only through its proxy.
   virtual std::optional<std::string> endpoint(const std::string& handle, uint16_t port) const;
 };

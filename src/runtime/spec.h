@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "sandbox/limits.h"
 #include "sandbox/snapshot.h"
 #include "sandbox/volume.h"
@@ -65,6 +66,13 @@ struct NetworkPolicy {
   std::vector<Rule> egress = {};
 };
 
+// What is known of its life when it is made.
+struct Life {
+  std::optional<WallTime> expires = {};
+  std::string renewal = {};  // by how many seconds a use renews it; "": not at all
+  std::map<std::string, std::string> extensions = {};
+};
+
 struct SandboxSpec {
   std::string handle;  // what it is called on the host: a UUID that says nothing about the id
   ImageRequest image;
@@ -74,7 +82,11 @@ struct SandboxSpec {
   std::vector<Mount> mounts = {};
   std::optional<int64_t> shm_bytes = {};  // of /dev/shm; absent: what the runtime gives
   std::optional<NetworkPolicy> network = {};
-  std::map<std::string, std::string> labels = {};  // for whoever looks at the engine; nothing depends on them
+  // For whoever looks at an engine; nothing depends on them. Only those who may do everything on the host
+  // can.
+  std::string id = {};  // what its owner calls it, or will
+  std::map<std::string, std::string> labels = {};
+  std::optional<Life> life = {};  // nothing for one that waits for whoever takes it
 };
 
 // At most kMaxRecord bytes are kept.

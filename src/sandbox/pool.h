@@ -30,9 +30,10 @@ struct Pool {
   WallTime created = {};
 };
 
-// A sandbox of a pool that nobody has claimed. It has no id yet: whoever claims it gives it one.
+// A sandbox of a pool that nobody has claimed. Its id is chosen already: an engine cannot change the label.
 struct PoolMember {
   std::string handle = {};
+  std::string id = {};    // of the sandbox that it becomes; empty: made by a version that chose it then
   std::string pool = {};  // its id
   std::string runtime = {};
   std::string identity = {};  // empty: it is being made

@@ -84,10 +84,14 @@ struct DockerSection {
   std::vector<std::string> drop_capabilities = {"AUDIT_WRITE", "MKNOD",     "NET_ADMIN",
                                                 "NET_RAW",     "SYS_ADMIN", "SYS_MODULE",
                                                 "SYS_PTRACE",  "SYS_TIME",  "SYS_TTY_CONFIG"};
-  std::string apparmor_profile;  // "": the engine's
+  std::string apparmor_profile;      // "": the engine's
+  std::string seccomp_profile = {};  // "": the engine's; "unconfined"; or a file that root reads
+  std::map<std::string, std::string> sandbox_env = {};  // of every sandbox that says nothing else
+  std::vector<std::string> sandbox_binds = {};          // in every container, as an engine writes them
   bool no_new_privileges = true;
   int64_t pids_limit = 4096;
-  bool adopt = false;   // containers of the original server are taken over
+  bool adopt = false;                                      // containers of the original server are taken over
+  std::string adopt_metadata = "~/.opensandbox/metadata";  // where that server kept what has changed of them
   bool direct = false;  // ports are published, and endpoints go past this server
   std::string publish_host = "127.0.0.1", host_ip;
   int64_t port_range_min = 0, port_range_max = 0;  // 0: the engine chooses any

@@ -13,7 +13,7 @@
 namespace osb::server {
 namespace {
 
-constexpr std::array<std::string_view, 18> kKeys = {"socket",
+constexpr std::array<std::string_view, 22> kKeys = {"socket",
                                                     "host",
                                                     "tls_ca",
                                                     "tls_cert",
@@ -30,7 +30,11 @@ constexpr std::array<std::string_view, 18> kKeys = {"socket",
                                                     "port_range_min",
                                                     "port_range_max",
                                                     "host_ip",
-                                                    "adopt"};
+                                                    "adopt",
+                                                    "adopt_metadata",
+                                                    "seccomp_profile",
+                                                    "sandbox_env",
+                                                    "sandbox_binds"};
 constexpr int64_t kLowestPort = 1024, kHighestPort = 65535, kLeastPorts = 100;
 constexpr int64_t kUsualMin = 40000, kUsualMax = 60000;
 
@@ -47,16 +51,46 @@ bool is_capability(std::string_view text) {
 }
 
 // What this runtime does not do, and leaving it out is not for this server to decide.
-void refuse_what_is_missing(ConfigFile& file, Section& in, const DockerSection& docker) {
+void refuse_what_is_missing(Section& in, const DockerSection& docker) {
   if (!is_network_name(docker.network_mode)) {
     in.wrong("network_mode", "must be bridge, none, host or the name of a network of the engine",
              "write network_mode = \"bridge\"");
   }
-  const toml::node* profile = file.root.at_path("docker.seccomp_profile").node();
-  if (profile != nullptr && !trim(profile->value_or(std::string_view("?"))).empty()) {
-    file.lines["docker.seccomp_profile"] = profile->source().begin.line;
-    in.wrong("seccomp_profile", "this server does not give profiles to the engine",
-             "remove it, so that the engine's own profile counts");
+}
+
+// "/a:/b", "/a:/b:ro", "name:/b": what an engine takes for a mount.
+bool is_bind(std::string_view text) {
+  auto parts = split(text, ':');
+  return (parts.size() == 2 || parts.size() == 3) && !parts[0].empty() && parts[1].starts_with('/');
+}
+
+bool is_variable(std::string_view name) {
+  return !name.empty() && name.find('=') == name.npos && name.find('\0') == name.npos;
+}
+
+// What every container gets besides.
+void read_given(ConfigFile& file, Section& in, const Environment& environment, Config& config) {
+  DockerSection& out = config.docker;
+  in.text("seccomp_profile", out.seccomp_profile);
+  out.seccomp_profile = expanded_home(std::string(trim(out.seccomp_profile)), environment);
+  bool is_word = out.seccomp_profile.empty() || out.seccomp_profile == kUnconfined;
+  if (!is_word && !out.seccomp_profile.starts_with('/'))
+    in.wrong("seccomp_profile", "must be the absolute path of a profile, or unconfined",
+             "write seccomp_profile = \"/etc/opensandbox/seccomp.json\", or remove it");
+  if (out.seccomp_profile == kUnconfined && config.offers("docker"))
+    config.warnings.push_back(fmt::format(
+        "{}: docker.seccomp_profile: programs in containers may make every call to the host's kernel",
+        file.place("docker.seccomp_profile")));
+  in.text_map("sandbox_env", out.sandbox_env);
+  for (const auto& [name, value] : out.sandbox_env) {
+    if (!is_variable(name) || value.find('\0') != value.npos)
+      in.wrong("sandbox_env", "must have names and values of variables", "write TZ = \"UTC\"");
+  }
+  in.texts("sandbox_binds", out.sandbox_binds);
+  for (const std::string& bind : out.sandbox_binds) {
+    if (!is_bind(bind))
+      in.wrong("sandbox_binds", "must have mounts as an engine writes them",
+               "write sandbox_binds = [\"/srv/data:/data:ro\"]");
   }
 }
 
@@ -65,10 +99,20 @@ bool is_ipv4(const std::string& text) {
   return ::inet_pton(AF_INET, text.c_str(), &address) == 1;
 }
 
+// A path that is not there is fine: that server has changed nothing.
+void read_adopt(Section& in, const Environment& environment, DockerSection& out) {
+  in.boolean("adopt", out.adopt);
+  in.text("adopt_metadata", out.adopt_metadata);
+  out.adopt_metadata = expanded_home(std::string(trim(out.adopt_metadata)), environment);
+  bool is_path = out.adopt_metadata.starts_with('/') || out.adopt_metadata.starts_with("~/");
+  if (!out.adopt_metadata.empty() && !is_path)
+    in.wrong("adopt_metadata", "must be an absolute path, or begin with ~/",
+             "write adopt_metadata = \"/root/.opensandbox/metadata\"");
+}
+
 // Of ports that are published.
 void read_direct(Section& in, DockerSection& out) {
   in.boolean("direct", out.direct);
-  in.boolean("adopt", out.adopt);
   std::string publish_host;
   in.text("publish_host", publish_host);
   publish_host = trim(publish_host);
@@ -110,13 +154,15 @@ void read_docker(ConfigFile& file, const Environment& environment, Config& confi
   in.boolean("no_new_privileges", out.no_new_privileges);
   in.number("pids_limit", 16, 1 << 22, [&](int64_t v) { out.pids_limit = v; });
   read_direct(in, out);
+  read_given(file, in, environment, config);
+  read_adopt(in, environment, out);
   if (config.offers("docker")) {
     if (out.network_mode == "host")
       config.warnings.push_back(fmt::format(
           "{}: docker.network_mode: sandboxes get the host's own network: they reach what listens on its "
           "loopback, see each other's ports, and have no network policies",
           file.place("docker.network_mode")));
-    return refuse_what_is_missing(file, in, out);
+    return refuse_what_is_missing(in, out);
   }
   for (std::string_view key : kKeys) {
     if (!in.has(key)) continue;

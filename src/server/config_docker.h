@@ -8,6 +8,9 @@
 
 namespace osb::server {
 
+// What docker.seccomp_profile says when there is to be none.
+inline constexpr char kUnconfined[] = "unconfined";
+
 void read_docker(ConfigFile& file, const Environment& environment, Config& config);
 // What other sections ask of it that cannot be had; after all of them were read.
 void check_reach(ConfigFile& file, Config& config);

@@ -81,12 +81,6 @@ Mistake check_files(const DockerSection& docker) {
   return kFine;
 }
 
-std::string expanded(std::string path, const Environment& environment) {
-  const char* home = environment("HOME");
-  if (path.starts_with("~/") && home != nullptr) return home + path.substr(1);
-  return path;
-}
-
 std::string variable(const Environment& environment, const char* name) {
   const char* value = environment(name);
   return value ? value : "";
@@ -100,7 +94,7 @@ Mistake read_variables(const Environment& environment, DockerSection& out) {
   std::string directory = variable(environment, "DOCKER_CERT_PATH");
   bool secure = !directory.empty() || !variable(environment, "DOCKER_TLS_VERIFY").empty();
   if (out.tcp_host.empty() || !secure) return kFine;
-  if (directory.empty()) directory = expanded("~/.docker", environment);
+  if (directory.empty()) directory = expanded_home("~/.docker", environment);
   out.tls_ca = directory + "/ca.pem";
   out.tls_cert = directory + "/cert.pem";
   out.tls_key = directory + "/key.pem";
@@ -108,6 +102,12 @@ Mistake read_variables(const Environment& environment, DockerSection& out) {
 }
 
 }  // namespace
+
+std::string expanded_home(std::string path, const Environment& environment) {
+  const char* home = environment("HOME");
+  if (path.starts_with("~/") && home != nullptr) return home + path.substr(1);
+  return path;
+}
 
 void read_engine(ConfigFile& file, Section& in, const Environment& environment, Config& config) {
   DockerSection& out = config.docker;
@@ -121,7 +121,8 @@ void read_engine(ConfigFile& file, Section& in, const Environment& environment, 
   in.text("tls_ca", out.tls_ca);
   in.text("tls_cert", out.tls_cert);
   in.text("tls_key", out.tls_key);
-  for (std::string* path : {&out.tls_ca, &out.tls_cert, &out.tls_key}) *path = expanded(*path, environment);
+  for (std::string* path : {&out.tls_ca, &out.tls_cert, &out.tls_key})
+    *path = expanded_home(*path, environment);
   bool has_host = !trim(host).empty();
   bool has_files = !out.tls_ca.empty() || !out.tls_cert.empty() || !out.tls_key.empty();
   if (has_host && in.has("socket"))

@@ -9,6 +9,9 @@
 
 namespace osb::server {
 
+// With HOME for the beginning ~/.
+std::string expanded_home(std::string path, const Environment& environment);
+
 void read_engine(ConfigFile& file, Section& in, const Environment& environment, Config& config);
 
 }  // namespace osb::server

@@ -279,6 +279,10 @@ constexpr std::string_view kSkeleton =
 # drop_capabilities = ["AUDIT_WRITE", "MKNOD", "NET_ADMIN", "NET_RAW", "SYS_ADMIN", "SYS_MODULE", "SYS_PTRACE", "SYS_TIME", "SYS_TTY_CONFIG"]
 # Empty: the engine's own.
 # apparmor_profile = ""
+# A file with a profile for system calls, which root reads when the service starts, or "unconfined".
+# seccomp_profile = ""
+# Mounts of every container, as an engine writes them: "/srv/data:/data:ro".
+# sandbox_binds = []
 # no_new_privileges = true
 # Processes per container.
 # pids_limit = 4096
@@ -293,6 +297,12 @@ constexpr std::string_view kSkeleton =
 # host_ip = ""
 # Takes containers of the original server over when the service starts.
 # adopt = false
+# Where that server kept metadata and expiries that it has changed. Root reads it when the service starts.
+# adopt_metadata = "~/.opensandbox/metadata"
+
+[docker.sandbox_env]
+# Variables of every container, unless the request has another value.
+# TZ = "UTC"
 
 [native]
 # Where images, sandboxes and the state database live. A service that an ordinary user starts without this key

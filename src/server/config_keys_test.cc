@@ -271,7 +271,7 @@ TEST(ConfigKeys, AGuessIsCloseOrNotMade) {
   EXPECT_EQ(suggest_section("images"),
             "the sections are server, log, runtime, native, native.images, "
             "native.image_aliases, registry, registry.mirrors, proxy, sandbox, sandbox.pool_limits, store, "
-            "docker, egress, "
+            "docker, docker.sandbox_env, egress, "
             "storage, secure_runtime, "
             "renew_intent, renew_intent.redis");
   EXPECT_THAT(shown_name(std::string(5000, 'a')), SizeIs(63));

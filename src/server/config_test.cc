@@ -168,8 +168,14 @@ TEST(Config, MistakesNameKeyCauseAndRemedy) {
       {"[runtime]\ntype = \"podman\"", "runtime.type"},
       {"[runtime]\ntype = 1", "runtime.type"},
       {"[runtime]\ntype = \"docker\"\n[docker]\nnetwork_mode = \"container:x\"", "docker.network_mode", 4},
-      {"[runtime]\ntype = \"docker\"\n[docker]\nseccomp_profile = \"unconfined\"", "docker.seccomp_profile",
-       4},
+      {"[runtime]\ntype = \"docker\"\n[docker]\nseccomp_profile = \"none\"", "docker.seccomp_profile", 4},
+      {"[docker]\nsandbox_binds = [\"/a\"]", "docker.sandbox_binds"},
+      {"[docker]\nsandbox_binds = [\"/a:b\"]", "docker.sandbox_binds"},
+      {"[docker]\nsandbox_binds = [\":/b\"]", "docker.sandbox_binds"},
+      {"[docker]\nsandbox_binds = [\"/a:/b:ro:x\"]", "docker.sandbox_binds"},
+      {"[docker.sandbox_env]\nA = 1", "docker.sandbox_env.A", 2},
+      {"[docker.sandbox_env]\n\"A=B\" = \"x\"", "docker.sandbox_env", 1},
+      {"[docker]\nadopt_metadata = \"metadata\"", "docker.adopt_metadata"},
       {"[runtime]\ntype = \"docker\"\n[secure_runtime]\ntype = \"gvisor\"\ndocker_runtime = \"runsc\"\n"
        "[docker]\nnetwork_mode = \"none\"",
        "docker.network_mode", 7},
@@ -369,6 +375,21 @@ TEST(Config, Docker) {
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_THAT(config->warnings,
               testing::ElementsAre(HasSubstr("docker.network_mode: it has no effect here")));
+}
+
+TEST(Config, WhatDockerGivesEveryContainer) {
+  auto config = parse(
+      "[runtime]\ntype = \"docker\"\n[docker]\nseccomp_profile = \" /etc/p.json \"\nsandbox_binds = "
+      "[\"/a:/b:ro\", \"cache:/c\"]\nadopt_metadata = \"/srv/m\"\n[docker.sandbox_env]\nTZ = \"UTC\"");
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->docker.seccomp_profile, "/etc/p.json");
+  EXPECT_EQ(config->docker.sandbox_binds, (std::vector<std::string>{"/a:/b:ro", "cache:/c"}));
+  EXPECT_EQ(config->docker.sandbox_env.at("TZ"), "UTC");
+  EXPECT_EQ(config->docker.adopt_metadata, "/srv/m");
+  EXPECT_THAT(config->warnings, testing::IsEmpty());
+  config = parse("[runtime]\ntype = \"docker\"\n[docker]\nseccomp_profile = \"unconfined\"");
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_THAT(config->warnings, testing::ElementsAre(HasSubstr("every call to the host's kernel")));
 }
 
 TEST(Config, AFileThatAsksForLessNetworkIsNotGivenMore) {

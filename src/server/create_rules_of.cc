@@ -40,6 +40,7 @@ api::ApiResult<api::CreateRules> create_rules(const Config& config, runtime::Run
                           .now = now,
                           .no_network_policy = can.network_policy ? "" : can.network_policy.why,
                           .no_secure_access = can.secure_access ? "" : can.secure_access.why,
+                          .no_gpu = can.gpu ? "" : can.gpu.why,
                           .no_volumes = can.volumes ? "" : can.volumes.why,
                           .no_pause = can.pause ? "" : can.pause.why,
                           .allowed_host_paths = config.storage.allowed_host_paths,

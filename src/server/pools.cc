@@ -246,7 +246,7 @@ Task<Lifecycle::Claimed> Pools::claim_from(LivePtr pool, Principal who, CreateRe
   std::vector<std::string> notes;
   if (std::string note = ignored(shape, request); !note.empty()) notes.push_back(std::move(note));
   request = merged(shape, std::move(request));
-  if (request.id.empty()) request.id = new_uuid7();
+  if (request.id.empty()) request.id = member->row.id.empty() ? new_uuid7() : member->row.id;
   // Counted from now on; what has no row is forgotten only when this is over.
   const std::string id = request.id;
   if (!pool->row.owner.empty()) {

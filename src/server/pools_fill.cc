@@ -73,7 +73,7 @@ Task<> Pools::make(LivePtr pool) {
   Outcome<> made;
   {
     Making making(*pool);
-    PoolMember row{.handle = new_uuid4(), .pool = pool->row.id, .created = clock_.now()};
+    PoolMember row{.handle = new_uuid4(), .id = new_uuid7(), .pool = pool->row.id, .created = clock_.now()};
     made = co_await make_one(pool, std::move(row));
   }
   if (made) {
@@ -129,9 +129,12 @@ Task<Outcome<>> Pools::make_one(LivePtr pool, PoolMember row) {
   if (!runtime) co_return refuse(sandbox::unknown_runtime(runtimes_.names()));
   row.runtime = runtime->name();
   sandbox::Sandbox like;
+  like.id = row.id;
   like.handle = row.handle;
   like.owner = pool->row.owner;
-  auto prepared = co_await prepare_in_time(*runtime, spec_of(like, request));
+  auto spec = spec_of(like, request);
+  spec.life.reset();
+  auto prepared = co_await prepare_in_time(*runtime, std::move(spec));
   if (!prepared) co_return refuse(to_failure(prepared.error()));
   auto turn = co_await making_.lock("");
   co_await let_creates_pass(pool);

@@ -57,6 +57,8 @@ TEST_F(PoolsTest, AClaimIsASandboxOfItsOwner) {
   using Pairs = std::vector<std::pair<std::string, std::string>>;
   EXPECT_EQ(sandbox.claim.env, (Pairs{{"A", "1"}, {"B", "2"}, {"OPENSANDBOX_ID", id}}));
   EXPECT_EQ(sandbox.spec.limits.memory_bytes, 64 << 20);
+  EXPECT_EQ(sandbox.spec.id, id) << "an engine has it in a label, which cannot be changed";
+  EXPECT_FALSE(sandbox.spec.life) << "nobody knew yet";
   EXPECT_THAT(sandbox.claim.record, HasSubstr(id));
   auto shown = server_.call("GET", "/v1/sandboxes/" + id).json();
   EXPECT_EQ(shown.at("allocation").at("poolRef").as_string(), "p");
@@ -134,7 +136,8 @@ TEST_F(PoolsTest, ARestartTakesOverWhatWaits) {
   EXPECT_EQ(server_.runtime.warms, made) << "none was made anew";
   EXPECT_EQ(number("allocated"), 1);
   EXPECT_EQ(server_.call("GET", "/v1/sandboxes").json().at("pagination").at("totalItems").as_int64(), 1);
-  claim();
+  std::string another = claim();
+  EXPECT_EQ(server_.runtime.sandboxes.at(another)->spec.id, another);
 }
 
 // The entry process of a member may have been started by a server that died before the claim was stored.
@@ -230,6 +233,8 @@ TEST_F(PoolsTest, AKeyMakesAClaimOnce) {
   EXPECT_EQ(first.text("id"), again.text("id"));
   EXPECT_EQ(again.headers.get("Idempotency-Replayed"), "true");
   EXPECT_EQ(server_.runtime.claims, 1);
+  EXPECT_NE(server_.runtime.sandboxes.at(first.text("id"))->spec.id, first.text("id"))
+      << "the key has promised another one before";
 }
 
 TEST_F(PoolsTest, ManyAtOnceGetOneEach) {

@@ -119,6 +119,15 @@ TEST(Proxy, Refusals) {
   EXPECT_THAT(ended.text("message"), HasSubstr("code 3"));
 }
 
+TEST(Proxy, WhatCannotBeConnectedToMayBeReachedThroughExecd) {
+  TestServer server;
+  server.runtime.own_detour = "/proxy/9";
+  std::string base = "/sandboxes/" + server.create() + "/proxy/";
+  EXPECT_THAT(server.call("GET", base + "9/a%2Fb?x=1").body, StartsWith("GET /proxy/9/a%2Fb?x=1\n"));
+  EXPECT_EQ(server.runtime.connects, 2);
+  EXPECT_THAT(server.call("GET", base + "8000/x").body, StartsWith("GET /x\n")) << "it answers by itself";
+}
+
 // Sends raw bytes and reads until `end` has come.
 io::Task<Result<std::string>> talk(uint16_t port,
                                    std::vector<std::pair<std::string, std::string>> exchanges) {

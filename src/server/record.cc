@@ -107,7 +107,7 @@ Result<sandbox::Sandbox> from_record(std::string_view record) {
   row.owner = field["owner"].string().value_or(std::string(sandbox::kDefaultOwner));
   if (row.owner.empty()) field["owner"].complain("value_error", "is empty");
   row.handle = field["handle"].required_string();
-  if (!is_uuid(row.id) || !is_uuid(row.handle)) field["id"].complain("value_error", "is no id");
+  if (!is_sandbox_id(row.id) || !is_uuid(row.handle)) field["id"].complain("value_error", "is no id");
   row.runtime = field["runtime"].string().value_or("");
   row.image = field["image"].required_string();
   row.platform = field["platform"].required_string();

@@ -170,9 +170,18 @@ Task<> relay(Service& service, Request& request, ResponseWriter& response, Lifec
     again = result.outcome == http::Relay::not_answered && may_repeat(request, result);
   }
   if (again) {
+    std::string detour;
     auto made = co_await connect(service, caller_of(request), reached.row, port);
+    if (!made) {
+      // What listens on the loopback inside only is reached by an execd that relays to it.
+      detour = service.runtimes.of(reached.row->runtime).detour(reached.row->handle, port);
+      if (detour.empty()) co_return co_await answer_error(request, response, std::move(made.error()));
+      made = co_await connect(service, caller_of(request), reached.row, runtime::kExecdPort);
+    }
     if (!made) co_return co_await answer_error(request, response, std::move(made.error()));
-    result = co_await http::forward(request, response, *made, what());
+    auto sent = what();
+    sent.head.target.insert(0, detour);
+    result = co_await http::forward(request, response, *made, std::move(sent));
     keep(result, *made);
   }
   if (result.outcome == http::Relay::not_answered)

@@ -52,12 +52,28 @@ runtime::Mount mount_of(const sandbox::Volume& volume) {
           .size_bytes = volume.size_bytes};
 }
 
+// Those whose names others may choose, without the beginning that all of them have.
+std::map<std::string, std::string> shown_extensions(const std::map<std::string, std::string>& all) {
+  constexpr std::string_view kPrefix = "opensandbox.extensions.";
+  std::map<std::string, std::string> out;
+  for (const auto& [name, value] : all) {
+    if (name.starts_with(kPrefix)) out[name.substr(kPrefix.size())] = value;
+  }
+  return out;
+}
+
 }  // namespace
 
 runtime::SandboxSpec spec_of(const sandbox::Sandbox& row, const sandbox::CreateRequest& request) {
   runtime::SandboxSpec spec;
   spec.handle = row.handle;
+  spec.id = row.id;
   spec.labels = row.metadata;
+  spec.life.emplace();
+  spec.life->expires = row.expires;
+  spec.life->extensions = shown_extensions(row.extensions);
+  if (auto renewal = row.extensions.find(sandbox::kRenewExtension); renewal != row.extensions.end())
+    spec.life->renewal = renewal->second;
   spec.image.reference = request.image;
   if (request.base) {
     spec.image.reference = request.base->image;

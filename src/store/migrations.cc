@@ -9,7 +9,7 @@ namespace {
 // lists and maps of strings; state and reason are the words of sandbox/status.cc. Values of environment
 // variables are never stored with a sandbox: they are where callers put their secrets. Events outlive their
 // sandbox, so there is no foreign key.
-constexpr std::array<const char*, 9> kMigrations = {
+constexpr std::array<const char*, 10> kMigrations = {
     R"sql(
 CREATE TABLE sandboxes (
   id          TEXT PRIMARY KEY NOT NULL,
@@ -124,6 +124,10 @@ CREATE TABLE pool_members (
     // A snapshot has the network policy that its sandbox had; see server/kept_policy.h.
     R"sql(
 ALTER TABLE snapshots ADD COLUMN network TEXT NOT NULL DEFAULT '';
+)sql",
+    // Those that wait already get their ids when they are claimed, as they were made for.
+    R"sql(
+ALTER TABLE pool_members ADD COLUMN sandbox_id TEXT NOT NULL DEFAULT '';
 )sql",
 };
 

@@ -45,6 +45,18 @@ TEST(Migrations, AFailedStepIsUndoneAndNamed) {
   EXPECT_FALSE(db->execute("INSERT INTO u VALUES ('x')"));
 }
 
+TEST(Migrations, OneThatWaitsSinceBeforeItHadAnIdHasNone) {
+  auto db = Database::open_in_memory();
+  ASSERT_TRUE(migrate(*db, migrations().first(9)));
+  ASSERT_TRUE(db->execute("INSERT INTO pool_members VALUES ('h', 'p', 'docker', 'i', 'w', 7)"));
+  ASSERT_TRUE(migrate(*db));
+  auto statement = db->prepare("SELECT handle, sandbox_id FROM pool_members");
+  auto query = statement->run();
+  ASSERT_TRUE(*query.next());
+  EXPECT_EQ(query.text(0), "h");
+  EXPECT_EQ(query.text(1), "");
+}
+
 TEST(Migrations, RefuseANewerDatabase) {
   auto db = Database::open_in_memory();
   ASSERT_TRUE(db->execute("PRAGMA user_version=999"));

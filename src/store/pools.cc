@@ -37,13 +37,13 @@ Result<Pools> Pools::open(Database& db) {
                  "name = ? RETURNING 1"));
   table.remove_ = TRY(db.prepare("DELETE FROM pools WHERE owner = ? AND name = ? RETURNING 1"));
   table.insert_member_ =
-      TRY(db.prepare("INSERT INTO pool_members (handle, pool, runtime, identity, warmth, created_us) VALUES "
-                     "(?,?,?,?,?,?)"));
+      TRY(db.prepare("INSERT INTO pool_members (handle, pool, runtime, identity, warmth, created_us, "
+                     "sandbox_id) VALUES (?,?,?,?,?,?,?)"));
   table.warm_ = TRY(db.prepare("UPDATE pool_members SET identity=?, warmth=? WHERE handle = ? RETURNING 1"));
   table.remove_member_ = TRY(db.prepare("DELETE FROM pool_members WHERE handle = ? RETURNING 1"));
   table.members_ =
-      TRY(db.prepare("SELECT handle, pool, runtime, identity, warmth, created_us FROM pool_members ORDER "
-                     "BY created_us, handle"));
+      TRY(db.prepare("SELECT handle, pool, runtime, identity, warmth, created_us, sandbox_id FROM "
+                     "pool_members ORDER BY created_us, handle"));
   return table;
 }
 
@@ -80,7 +80,7 @@ Result<bool> Pools::remove(std::string_view owner, std::string_view name) {
 Result<void> Pools::insert_member(const PoolMember& row) {
   return insert_member_
       ->run(Text(row.handle), Text(row.pool), Text(row.runtime), Text(row.identity), Text(row.warmth),
-            micros(row.created))
+            micros(row.created), Text(row.id))
       .done();
 }
 
@@ -96,6 +96,7 @@ Result<std::vector<PoolMember>> Pools::members() {
   auto query = members_->run();
   while (TRY(query.next())) {
     rows.push_back({.handle = std::string(query.text(0)),
+                    .id = std::string(query.text(6)),
                     .pool = std::string(query.text(1)),
                     .runtime = std::string(query.text(2)),
                     .identity = std::string(query.text(3)),

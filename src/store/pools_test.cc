@@ -39,11 +39,12 @@ TEST(PoolRows, AreKeptByOwnerAndName) {
 TEST(PoolRows, AMemberIsTheirsOrSomebodys) {
   SqliteRepository repository(*Store::open_in_memory());
   Store& store = repository.store();
-  ASSERT_TRUE(store.pools().insert_member({.handle = "h", .pool = "ap", .runtime = "native"}));
+  ASSERT_TRUE(store.pools().insert_member({.handle = "h", .id = "s", .pool = "ap", .runtime = "native"}));
   EXPECT_FALSE(store.pools().insert_member({.handle = "h", .pool = "ap"})) << "a handle is one sandbox's";
   EXPECT_TRUE(*store.pools().set_member_warm("h", "identity", "warmth"));
   auto members = *store.pools().members();
   ASSERT_EQ(members.size(), 1u);
+  EXPECT_EQ(members[0].id, "s");
   EXPECT_EQ(members[0].identity, "identity");
   EXPECT_EQ(members[0].warmth, "warmth");
 

@@ -61,6 +61,7 @@ class MemoryRuntime : public runtime::Runtime {
   Task<Result<std::vector<runtime::NamedVolume>>> list_volumes(std::string owner) override;
   Task<Result<void>> remove_volume(std::string owner, std::string name) override;
   Task<Result<std::optional<runtime::NetworkPolicy>>> network_of(std::string handle) override;
+  std::string detour(const std::string&, uint16_t) const override { return own_detour; }
   std::optional<std::string> endpoint(const std::string&, uint16_t) const override { return own_endpoint; }
 
   // Those that wait for a claim: by their handle, for want of an id.
@@ -102,6 +103,7 @@ class MemoryRuntime : public runtime::Runtime {
   bool fail_destroy = false;
   bool fail_pause = false;
   bool foreign_streams = false;  // connections are no sockets
+  std::string own_detour;
   std::optional<std::string> own_endpoint;
   std::string trouble = {};  // what health() complains of
   int creates = 0, warms = 0, claims = 0, destroys = 0, connects = 0, adoptions = 0, recalls = 0;

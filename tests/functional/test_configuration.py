@@ -143,7 +143,7 @@ class TestFilesOfOtherServers:
         said = service.log_tail()
         assert "runtime.type: this build has no kubernetes runtime" in said and 'write type = "native"' in said
 
-    @pytest.mark.parametrize(("key", "cause"), [('host = "tcp://192.0.2.1:2375"', "without TLS"), ('seccomp_profile = "x"', "does not give profiles")])
+    @pytest.mark.parametrize(("key", "cause"), [('host = "tcp://192.0.2.1:2375"', "without TLS"), ('seccomp_profile = "x"', "absolute path of a profile")])
     def test_what_the_docker_runtime_does_not_do_is_refused(self, new_service, key, cause):
         service = new_service(start=False)
         text = service.config_path.read_text().replace('"type" = "native"', '"type" = "docker"')

@@ -36,10 +36,10 @@ def test_what_a_container_is(api, engine):
     container = engine.inspect(name)
     host = container["HostConfig"]
     assert (host["Memory"], host["CpuQuota"] / host["CpuPeriod"], host["PidsLimit"]) == (64 << 20, 0.5, 100)
-    assert [option.removesuffix(":true") for option in host["SecurityOpt"]] == ["no-new-privileges"] and "NET_RAW" in host["CapDrop"] and not host["PortBindings"]
+    assert [option.removesuffix("=true").removesuffix(":true") for option in host["SecurityOpt"]] == ["no-new-privileges"] and "NET_RAW" in host["CapDrop"] and not host["PortBindings"]
     assert container["Config"]["Labels"]["team"] == "red"
     said = str(container)
-    assert sandbox not in said and "s3cr3t" not in said, "whoever sees the engine learns neither the id nor the variables"
+    assert "s3cr3t" not in said, "whoever sees the engine does not learn the variables"
     assert api.run(sandbox, "echo $SECRET").stdout == "s3cr3t"
     assert api.run(sandbox, "ls /opt/opensandbox/boot").stdout == "execd", "nothing inside leads to execd's sockets"
     assert "Read-only" in api.run(sandbox, "touch /opt/opensandbox/boot/x").stderr
@@ -126,8 +126,8 @@ def test_refusals(api):
     assert missing.status in (400, 404) and "IMAGE" in missing.json["code"], missing
     wrong = api.post_create(image={"uri": IMAGE}, entrypoint=["/bin/no-such-program"])
     assert wrong.status == 400 and "no-such-program" in wrong.json["message"], wrong
-    disk = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, resourceLimits={"disk": "1Gi"})
-    assert disk.status == 400 and "storage drivers" in disk.json["message"], disk
+    io = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, resourceLimits={"io-read": "1Gi"})
+    assert io.status == 400 and "by the device" in io.json["message"], io
     assert not api.list_all()
 
 

@@ -1,9 +1,13 @@
 """docker.adopt: containers that the original server has made. They are made here with the engine's own client, with the names, labels
 and command line which that server gives them; our execd, by TCP and without a token, stands for its execd."""
 
+import json
 import shutil
+import subprocess
+import tempfile
 import uuid
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 
 import pytest
 from lib.api import Api
@@ -11,6 +15,7 @@ from lib.dockerd import IMAGE, create, service_on, state
 from lib.dockerd import engine as an_engine
 from lib.engine_network import inside_network
 from lib.waiting import wait_for
+from lib.websocket import TEXT, WebSocket
 
 BOOTSTRAP = '#!/bin/sh\n/opt/opensandbox/execd --port 44772 &\n"$@" &\nchild=$!\ntrap "kill $child; exit 0" TERM\nwait $child\nexit $?\n'
 
@@ -95,6 +100,114 @@ def test_taken_over(engine, others, service):
         wait_for(lambda: not is_there(engine, sandbox), 20, "its container is gone")
 
 
+def test_what_the_original_server_has_changed_since(engine, others, bin_dir, tmp_path):
+    """Metadata and renewals are in files of its own, which root reads: the service's user could not."""
+    changed, renewed, plain = others(expires=600, labels={"team": "red"}), others(expires=-5), others(labels={"team": "red"})
+    kept = Path(tempfile.mkdtemp(prefix="osb-original-", dir="/var/tmp"))
+    files = kept / "metadata"
+    (files / "_expiration").mkdir(parents=True)
+    (files / f"{changed}.json").write_text(json.dumps({"team": "blue", "stage": "two"}))
+    (files / f"{plain}.json").write_text("no JSON")
+    later = (datetime.now(timezone.utc) + timedelta(seconds=900)).isoformat(timespec="microseconds")
+    (files / f"_expiration/{renewed}.json").write_text(json.dumps({"expires_at": later}))
+    (files / "link.json").symlink_to("/etc/shadow")
+    service = service_on(bin_dir, engine, docker={"adopt": True, "adopt_metadata": str(files)})
+    try:
+        api = Api(service.start(timeout=60))
+        assert ids(api) == {changed, renewed, plain}, "a renewal counts more than the label"
+        assert api.get(changed)["metadata"] == {"team": "blue", "stage": "two"}
+        assert api.get(plain)["metadata"] == {"team": "red"} and "makes no sense" in service.log_tail()
+        assert moment(api.get(renewed)["expiresAt"]) == moment(later)
+        shutil.rmtree(kept)
+        service.kill_server()
+        assert api.get(changed)["metadata"] == {"team": "blue", "stage": "two"}, "from now on its row counts"
+        for sandbox in (changed, renewed, plain):
+            assert api.delete(sandbox).status == 204
+    finally:
+        service.destroy()
+        shutil.rmtree(kept, ignore_errors=True)
+
+
+def test_a_directory_behind_a_link_is_refused(engine, bin_dir):
+    kept = Path(tempfile.mkdtemp(prefix="osb-original-", dir="/var/tmp"))
+    (kept / "real").mkdir()
+    (kept / "link").symlink_to(kept / "real")
+    service = service_on(bin_dir, engine, docker={"adopt": True, "adopt_metadata": str(kept / "link")})
+    try:
+        service.spawn()
+        wait_for(lambda: "docker.adopt_metadata" in service.log_tail(), 10, "the log has the reason")
+    finally:
+        service.destroy()
+        shutil.rmtree(kept)
+
+
+def test_an_id_that_is_no_uuid(engine, others, service):
+    sandbox = others(id="my-sandbox.1", labels={"team": "red"})
+    others(labels={"opensandbox.io/id": "a/b"})
+    api = Api(service.start(timeout=60))
+    assert ids(api) == {sandbox}
+    wait_for(lambda: api.execd(sandbox, "GET", "/ping").status == 200, 10, "its execd answers")
+    assert api.run(sandbox, "echo $OPENSANDBOX_ID").stdout == sandbox
+    service.kill_both()
+    for file in (service.state_dir / "db").glob("opensandbox.db*"):
+        file.unlink()
+    service.start(timeout=60)
+    wait_for(lambda: ids(api) == {sandbox}, 20, "it is known again, without its row")
+    assert api.get(sandbox)["metadata"] == {"team": "red"} and api.run(sandbox, "echo on").stdout == "on"
+    engine.docker("kill", f"sandbox-{sandbox}")
+    state(api, sandbox, "Failed")
+    assert api.delete(sandbox).status == 204
+    wait_for(lambda: not is_there(engine, sandbox), 20, "its container is gone")
+
+
+def test_a_program_on_the_loopback_inside(engine, others, service):
+    """The original's execd relays to it; the container's address refuses."""
+    sandbox = others("httpd", "-f", "-p", "127.0.0.1:8000", "-h", "/etc")
+    api = Api(service.start(timeout=60))
+    reply = wait_for(lambda: ok(api.call("GET", f"/sandboxes/{sandbox}/proxy/8000/passwd?a=b")), 10, "its port answers")
+    assert reply.body.startswith(b"root:x:0")
+    assert api.call("GET", f"/sandboxes/{sandbox}/proxy/8000/none").status == 404, "that program's own word"
+    assert api.call("GET", f"/sandboxes/{sandbox}/proxy/8001/").status == 502
+    assert api.delete(sandbox).status == 204
+
+
+SPEAKS_WEBSOCKET = r"""
+cat > /tmp/speak <<'END'
+while read -r line; do
+  line=$(printf %s "$line" | tr -d '\r')
+  case "$line" in [Ss]ec-[Ww]eb[Ss]ocket-[Kk]ey:*) key=${line#*: } ;; '') break ;; esac
+done
+accept=$(printf '%s258EAFA5-E914-47DA-95CA-C5AB0DC85B11' "$key" | sha1sum | cut -c1-40 | xxd -r -p | base64)
+printf 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n\r\n\201\005hello' "$accept"
+cat > /dev/null
+END
+exec nc -ll -p 8000 -e sh /tmp/speak
+"""
+
+
+def test_a_websocket_that_the_containers_address_refuses(engine, others, service):
+    """Busybox has no server for WebSockets that listens on the loopback only, so its address is made to refuse."""
+    sandbox = others("sh", "-c", SPEAKS_WEBSOCKET)
+    refuse = ["OUTPUT", "-p", "tcp", "--dport", "8000", "-j", "REJECT", "--reject-with", "tcp-reset"]
+    subprocess.run([*engine.inside(), "iptables", "-I", *refuse], check=True, env=engine.environment())
+    api = Api(service.start(timeout=60))
+
+    def said():
+        with WebSocket(api.address, f"/v1/sandboxes/{sandbox}/proxy/8000/any") as socket:
+            assert socket.status == 101, socket.status
+            return socket.frame()
+
+    try:
+        assert wait_for(said, 10, "it speaks") == (TEXT, b"hello")
+    finally:
+        subprocess.run([*engine.inside(), "iptables", "-D", *refuse], check=True, env=engine.environment())
+    assert api.delete(sandbox).status == 204
+
+
+def ok(reply):
+    return reply if reply.status == 200 else None
+
+
 def moment(text):
     return datetime.fromisoformat(text.replace("Z", "+00:00"))
 
@@ -107,7 +220,6 @@ def test_what_is_not_to_be_taken(engine, others, bin_dir):
         their_api = Api(theirs.start(timeout=60))
         assert others_sandbox not in ids(their_api)
         their_own = create(their_api)
-        handle = theirs.scope.handle(their_own)
         labelled = others(labels={"opensandbox.io/owner": "somebody"})
         mine = service_on(bin_dir, engine, docker={"adopt": True})
         try:
@@ -115,7 +227,7 @@ def test_what_is_not_to_be_taken(engine, others, bin_dir):
             assert ids(api) == {others_sandbox}
         finally:
             mine.destroy()
-        assert is_there(engine, labelled) and is_there(engine, handle) and is_there(engine, others_sandbox)
+        assert is_there(engine, labelled) and is_there(engine, their_own) and is_there(engine, others_sandbox)
         assert their_api.run(their_own, "echo still").stdout == "still"
         assert their_api.delete(their_own).status == 204
     finally:
@@ -181,11 +293,24 @@ def test_one_that_shares_the_network_of_its_sidecar(engine, others, service):
     sandbox = str(uuid.uuid4())
     engine.docker("volume", "create", "--label", "opensandbox.io/volume-managed-by=server", "made-for-it")
     engine.docker("run", "-d", "--name", f"sandbox-egress-{sandbox}", "--label", f"opensandbox.io/egress-sidecar-for={sandbox}", IMAGE, "sleep", "1000")
+    lost, others_sidecar = str(uuid.uuid4()), "sandbox-egress-of-another-service"
+    engine.docker("run", "-d", "--name", f"sandbox-egress-{lost}", "--label", f"opensandbox.io/egress-sidecar-for={lost}", IMAGE, "sleep", "1000")
+    engine.docker("run", "-d", "--name", others_sidecar, "--label", f"opensandbox.io/egress-sidecar-for={lost}", "--label", "opensandbox.io/owner=x", IMAGE, "sleep", "1000")
     options = ("--network", f"container:sandbox-egress-{sandbox}", "-v", "made-for-it:/data")
     others(id=sandbox, labels={"opensandbox.io/volume-managed-by": '["made-for-it"]'}, options=options)
     api = Api(service.start(timeout=60))
     assert ids(api) == {sandbox}, "a sidecar is no sandbox"
     wait_for(lambda: api.execd(sandbox, "GET", "/ping").status == 200, 10, "its execd answers")
+    wait_for(lambda: f"sandbox-egress-{lost}" not in engine.containers(), 20, "that of a sandbox which is no more goes")
+    assert api.call("POST", f"/sandboxes/{sandbox}/pause").status == 202
+    state(api, sandbox, "Paused")
+    assert engine.inspect(f"sandbox-egress-{sandbox}")["State"]["Paused"]
+    assert api.call("POST", f"/sandboxes/{sandbox}/resume").status == 202
+    state(api, sandbox, "Running")
+    assert not engine.inspect(f"sandbox-egress-{sandbox}")["State"]["Paused"]
+    assert api.run(sandbox, "echo on").stdout == "on"
     assert api.delete(sandbox).status == 204
     wait_for(lambda: f"sandbox-egress-{sandbox}" not in engine.containers(), 20, "its sidecar is gone")
+    assert others_sidecar in engine.containers(), "what another service has made is not touched"
+    engine.docker("rm", "-f", others_sidecar)
     assert "made-for-it" not in engine.volumes()

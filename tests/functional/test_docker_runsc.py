@@ -95,7 +95,7 @@ def test_only_who_has_the_secret_is_let_in(api, service, engine):
     assert (directory / "secret").stat().st_mode & 0o777 == 0o600 and not (directory / "boot/secret").exists()
     (name,) = ours(engine)
     said = json.dumps(engine.inspect(name))
-    assert secret not in said and "s3cr3t" not in said and sandbox not in said
+    assert secret not in said and "s3cr3t" not in said
     assert api.run(sandbox, "ls /opt/opensandbox/boot").stdout == "execd"
     for words in (b"GET /ping HTTP/1.1\r\nHost: x\r\n\r\n" + b"x" * 200, f"a00000{'0' * 32}{secret}".encode()):
         with socket.create_connection((address_of(engine), 44772), 5) as stranger:

@@ -34,7 +34,7 @@ def test_a_snapshot_and_what_is_made_of_it(api, engine):
     assert api.run(restored, "cat /tmp/one; ls /tmp/later; id -u; echo $SECRET.$OF_IMAGE").stdout.split() == ["one", "1000", ".yes"]
     assert api.get(restored).get("metadata") in (None, {}), "what its source had is not its own"
     image = engine.inspect(f"opensandbox-snapshots:{made['id']}")
-    assert "s3cr3t" not in str(image) and source not in str(image), "the image has nothing of the sandbox but its files"
+    assert "s3cr3t" not in str(image) and source not in str(image["Config"]), "the image has nothing of the sandbox but its files"
     assert image["Config"]["Labels"]["team"] == "" and image["Config"]["Labels"]["opensandbox.io/owner"] == ""
     assert api.run(source, "echo on").stdout == "on", "it goes on"
     used = api.call("DELETE", f"/snapshots/{made['id']}")

@@ -1,6 +1,7 @@
 """An engine behind TCP and TLS: a whole life through it, and every way in which the two do not get together."""
 
 import shutil
+import subprocess
 import tempfile
 import time
 from pathlib import Path
@@ -61,6 +62,27 @@ def test_the_variables_of_dockers_client(bin_dir, secured):
         assert api.run(sandbox, "echo on").stdout == "on"
         assert api.delete(sandbox).status == 204
         wait_for(lambda: not ours(engine), 20, "no container is left")
+
+
+def test_doctor_asks_through_tls(bin_dir, secured, place):
+    """With the files that are named, or those of Docker's own client; what is wrong with them is said."""
+    _, certificates = secured
+    config = place / "config.toml"
+
+    def line(docker, **environment):
+        keys = "".join(f'{key} = "{value}"\n' for key, value in docker.items())
+        config.write_text(f'[runtime]\ntype = "docker"\n[docker]\n{keys}')
+        done = subprocess.run([bin_dir / "osb", "doctor", "--config", config], capture_output=True, text=True, timeout=60, env={"PATH": "/usr/bin:/bin", "OPEN_SANDBOX_DOMAIN": "127.0.0.1:1", **environment})
+        return next(one for one in done.stdout.splitlines() if one[9:].startswith("Docker engine "))
+
+    found = line({**address(), **certificates.keys()})
+    assert found.startswith("ok ") and "with TLS" in found, found
+    found = line({}, DOCKER_HOST=address()["host"], DOCKER_TLS_VERIFY="1", DOCKER_CERT_PATH=str(certificates.directory))
+    assert found.startswith("ok ") and "with TLS" in found, found
+    found = line({**address(), **certificates.keys(), "tls_key": "/nonexistent/key.pem"})
+    assert found.startswith("MISSING") and "docker.tls_key" in found and "; fix: " in found, found
+    found = line({**address(), "tls_ca": certificates.keys()["tls_ca"]})
+    assert found.startswith("MISSING") and "certificate" in found, found
 
 
 def refused(bin_dir, docker):

@@ -81,6 +81,10 @@ Result<void> exec_launcher(ServiceOptions options) {
     settings.egress_fd = egress_program.get();
     TRY(keep_across_exec(settings.egress_fd));
   }
+  if (options.notes.valid()) {
+    settings.notes_fd = options.notes.get();
+    TRY(keep_across_exec(settings.notes_fd));
+  }
   if (options.runsc.valid()) {
     settings.runsc_fd = options.runsc.get();
     settings.runsc_platform = options.runsc_platform;
