@@ -1,11 +1,13 @@
 #include "docker/knocking.h"
 
-#include "base/shown.h"
+#include <algorithm>
 
 namespace osb::docker {
 namespace {
 
 using io::Task;
+
+constexpr size_t kMostWords = 200;
 
 Task<Result<size_t>> read_some(io::Socket& socket, std::span<char> into) {
   return io::read_some(socket, into);
@@ -18,6 +20,11 @@ Task<Result<void>> write_all(io::Socket& socket, std::string_view bytes) {
 }
 Task<Result<void>> write_all(io::ForeignStream& stream, std::string_view bytes) {
   return stream.write_all(bytes);
+}
+
+std::string one_line(std::string text) {
+  std::ranges::replace_if(text, [](unsigned char c) { return c < ' ' || c == 0x7f; }, ' ');
+  return text;
 }
 
 // Exactly so many: what follows belongs to whoever asked for the connection.
@@ -35,8 +42,12 @@ Task<Result<std::string>> read_exactly(Connection& connection, size_t size) {
 template <class Connection>
 Task<Result<bool>> prove(Connection& connection, std::string secret, knock::Wish wish) {
   std::string challenge = CO_TRY(co_await read_exactly(connection, knock::kChallenge));
-  if (!knock::is_challenge(challenge))
-    co_return fail(Code::unavailable, "execd is not there: " + shown(challenge));
+  if (!knock::is_challenge(challenge)) {
+    // An engine that could not start the program says so in its place.
+    std::string rest(kMostWords, '\0');
+    rest.resize((co_await read_some(connection, rest)).value_or(0));
+    co_return fail(Code::unavailable, "execd is not there: " + one_line(challenge + rest));
+  }
   std::string request = knock::ask(secret, challenge, wish);
   CO_TRY(co_await write_all(connection, std::string_view(request)));
   std::string said = CO_TRY(co_await read_exactly(connection, knock::kAnswer));

@@ -94,7 +94,7 @@ def test_what_is_allowed_and_nothing_else(api, engine):
     assert host["NetworkMode"] == f"container:{engine.inspect(sidecar)['Id']}"
     assert {"NET_ADMIN", "NET_RAW"} <= set(host["CapDrop"]) and not host["CapAdd"]
     assert engine.inspect(sidecar)["HostConfig"]["CapAdd"] == ["NET_ADMIN"]
-    assert sandbox not in str(engine.inspect(sidecar)), "whoever sees the engine does not learn the id"
+    assert engine.inspect(sidecar)["Config"]["Labels"]["opensandbox.io/egress-sidecar-for"] == sandbox, "people find it by the id"
 
 
 def test_without_one(api, engine):
