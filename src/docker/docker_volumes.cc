@@ -129,7 +129,11 @@ bool DockerRuntime::come_to_volume(const std::string& name) {
 // may have left something in it, and be gone.
 Task<> DockerRuntime::forget_made(std::vector<MadeVolume> made) {
   for (const MadeVolume& one : made) {
-    if (!*one.is_shared) (void)co_await engine_.remove_volume(one.name);
+    if (*one.is_shared) continue;
+    auto removed = co_await engine_.remove_volume(one.name);
+    if (!removed && removed.error().code != Code::not_found)
+      log::warn("a volume that was made for nothing stays",
+                {{"volume", one.name}, {"error", removed.error().message}});
   }
 }
 

@@ -213,6 +213,7 @@ TEST(Engine, WhatARefusedPullMeans) {
   EXPECT_EQ(kind(Code::internal, "unauthorized: authentication required"), Kind::image_refused);
   EXPECT_EQ(kind(Code::not_found, "pull access denied for x"), Kind::image_refused);
   EXPECT_EQ(kind(Code::not_found, "manifest for x not found"), Kind::image_not_found);
+  EXPECT_EQ(kind(Code::internal, "download failed after attempts=1: unknown blob"), Kind::image_not_found);
   EXPECT_EQ(kind(Code::internal, "dial tcp: connection refused"), Kind::image_unreachable);
   EXPECT_EQ(kind(Code::internal, "no matching manifest for linux/arm64"), Kind::image_invalid);
   EXPECT_EQ(kind(Code::internal, "filesystem layer verification failed for digest x"), Kind::image_invalid);

@@ -44,10 +44,15 @@ Error not_pulled(Error error, const ImageRequest& request) {
 
 // What the registry gave is not what its documents promise, or nothing that can be unpacked.
 bool is_spoilt(const Error& error) {
-  static constexpr std::string_view kWords[] = {"verification failed",    "failed to register layer",
-                                                "missing signature key",  "no matching manifest",
-                                                "unsupported media type", "don't match image configuration",
-                                                "invalid character",      "unexpected end of JSON"};
+  static constexpr std::string_view kWords[] = {"verification failed",
+                                                "failed to register layer",
+                                                "missing signature key",
+                                                "missing or empty Content-Type",
+                                                "no matching manifest",
+                                                "unsupported media type",
+                                                "don't match image configuration",
+                                                "invalid character",
+                                                "unexpected end of JSON"};
   return std::ranges::any_of(kWords, [&](std::string_view words) { return says(error, words); });
 }
 
@@ -67,7 +72,8 @@ CreateFailure pull_failure(Error error) {
   if (says(error, "unauthorized") || says(error, "denied") || says(error, "authentication") ||
       says(error, "no basic auth"))
     return {Kind::image_refused, std::move(error)};
-  if (error.code == Code::not_found || says(error, "manifest unknown") || says(error, "not found"))
+  if (error.code == Code::not_found || says(error, "manifest unknown") || says(error, "not found") ||
+      says(error, "unknown blob"))
     return {Kind::image_not_found, std::move(error)};
   if (is_spoilt(error)) return {Kind::image_invalid, std::move(error)};
   return {Kind::image_unreachable, std::move(error)};
@@ -138,7 +144,13 @@ Task<Created<void>> ImagePulls::pull(std::string handle, ImageRequest request) {
   Cleanup forget;
   forget.push([this, handle] { waiting_.erase(handle); });
   co_await mine->done.wait();
-  if (!mine->outcome) co_return std::unexpected(pull_failure(mine->outcome.error()));
+  if (!mine->outcome) {
+    auto failure = pull_failure(mine->outcome.error());
+    // The engine does not always say of what.
+    if (!says(failure.error, reference->registry))
+      failure.error.message = reference->name() + ": " + failure.error.message;
+    co_return std::unexpected(std::move(failure));
+  }
   co_return Created<void>();
 }
 

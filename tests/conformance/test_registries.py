@@ -4,7 +4,7 @@ import pytest
 from conftest import Sdk
 from lib import images as make
 from lib.plugin import KEY, shared_service
-from lib.registries import Made, fake_registry
+from lib.registries import MANIFEST, Made, fake_registry
 from opensandbox.exceptions import SandboxApiException
 from opensandbox.models.sandboxes import SandboxImageAuth, SandboxImageSpec
 
@@ -35,8 +35,9 @@ def test_an_image_from_a_registry(pulling_service, flavour):
         sdk.kill(sandbox)
         registry.token = None
         refused(f"{registry.host}/team/none:1", 400, "IMAGE::NOT_FOUND")
-        digest = registry.documents["/v2/team/app/manifests/1"]
-        registry.documents["/v2/team/broken/manifests/1"] = digest
+        # Its layers are nowhere, also where those of the other one are kept.
+        broken = Made([make.tar_bytes(lambda tar: make.add(tar, "broken", flavour))])
+        registry.documents["/v2/team/broken/manifests/1"] = (MANIFEST, broken.manifest)
         refused(f"{registry.host}/team/broken:1", 400, "IMAGE::NOT_FOUND")
         registry.documents["/v2/team/odd/manifests/1"] = ("", b"{}")
         refused(f"{registry.host}/team/odd:1", 500, "IMAGE::INVALID")
