@@ -203,13 +203,13 @@ class Dockerd:
         (self.directory / "exec/containerd/containerd.pid").unlink(missing_ok=True)
 
     def shims(self):
-        """Of containers that an engine has left behind: they name its socket, which is below our directory."""
+        """Of containers that an engine has left behind: they name its socket, or Podman's files, which are below our directory."""
         for path in Path("/proc").glob("[0-9]*/cmdline"):
             try:
                 words = path.read_bytes().split(b"\0")
             except OSError:
                 continue
-            if b"containerd-shim" in words[0] and any(word.startswith(bytes(self.directory) + b"/") for word in words):
+            if (b"containerd-shim" in words[0] or words[0].endswith(b"/conmon")) and any(word.startswith(bytes(self.directory) + b"/") for word in words):
                 yield int(path.parent.name)
 
     def destroy(self):
