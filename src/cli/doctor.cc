@@ -95,10 +95,12 @@ io::Task<int> print_server_line(Connection connection) {
 
 runtime::Capabilities container_capabilities(const server::Config& config) {
   bool on_host = config.docker.network_mode == docker::kHostNetwork;
-  return docker::docker_capabilities({.policies = config.egress.enabled && !on_host,
+  bool can_police = config.docker.remote ? !config.egress.image.empty() : !on_host;
+  return docker::docker_capabilities({.policies = config.egress.enabled && can_police,
                                       .own_kernel = !config.secure.docker_runtime.empty(),
                                       .host_network = on_host,
-                                      .published = config.docker.direct});
+                                      .published = config.docker.direct,
+                                      .remote = config.docker.remote});
 }
 
 }  // namespace
