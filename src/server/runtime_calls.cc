@@ -203,11 +203,6 @@ io::Task<Created<runtime::Warm>> warm_in_time(runtime::Runtime& runtime, runtime
   return in_time(kCreateLimit, runtime.warm(std::move(prepared), std::move(record)));
 }
 
-io::Task<Created<void>> claim_in_time(runtime::Runtime& runtime, std::string handle, runtime::Claim claim,
-                                      std::optional<runtime::NetworkPolicy> network) {
-  return in_time(kCreateLimit, runtime.claim(std::move(handle), std::move(claim), std::move(network)));
-}
-
 io::Task<> wait_for_end(runtime::Runtime& runtime, std::string handle) {
   (void)co_await runtime.wait(std::move(handle));
 }

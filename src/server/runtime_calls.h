@@ -22,9 +22,6 @@ io::Task<runtime::Created<std::string>> start_in_time(runtime::Runtime& runtime,
                                                       runtime::PreparedPtr prepared, runtime::Claim claim);
 io::Task<runtime::Created<runtime::Warm>> warm_in_time(runtime::Runtime& runtime,
                                                        runtime::PreparedPtr prepared, std::string record);
-io::Task<runtime::Created<void>> claim_in_time(runtime::Runtime& runtime, std::string handle,
-                                               runtime::Claim claim,
-                                               std::optional<runtime::NetworkPolicy> network);
 // Also when nobody can tell any more.
 io::Task<> wait_for_end(runtime::Runtime& runtime, std::string handle);
 io::Task<Result<void>> destroy_in_time(runtime::Runtime& runtime, std::string handle);

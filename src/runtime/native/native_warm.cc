@@ -138,6 +138,7 @@ Task<> NativeRuntime::record_in_the_end(SandboxPtr sandbox, std::string record) 
 
 // One that was not waited for. What becomes of it is its end, and told as such.
 Task<> NativeRuntime::watch_starting(SandboxPtr sandbox) {
+  co_await io::yield();  // the answer first
   auto started = co_await hear_started(sandbox);
   if (started || started.error().kind == Kind::step_failed) co_return co_await watch(sandbox);
   sandbox->end = {End::Kind::exited, kCannotExecute,
