@@ -9,6 +9,7 @@ import tempfile
 from .service import Service
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+SHELL = "/bin/bash"  # as execd runs commands where there is one
 FLAGS = ["--network=host", "--ignore-cgroups", "--overlay2=none"]
 
 
@@ -43,7 +44,7 @@ class Bundle:
         config = {
             "ociVersion": "1.0.2",
             "root": {"path": "rootfs"},
-            "process": {"user": {"uid": 0, "gid": 0}, "args": ["/bin/sh", "-c", "echo x"], "env": ["PATH=/usr/bin:/bin"], "cwd": "/"},
+            "process": {"user": {"uid": 0, "gid": 0}, "args": [SHELL, "-c", "echo x"], "env": ["PATH=/usr/bin:/bin"], "cwd": "/"},
             "mounts": [{"destination": to, "type": kind, "source": source, "options": options} for to, kind, source, options in mounts],
             "linux": {"namespaces": [{"type": kind} for kind in ("pid", "mount", "ipc", "uts")]},
         }

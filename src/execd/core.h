@@ -26,6 +26,7 @@ struct Core {
   Reaper& reaper;
   io::TaskGroup tasks;       // work that outlives the request which started it
   io::Event ready;           // set when env and cwd are final; requests other than /ping wait for it
+  bool own_kernel = false;   // gVisor: a process takes tens of milliseconds to start
   bool ended = false;        // the entry process is gone and so is everything else: nothing new starts
   std::string how_it_ended;  // then, for people
 

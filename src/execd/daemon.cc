@@ -233,7 +233,9 @@ int run_daemon(const Options& options, Environment env, const Extend& extend) {
     core.ready.set();
   }
   place_children(options.work_group, options.work_nice);
-  if (options.connections >= 0 || !options.secret.empty())
+  bool own_kernel = options.connections >= 0 || (!options.secret.empty() && options.secret != kHandedSecret);
+  core.own_kernel = own_kernel;
+  if (own_kernel || !options.secret.empty())
     let_kernel_wait();  // gVisor clears a child's tid at its end only
   if (options.work_open_files) limit_open_files(*options.work_open_files);
   if (options.sysinfo_requests >= 0) answer_sysinfo(Fd(options.sysinfo_requests));

@@ -19,6 +19,7 @@ namespace {
 // Sandboxes outlive the server that made them, so a later one may read this. The number tells it which frames
 // this execd knows; one that sends none is of the time before, which counts as 1.
 constexpr int kControlProtocol = 3;
+constexpr auto kIdleStart = std::chrono::milliseconds(300);
 constexpr int kCannotExecute = 127;  // as a shell says it
 
 std::string state_json(std::string_view state, std::string_view more = {}) {
@@ -139,6 +140,10 @@ Result<void> Entry::start(EntryRequest request) {
   memory_kills_before_ = core_.memory_kills.look();
   if (hooks.pre_start) {
     start_hook(std::move(*hooks.pre_start));
+  } else if (core_.own_kernel && is_idle_entry(argv_)) {
+    enter(State::running, state_json("running", ",\"pid\":0"));
+    core_.ready.set();
+    core_.tasks.spawn(start_program_later());
   } else {
     start_program();
   }
@@ -219,6 +224,13 @@ void Entry::on_hook_exit(ExitStatus status, std::chrono::seconds limit, bool lat
   output_->note("the preStart hook failed: " +
                 (late ? "time limit of " + std::to_string(limit.count()) + " s" : status.text()));
   on_exit(status);
+}
+
+// One that only waits can do so a little later, where its start would take the processors from the first
+// command: whoever made the sandbox has something to run.
+io::Task<> Entry::start_program_later() {
+  co_await io::sleep_for(kIdleStart);
+  if (!core_.ended) start_program();
 }
 
 void Entry::start_program() {

@@ -54,6 +54,7 @@ class Entry {
   void enter(State state, std::string json);
   void start_hook(Hook hook);
   void start_program();
+  io::Task<> start_program_later();
   bool launch(std::vector<std::string> argv, Reaper::Ended ended);
   void on_hook_exit(ExitStatus status, std::chrono::seconds limit, bool late);
   void on_exit(ExitStatus status);

@@ -1,6 +1,7 @@
 // Claims. A sandbox that waits in a pool becomes somebody's: its row is made of the member's in one
-// transaction, when its entry process runs and before the client hears of it. One that never gets so far is
-// removed, by this process or the next, which hears from execd that it was started: nobody else gets it.
+// transaction, when its entry process runs, or is on its way and cannot be refused, and before the client
+// hears of it. One that never gets so far is removed, by this process or the next, which hears from execd
+// that it was started: nobody else gets it.
 
 #include "base/log.h"
 #include "sandbox/failures.h"
