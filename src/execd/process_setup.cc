@@ -52,7 +52,7 @@ void set_up_process() {
     ::setrlimit(RLIMIT_NOFILE, &limit);
   }
   // Whoever asks it something would otherwise wait for what it has just started.
-  sys::take_short_turns();
+  if (sys::take_short_turns()) give_usual_turns();
   // Several heaps would only keep memory apart: there is one busy thread.
   ::mallopt(M_ARENA_MAX, 1);
 }

@@ -24,6 +24,7 @@
 #include "base/fd.h"
 #include "base/strings.h"
 #include "execd/raw_call.h"
+#include "sys/short_turns.h"
 
 namespace osb::execd {
 namespace {
@@ -37,6 +38,7 @@ rlimit g_open_files{};
 bool g_open_files_known = false;
 int g_work_group = -1;
 std::optional<int> g_work_nice;
+std::optional<sys::Turns> g_usual_turns;
 bool g_kernel_waits = false;
 
 enum class Stage { none, work, group, descriptors, credentials, cwd, exec };
@@ -177,6 +179,7 @@ int child_main(void* argument) {
   // After the descriptors: they are parked above the numbers asked for, where the limit may be already.
   if (g_open_files_known) raw_call(SYS_prlimit64, 0, RLIMIT_NOFILE, raw_pointer(&g_open_files), 0);
   if (g_work_nice) raw_call(SYS_setpriority, PRIO_PROCESS, 0, *g_work_nice);
+  if (g_usual_turns) raw_call(SYS_sched_setattr, 0, raw_pointer(&*g_usual_turns), 0);
   reset_signals();
   execute(plan);
   end_at(Stage::exec);
@@ -339,6 +342,12 @@ void place_children(int work_group, std::optional<int> nice) {
   g_work_group = work_group;
   if (work_group >= 0) ::fcntl(work_group, F_SETFD, FD_CLOEXEC);
   g_work_nice = nice;
+  if (g_usual_turns && nice) g_usual_turns->nice = *nice;
+}
+
+void give_usual_turns() {
+  g_usual_turns.emplace();
+  g_usual_turns->nice = ::getpriority(PRIO_PROCESS, 0);
 }
 
 void let_kernel_wait() { g_kernel_waits = true; }

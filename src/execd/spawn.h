@@ -60,6 +60,9 @@ std::expected<pid_t, SpawnError> spawn(SpawnRequest request);
 // "0" to it, -1: they stay in the group of this process.
 void place_children(int work_group, std::optional<int> nice);
 
+// Called once at start by one that takes short turns (sys/short_turns.h): its children do not.
+void give_usual_turns();
+
 // Under a kernel that does not tell when a child leaves our memory by exec: this process stands still until
 // then. Whoever stops a child at that moment stops the daemon, and with it nobody but the sandbox.
 void let_kernel_wait();

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -42,11 +43,28 @@ uint64_t in_child(First first, Look look) {
   return seen;
 }
 
-TEST(ShortTurns, are_shorter_and_not_inherited) {
+void take_usual_turns() {
+  Turns usual;
+  usual.nice = ::getpriority(PRIO_PROCESS, 0);
+  ::syscall(SYS_sched_setattr, 0, &usual, 0);
+}
+
+TEST(ShortTurns, are_shorter_until_the_usual_ones_are_set) {
   uint64_t usual = turn_nanos();
   if (usual == 0) GTEST_SKIP() << "this kernel knows one length of turns";
   EXPECT_LT(in_child(take_short_turns, turn_nanos), usual);
-  EXPECT_EQ(in_child(take_short_turns, [] { return in_child([] {}, turn_nanos); }), usual);
+  auto of_its_child = [] { return in_child(take_usual_turns, turn_nanos); };
+  EXPECT_EQ(in_child(take_short_turns, of_its_child), usual);
+}
+
+TEST(ShortTurns, leave_the_nice_value_to_what_is_started) {
+  auto nice = [] { return static_cast<uint64_t>(::getpriority(PRIO_PROCESS, 0) + 20); };
+  auto first = [] {
+    if (::setpriority(PRIO_PROCESS, 0, -5) == 0) take_short_turns();
+  };
+  auto before = in_child(first, nice);
+  if (before != 15) GTEST_SKIP() << "a negative nice value is not for this user";
+  EXPECT_EQ(in_child(first, [&] { return in_child([] {}, nice); }), before);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 """The daemon inside answers whatever its sandbox's processes do, and nobody but the daemon runs where it runs."""
 
 import os
+import pathlib
 import time
 
 import pytest
@@ -142,6 +143,25 @@ def test_what_is_started_is_no_nicer_than_the_service(api):
     sandbox = api.create()["id"]
     try:
         assert api.run(sandbox, "nice").stdout == str(os.nice(0))
+    finally:
+        api.delete(sandbox)
+
+
+def nice_values(pid):
+    """Of all its threads."""
+    stats = [pathlib.Path(f"/proc/{pid}/task/{thread}/stat").read_text() for thread in os.listdir(f"/proc/{pid}/task")]
+    return {int(stat.rpartition(")")[2].split()[16]) for stat in stats}
+
+
+def test_all_threads_of_the_daemons_go_before_the_work(service, api):
+    """Files are read and written by other threads than the one that answers."""
+    sandbox = api.create()["id"]
+    try:
+        api.upload(sandbox, "/tmp/made", b"x")
+        daemon = service.scope.sandbox_pids(sandbox)[0]
+        assert len(os.listdir(f"/proc/{daemon}/task")) > 1
+        for pid in (daemon, service.server_pid()):
+            assert len(nice_values(pid)) == 1 and max(nice_values(pid)) < os.nice(0), nice_values(pid)
     finally:
         api.delete(sandbox)
 
