@@ -4,6 +4,7 @@
 
 #include "api/body.h"
 #include "api/error_catalogue.h"
+#include "base/hooks_variable.h"
 #include "base/shell_words.h"
 #include "base/strings.h"
 #include "sandbox/create_request.h"
@@ -131,8 +132,7 @@ ApiResult<> check_template_mode(const CreateBody& r) {
 
 ApiResult<> check_across(const CreateBody& r) {
   for (const auto& [key, value] : r.env) {
-    if (key == "OPENSANDBOX_LIFECYCLE")
-      return conflict("env must not contain OPENSANDBOX_LIFECYCLE; use lifecycle");
+    if (key == kHooksVariable) return conflict("env must not contain OPENSANDBOX_LIFECYCLE; use lifecycle");
   }
   if (r.template_id) return check_template_mode(r);
   if (!r.pool_ref().empty()) {
@@ -162,7 +162,7 @@ std::string_view mistake_of_template(const CreateBody& r) {
   if (r.image.empty() == !r.snapshot_id.has_value())
     return "exactly one of image and snapshotId must be in a template";
   for (const auto& [key, value] : r.env) {
-    if (key == "OPENSANDBOX_LIFECYCLE") return "env must not contain OPENSANDBOX_LIFECYCLE; use lifecycle";
+    if (key == kHooksVariable) return "env must not contain OPENSANDBOX_LIFECYCLE; use lifecycle";
   }
   return {};
 }

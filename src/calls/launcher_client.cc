@@ -1,5 +1,7 @@
 #include "calls/launcher_client.h"
 
+#include <poll.h>
+
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/use_awaitable.hpp>
 
@@ -56,6 +58,11 @@ Task<> LauncherClient::run() {
   lost_ = true;
   for (auto& [tag, waiting] : std::exchange(pending_, {})) waiting->done.set();
   if (!closing) on_lost_();
+}
+
+bool LauncherClient::has_room() const {
+  pollfd channel{const_cast<io::asio::posix::stream_descriptor&>(channel_).native_handle(), POLLOUT, 0};
+  return !lost_ && ::poll(&channel, 1, 0) == 1 && channel.revents == POLLOUT;
 }
 
 Task<Result<void>> LauncherClient::send(std::string bytes) {

@@ -29,6 +29,8 @@ class LauncherClient {
   LauncherClient(io::Executor executor, Fd channel, std::function<void()> on_lost,
                  io::Duration deadline = std::chrono::seconds(30));
 
+  // Whether what is asked for now is with the launcher at once.
+  bool has_room() const;
   // Reads answers until the launcher is gone. Spawned once by the owner.
   Task<> run();
   // The answer to a request of launcher/messages, or the launcher's error.

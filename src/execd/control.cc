@@ -43,8 +43,14 @@ io::Task<int> Control::run() {
                {{"seconds", std::chrono::seconds(kInitDeadline).count()}});
     code = 1;
   } else if (entry_.state() == Entry::State::failed) {
-    // The sandbox ends with this process; whoever sent the entry process is to hear why first.
-    co_await io::race(told_failure_.wait(), io::sleep_for(kFailureDeadline));
+    // The sandbox ends with this process; whoever sent the entry process is to hear why first. A sandbox that
+    // waited may be somebody's already: then it is an end like others, and is stored before it is
+    // acknowledged.
+    if (held_) {
+      co_await io::race(acknowledged_.wait(), io::sleep_for(kAcknowledgeDeadline));
+    } else {
+      co_await io::race(told_failure_.wait(), io::sleep_for(kFailureDeadline));
+    }
     code = 1;
   } else {
     co_await entry_.wait_beyond(2);
@@ -95,7 +101,8 @@ io::Task<> Control::receive(io::Socket& socket) {
       continue;
     }
     if (says("ack", **text)) {
-      if (entry_.state() == Entry::State::ended) acknowledged_.set();
+      bool over = entry_.state() == Entry::State::ended || entry_.state() == Entry::State::failed;
+      if (over) acknowledged_.set();
       continue;
     }
     if (says("hold", **text)) {

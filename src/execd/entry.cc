@@ -121,7 +121,9 @@ void Entry::enter(State state, std::string json) {
 
 Result<void> Entry::start(EntryRequest request) {
   if (state_ != State::waiting) return fail(Code::wrong_state, "the entry process was started already");
-  Hooks hooks = TRY(parse_hooks(request.env.get(kHooksVariable)));
+  auto parsed = parse_hooks(request.env.get(kHooksVariable));
+  if (!parsed) return refuse({.message = "lifecycle: " + parsed.error().message}), Result<void>();
+  Hooks hooks = std::move(*parsed);
   request.env.remove(kHooksVariable);
   if (request.inherits) inherit(request);
   add_defaults(request.env);
@@ -171,8 +173,17 @@ void Entry::rehearse() {
   if (auto pid = spawn(std::move(request))) core_.reaper.watch(*pid, [](ExitStatus) {});
 }
 
+void Entry::refuse(const SpawnError& error) {
+  std::string more = ",\"path\":";
+  json::append_string(more, error.path);
+  more += ",\"errno\":" + std::to_string(error.code) + ",\"message\":";
+  json::append_string(more, error.message);
+  enter(State::failed, state_json("failed", more));
+}
+
 // False, and the state is "failed", when it cannot be executed.
 bool Entry::launch(std::vector<std::string> argv, Reaper::Ended ended) {
+  // After "running" was told nothing about an idle one is anybody's affair.
   bool waits = is_idle_entry(argv);
   SpawnRequest request;
   request.argv = std::move(argv);
@@ -183,17 +194,13 @@ bool Entry::launch(std::vector<std::string> argv, Reaper::Ended ended) {
   request.group = Group::session;
   request.credentials = core_.identity;
   auto pid = spawn(std::move(request));
-  if (!pid && waits && pid.error().code == ENOENT) {
+  if (!pid && waits && (pid.error().code == ENOENT || state_ == State::running)) {
     if (state_ == State::waiting) enter(State::running, state_json("running", ",\"pid\":0"));
     return true;
   }
   if (!pid) {
-    std::string more = ",\"path\":";
-    json::append_string(more, pid.error().path);
-    more += ",\"errno\":" + std::to_string(pid.error().code) + ",\"message\":";
-    json::append_string(more, pid.error().message);
     if (state_ == State::waiting) {
-      enter(State::failed, state_json("failed", more));
+      refuse(pid.error());
     } else {  // after a hook: it has been told that the sandbox runs
       output_->note(pid.error().message);
       on_exit(ExitStatus(kCannotExecute << 8));

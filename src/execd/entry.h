@@ -52,6 +52,7 @@ class Entry {
 
  private:
   void enter(State state, std::string json);
+  void refuse(const SpawnError& error);  // the state "failed"
   void start_hook(Hook hook);
   void start_program();
   io::Task<> start_program_later();

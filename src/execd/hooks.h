@@ -12,13 +12,13 @@
 #include <string_view>
 #include <vector>
 
+#include "base/hooks_variable.h"
 #include "base/schedule.h"
 #include "execd/core.h"
 #include "execd/entry_log.h"
 
 namespace osb::execd {
 
-inline constexpr char kHooksVariable[] = "OPENSANDBOX_LIFECYCLE";
 inline constexpr std::chrono::seconds kHookTimeout{60};
 
 struct Hook {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/hooks_variable.h"
 #include "sandbox/failures.h"
 #include "sandbox/volume_failures.h"
 #include "server/kept_policy.h"
@@ -114,7 +115,7 @@ runtime::Claim claim_of(const sandbox::Sandbox& row, sandbox::CreateRequest requ
   claim.env = std::move(request.env);
   std::erase_if(claim.env, [](const auto& pair) { return pair.first == "OPENSANDBOX_ID"; });
   claim.env.emplace_back("OPENSANDBOX_ID", row.id);
-  if (!request.hooks.empty()) claim.env.emplace_back("OPENSANDBOX_LIFECYCLE", std::move(request.hooks));
+  if (!request.hooks.empty()) claim.env.emplace_back(kHooksVariable, std::move(request.hooks));
   return claim;
 }
 

@@ -79,6 +79,30 @@ def test_an_idle_entry_process_that_cannot_start_is_an_end(api):
     assert api.get(fine)["status"]["state"] == "Running"
 
 
+def test_an_idle_entry_process_that_cannot_start_is_told_by_the_next_server(new_service):
+    """The server is killed before it has heard of it: the reason is still known."""
+    service = new_service()
+    api = Api(service)
+    source = api.create()["id"]
+    api.run(source, "mkdir /bad && touch /bad/tail")
+    of.make(api, shape={"snapshotId": snapshots.make(api, source)["id"], "resourceLimits": {}, "env": {"PATH": "/bad"}}, least=3, most=3)
+    for _ in range(3):
+        of.filled(api, 3)
+        sandbox = of.claim(api)
+        service.kill_server()
+        wait_for(lambda: api.get(sandbox)["status"]["state"] == "Failed", 10, "the sandbox has failed")
+        assert "/bad/tail" in api.get(sandbox)["status"]["message"], api.get(sandbox)
+
+
+def test_an_idle_entry_process_that_is_killed_at_once_was_killed(api):
+    of.make(api, least=1, most=1)
+    of.filled(api)
+    sandbox = of.claim(api)
+    api.run(sandbox, "until pkill -9 -x tail; do :; done")
+    wait_for(lambda: api.get(sandbox)["status"]["state"] == "Failed", 5, "the sandbox has failed")
+    assert api.get(sandbox)["status"]["reason"] == "KILLED_BY_SIGNAL", api.get(sandbox)
+
+
 def test_what_a_claim_was_given_is_kept_before_it_is_answered(new_service):
     """The server is killed as soon as the client has its answer: copies still have the environment."""
     service = new_service()

@@ -1,8 +1,9 @@
 #include "runtime/native/entry_process.h"
 
-#include "base/default_path.h"
-
 #include <algorithm>
+
+#include "base/default_path.h"
+#include "base/hooks_variable.h"
 
 namespace osb::runtime {
 namespace {
@@ -30,6 +31,7 @@ EntryProcess entry_process(const Claim& claim, const Limits& limits, const image
   if (!image.workdir.empty()) entry.directory = image.workdir;
   Variables& env = entry.environment;
   env = image.env;
+  std::erase_if(env, [](const auto& pair) { return pair.first == kHooksVariable; });
   for (const auto& [key, value] : claim.env) set(env, key, value);
   set(env, "OPENSANDBOX_ID", claim.id);
   if (!has(env, "EXECD_ENVS")) env.emplace_back("EXECD_ENVS", "/opt/opensandbox/.env");

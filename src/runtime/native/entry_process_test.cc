@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "base/hooks_variable.h"
+
 namespace osb::runtime {
 namespace {
 
@@ -44,6 +46,17 @@ TEST(EntryProcess, OneThatInheritsNamesNoUserAndNoDirectory) {
   EXPECT_NE(text.find("\"memory_bytes\":5"), text.npos) << text;
   EXPECT_EQ(text.find("\"uid\""), text.npos) << text;
   EXPECT_EQ(text.find("\"cwd\""), text.npos) << text;
+}
+
+TEST(EntryProcess, HooksAreTheRequests) {
+  image::ImageConfig image;
+  image.env = {{kHooksVariable, "the image's"}};
+  EXPECT_THAT(entry_process(claim(), kLimits, image).environment,
+              Not(Contains(Pair(kHooksVariable, ::testing::_))));
+  Claim with = claim();
+  with.env.emplace_back(kHooksVariable, "the request's");
+  EXPECT_THAT(entry_process(with, kLimits, image).environment,
+              Contains(Pair(kHooksVariable, "the request's")));
 }
 
 TEST(EntryProcess, TheImageThenTheRequest) {

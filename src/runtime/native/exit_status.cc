@@ -10,6 +10,7 @@ namespace osb::runtime {
 namespace {
 
 constexpr size_t kMostOutput = 128 * 1024;
+constexpr int kCannotExecute = 127;  // as a shell says it
 
 std::string signal_name(int number) {
   const char* name = ::sigabbrev_np(number);
@@ -25,7 +26,19 @@ End signalled(int number) {
 
 }  // namespace
 
+// A program name may be as long as a request.
+std::string why_not_started(const ControlState& failed) {
+  constexpr size_t kMost = 4200;  // a path of the longest kind, and some words
+  std::string path = failed.path.size() <= kMost ? failed.path : failed.path.substr(0, kMost) + "...";
+  bool plain = failed.message.empty() || failed.message.size() > failed.path.size() + 200;
+  std::string cause = plain ? errno_text(failed.sys_errno) : failed.message;
+  return path.empty() ? cause : path + ": " + cause;
+}
+
 End describe_end(const ControlState& ended) {
+  if (ended.kind == ControlState::Kind::failed)
+    return {End::Kind::exited, kCannotExecute,
+            "The entry process could not be started: " + why_not_started(ended)};
   if (ended.kind != ControlState::Kind::ended)
     return {End::Kind::lost, 0, "execd did not say how the entry process ended"};
   End end = ended.signal ? signalled(ended.signal) : exited(ended.exit_code);

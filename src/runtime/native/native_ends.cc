@@ -19,11 +19,11 @@ constexpr auto kDeathDeadline = std::chrono::seconds(1);  // its connection clos
 constexpr io::Duration kConnectAgainFirst = std::chrono::milliseconds(50);
 constexpr io::Duration kConnectAgainMost = std::chrono::seconds(5);
 
+}  // namespace
+
 bool is_last(const ControlState& state) {
   return state.kind == ControlState::Kind::ended || state.kind == ControlState::Kind::failed;
 }
-
-}  // namespace
 
 bool is_gone(const Fd& pidfd) {
   struct pollfd ended{pidfd.get(), POLLIN, 0};

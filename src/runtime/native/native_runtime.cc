@@ -308,15 +308,22 @@ Task<Adoption> NativeRuntime::adopt(std::string handle, std::string identity) {
 }
 
 Task<Result<Recalled>> NativeRuntime::recall(std::string handle) {
-  auto answer = CO_TRY(co_await launcher_.ask(launcher::RecallRequest{{std::move(handle)}}));
+  auto answer = CO_TRY(co_await launcher_.ask(launcher::RecallRequest{{handle}}));
   Recalled recalled{.record = std::move(answer.body.record), .identity = {}};
+  if (auto found = sandboxes_.find(handle); found != sandboxes_.end() && found->second->unkept)
+    recalled.record = *found->second->unkept;
   const launcher::Started& first = answer.body.first_process;
   if (first.pid > 0) recalled.identity = identity_of(first, CO_TRY(boot_id()));
   co_return recalled;
 }
 
 Task<Result<void>> NativeRuntime::keep_record(std::string handle, std::string record) {
-  CO_TRY(co_await launcher_.ask(launcher::RecordRequest{std::move(handle), std::move(record)}));
+  // Whoever still tries to keep an earlier one tries this one from now on.
+  auto found = sandboxes_.find(handle);
+  SandboxPtr sandbox = found != sandboxes_.end() ? found->second : nullptr;
+  if (sandbox && sandbox->unkept) sandbox->unkept = record;
+  CO_TRY(co_await launcher_.ask(launcher::RecordRequest{std::move(handle), record}));
+  if (sandbox && sandbox->unkept == record) sandbox->unkept.reset();
   co_return Result<void>{};
 }
 

@@ -109,7 +109,7 @@ class NativeRuntime : public Runtime {
   // Those that wait for a claim; see native_warm.cc.
   struct Recording;
   Task<> record(std::shared_ptr<Recording> recording, std::string handle, std::string record);
-  Task<> record_in_the_end(SandboxPtr sandbox, std::string record);
+  Task<> record_in_the_end(SandboxPtr sandbox);
   Task<> watch_starting(SandboxPtr sandbox);
   Task<Result<void>> wait_for_execd(SandboxPtr sandbox);
   void hold(SandboxPtr sandbox, Waiting waiting);

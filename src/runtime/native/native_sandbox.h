@@ -11,7 +11,8 @@ inline std::unexpected<CreateFailure> failed(CreateFailure::Kind kind, Error err
   return std::unexpected(CreateFailure{kind, std::move(error)});
 }
 
-bool is_gone(const Fd& pidfd);  // the process has ended
+bool is_gone(const Fd& pidfd);            // the process has ended
+bool is_last(const ControlState& state);  // nothing is said after it
 
 struct NativePrepared : Prepared {
   launcher::Plan plan;                   // all but the record
@@ -52,6 +53,7 @@ struct NativeRuntime::Sandbox {
   End end;
   int64_t ooms_before = 0;  // processes killed for memory while the entry process ran on
   bool removed = false;
+  std::optional<std::string> unkept;  // its record, as long as the launcher has not confirmed it
 };
 
 struct NativeRuntime::Attaching {

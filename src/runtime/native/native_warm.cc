@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
+#include "base/hooks_variable.h"
 #include "base/idle_entry.h"
 #include "base/log.h"
 #include "base/strings.h"
@@ -22,12 +23,18 @@ using Kind = CreateFailure::Kind;
 constexpr auto kWaitingDeadline = std::chrono::seconds(20);
 constexpr io::Duration kRecordAgainFirst = std::chrono::seconds(1),
                        kRecordAgainMost = std::chrono::minutes(1);
-constexpr int kCannotExecute = 127;  // as a shell says it
+// Far below what a kernel takes.
+constexpr size_t kSmallEnvironment = 64 << 10;
 
-// Nothing that it is started with can be wrong, as far as a client is to hear of it.
-bool starts_surely(const Claim& claim) {
-  auto is_hooks = [](const auto& pair) { return pair.first == "OPENSANDBOX_LIFECYCLE"; };
-  return is_idle_entry(claim.entrypoint) && std::ranges::none_of(claim.env, is_hooks);
+// Nothing that a client has said of it can be wrong.
+bool starts_surely(const EntryProcess& process) {
+  if (!is_idle_entry(process.arguments)) return false;
+  size_t bytes = 0;
+  for (const auto& [name, value] : process.environment) {
+    if (name == kHooksVariable) return false;
+    bytes += name.size() + value.size();
+  }
+  return bytes <= kSmallEnvironment;
 }
 
 }  // namespace
@@ -123,11 +130,12 @@ Task<> NativeRuntime::record(std::shared_ptr<Recording> recording, std::string h
   recording->done.set();
 }
 
-// Of one that its client has been told of: what cannot be kept now is tried again until it is.
-Task<> NativeRuntime::record_in_the_end(SandboxPtr sandbox, std::string record) {
-  for (io::Duration again = kRecordAgainFirst; !sandbox->removed;
+// Of one that its client has been told of: what cannot be kept now is tried again until it is, or until
+// another one was kept in its place.
+Task<> NativeRuntime::record_in_the_end(SandboxPtr sandbox) {
+  for (io::Duration again = kRecordAgainFirst; !sandbox->removed && sandbox->unkept;
        again = std::min(again * 2, kRecordAgainMost)) {
-    auto kept = co_await keep_record(sandbox->handle, record);
+    auto kept = co_await keep_record(sandbox->handle, *sandbox->unkept);
     if (kept) co_return;
     log::warn("cannot keep the record of a claimed sandbox, trying again",
               {{"handle", sandbox->handle}, {"error", kept.error().message}});
@@ -136,14 +144,12 @@ Task<> NativeRuntime::record_in_the_end(SandboxPtr sandbox, std::string record) 
   }
 }
 
-// One that was not waited for. What becomes of it is its end, and told as such.
+// One that was not waited for. Whatever becomes of it is its end, and told as such.
 Task<> NativeRuntime::watch_starting(SandboxPtr sandbox) {
   co_await io::yield();  // the answer first
-  auto started = co_await hear_started(sandbox);
-  if (started || started.error().kind == Kind::step_failed) co_return co_await watch(sandbox);
-  sandbox->end = {End::Kind::exited, kCannotExecute,
-                  "The entry process could not be started: " + started.error().error.message};
-  sandbox->ended.set();
+  auto state = co_await sandbox->control->next();
+  if (state && is_last(*state)) sandbox->heard = std::move(*state);
+  co_await watch(sandbox);
 }
 
 Task<Created<void>> NativeRuntime::claim(std::string handle, Claim claim,
@@ -159,15 +165,17 @@ Task<Created<void>> NativeRuntime::claim(std::string handle, Claim claim,
     attaching = std::make_shared<Attaching>(executor_, std::move(*network));
     tasks_.spawn(attach(attaching, handle, claim.id));
   }
-  bool is_sure = starts_surely(claim) && !attaching;
   // The record is with the launcher while execd starts the process, which takes longer: that goes first.
   // Whoever copies this sandbox needs what is in it.
   auto process = entry_process(claim, waiting->limits, waiting->config);
+  bool is_sure = starts_surely(process) && !attaching;
   auto sent = co_await sandbox->control->start(std::move(process));
-  if (sent && is_sure) {
-    // Its row is stored and its client is answered while the process starts.
+  if (sent && is_sure && launcher_.has_room()) {
+    // Its row is stored and its client is answered while the process starts. The record is in the launcher's
+    // socket before that, from where no kill of this process takes it.
+    sandbox->unkept = std::move(claim.record);
     tasks_.spawn(watch_starting(sandbox));
-    tasks_.spawn(record_in_the_end(sandbox, std::move(claim.record)));
+    tasks_.spawn(record_in_the_end(sandbox));
     co_return Created<void>();
   }
   auto recording = std::make_shared<Recording>(executor_);

@@ -12,14 +12,6 @@ std::unexpected<CreateFailure> failed(CreateFailure::Kind kind, Error error) {
   return std::unexpected(CreateFailure{kind, std::move(error)});
 }
 
-// For messages: a program name may be as long as a request.
-std::string shorten(std::string text) {
-  constexpr size_t kMost = 4200;  // a path of the longest kind, and some words
-  if (text.size() <= kMost) return text;
-  text.resize(kMost);
-  return text + "...";
-}
-
 }  // namespace
 
 Task<Created<std::optional<ControlState>>> start_through(ControlConnection& control, EntryProcess entry) {
@@ -49,10 +41,8 @@ Task<Created<std::optional<ControlState>>> hear_started(ControlConnection& contr
       }
       co_return std::move(*state);  // it has done what it was for
     }
-    bool plain = state->message.empty() || state->message.size() > state->path.size() + 200;
-    std::string cause = plain ? errno_text(state->sys_errno) : state->message;
     co_return failed(Kind::bad_entrypoint,
-                     Error{Code::invalid_argument, state->sys_errno, shorten(state->path) + ": " + cause});
+                     Error{Code::invalid_argument, state->sys_errno, why_not_started(*state)});
   }
 }
 
