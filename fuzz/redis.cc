@@ -28,7 +28,7 @@ void check_reply(std::string_view text) {
 extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, size_t size) {
   std::string_view text = fuzz::text_of(data, size);
   check_reply(text);
-  if (auto intent = server::parse_renew_intent(text)) CHECK(is_uuid(intent->sandbox));
+  if (auto intent = server::parse_renew_intent(text)) CHECK(is_sandbox_id(intent->sandbox));
   if (auto address = server::parse_redis_address(text))
     CHECK(!address->host.empty() && address->port != 0 &&
           (address->user.empty() || !address->password.empty()));

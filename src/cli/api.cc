@@ -388,6 +388,7 @@ Task<Result<std::string>> Api::find(std::string name) {
   for (const bj::value& one : CO_TRY(co_await list())) {
     if (!one.is_object()) continue;
     std::string id = CO_TRY(text_of(one.as_object(), "id"));
+    if (id == name) co_return id;
     const auto* metadata = one.as_object().if_contains("metadata");
     if (metadata && metadata->is_object() && text_of(metadata->as_object(), kNameKey).value_or("") == name)
       named.push_back(id);

@@ -21,8 +21,10 @@ constexpr size_t kMostFiles = 20'000, kMostFile = 64 << 10, kMostBytes = 16 << 2
 
 // From the root on, so that a link anywhere on the way is refused as well.
 Result<Fd> open_directory(const std::string& path) {
+  size_t begin = path.find_first_not_of('/');
+  if (begin == path.npos) return fail(Code::invalid_argument, "that is the root");
   Fd root = TRY(open_at(AT_FDCWD, "/", O_PATH | O_DIRECTORY));
-  return open_beneath(root.get(), path.substr(path.find_first_not_of('/')), O_RDONLY | O_DIRECTORY);
+  return open_beneath(root.get(), path.substr(begin), O_RDONLY | O_DIRECTORY);
 }
 
 // Of whoever has the directory: a name somebody gave to another's file does not show that file.
@@ -37,7 +39,10 @@ Result<std::string> read_own(int dir, const std::string& name) {
 
 using Texts = std::map<std::string, std::string>;  // by id
 
-Result<Texts> read_texts(int dir) {
+// What is no file of a sandbox's is left out.
+enum class Unreadable { left_out, refused };
+
+Result<Texts> read_texts(int dir, Unreadable unreadable) {
   Texts out;
   size_t bytes = 0, skipped = 0;
   auto names = TRY(sys::names_in(dir));
@@ -45,8 +50,10 @@ Result<Texts> read_texts(int dir) {
   for (const std::string& name : names) {
     if (!name.ends_with(kSuffix)) continue;
     std::string id = name.substr(0, name.size() - kSuffix.size());
-    auto text =
-        is_sandbox_id(id) ? read_own(dir, name) : Result<std::string>(fail(Code::invalid_argument, "no id"));
+    if (!is_sandbox_id(id)) continue;
+    auto text = read_own(dir, name);
+    if (!text && unreadable == Unreadable::refused)
+      return fail(Code::invalid_argument, name + ": " + text.error().message);
     if (!text) {
       ++skipped;
       continue;
@@ -59,11 +66,11 @@ Result<Texts> read_texts(int dir) {
   return out;
 }
 
-// Service managers start root's programs without HOME.
+// Service managers start root's programs without HOME. As it is written where nobody has a home.
 std::string at_home(const std::string& path) {
   if (!path.starts_with("~/")) return path;
   const struct passwd* account = ::getpwuid(::geteuid());
-  return account ? account->pw_dir + path.substr(1) : "";
+  return account ? account->pw_dir + path.substr(1) : path;
 }
 
 Result<Fd> sealed(const std::string& text) {
@@ -79,16 +86,22 @@ Result<Fd> sealed(const std::string& text) {
 
 Result<docker::OriginalNotes> read_original_files(const std::string& directory) {
   Fd dir = TRY(open_directory(directory));
-  Texts metadata = TRY(read_texts(dir.get())), expirations;
+  Texts metadata = TRY(read_texts(dir.get(), Unreadable::left_out)), expirations;
   auto below = open_beneath(dir.get(), kExpirations, O_RDONLY | O_DIRECTORY);
   if (!below && below.error().code != Code::not_found) return std::unexpected(std::move(below.error()));
-  if (below) expirations = TRY(read_texts(below->get()));
+  // An expiry that is not known any more would be the older one of the label, and end a sandbox too early.
+  if (below) expirations = TRY(read_texts(below->get(), Unreadable::refused));
   docker::OriginalNotes out;
   for (const auto& [id, text] : metadata) out[id] = docker::parse_note(text, "");
-  for (const auto& [id, text] : expirations) out[id].expires = docker::parse_note("", text).expires;
   for (const auto& [id, note] : out) {
-    if (!note.metadata && !note.expires)
+    if (!note.metadata)
       log::warn("a file of the original server makes no sense and is left out", {{"id", id}});
+  }
+  for (const auto& [id, text] : expirations) {
+    auto expires = docker::parse_note("", text).expires;
+    if (!expires)
+      return fail(Code::invalid_argument, fmt::format("{}/{}.json: has no expires_at", kExpirations, id));
+    out[id].expires = expires;
   }
   return out;
 }
@@ -98,12 +111,16 @@ Result<Fd> hand_on_original_files(const server::Config& config) {
   std::string place = at_home(docker.adopt_metadata);
   if (!config.offers("docker") || !docker.adopt || place.empty()) return Fd();
   auto notes = read_original_files(place);
-  if (!notes && notes.error().code == Code::not_found) return Fd();
+  if (!notes && notes.error().code == Code::not_found) {
+    log::info("the original server has kept nothing about its sandboxes", {{"adopt_metadata", place}});
+    return Fd();
+  }
   if (!notes) {
     // What it says may end sandboxes too early, so it is not left out.
     return fail(Code::invalid_argument,
                 fmt::format("{}: docker.adopt_metadata: {}: {}; name the directory itself, which no link "
-                            "leads to, or write adopt_metadata = \"\" to leave it out",
+                            "leads to, repair or remove what cannot be read, or write "
+                            "adopt_metadata = \"\" to leave it out",
                             config.place("docker.adopt_metadata"), place, notes.error().message));
   }
   log::info("files of the original server are read", {{"sandboxes", notes->size()}});
@@ -113,7 +130,9 @@ Result<Fd> hand_on_original_files(const server::Config& config) {
 Result<docker::OriginalNotes> inherited_original_notes() {
   struct stat info{};
   const int fd = launcher::kServerNotesFd;
-  if (::fstat(fd, &info) < 0 || !S_ISREG(info.st_mode)) return docker::OriginalNotes();
+  // Where nothing was handed on the number may be anything else by now.
+  int seals = ::fcntl(fd, F_GET_SEALS);
+  if (seals < 0 || (seals & F_SEAL_WRITE) == 0 || ::fstat(fd, &info) < 0) return docker::OriginalNotes();
   Fd memory(fd);
   if (::fcntl(fd, F_SETFD, FD_CLOEXEC) < 0) return fail_errno("take over what root has read");
   // Every server has the same offset.

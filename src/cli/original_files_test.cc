@@ -55,6 +55,23 @@ TEST_F(OriginalFiles, WhatIsLeftOut) {
   EXPECT_TRUE(notes->contains("a"));
 }
 
+TEST_F(OriginalFiles, AnExpiryThatCannotBeReadIsNotLeftOut) {
+  write("_expiration/a.json", R"({"expires_at":"2026-01-02T03:04:05+00:00"})");
+  write("_expiration/no id.json", "{}");
+  EXPECT_TRUE(read_original_files(place()));
+  write("_expiration/b.json", R"({"expires_at":"soon"})");
+  auto notes = read_original_files(place());
+  ASSERT_FALSE(notes);
+  EXPECT_NE(notes.error().message.find("b.json"), std::string::npos) << notes.error().message;
+  std::filesystem::remove(place() + "/_expiration/b.json");
+  std::filesystem::create_symlink(directory_ + "/none", place() + "/_expiration/c.json");
+  notes = read_original_files(place());
+  ASSERT_FALSE(notes);
+  EXPECT_NE(notes.error().message.find("c.json"), std::string::npos) << notes.error().message;
+}
+
+TEST_F(OriginalFiles, TheRootIsNoPlace) { EXPECT_FALSE(read_original_files("//")); }
+
 TEST_F(OriginalFiles, NoLinkLeadsThere) {
   std::filesystem::create_directory_symlink(place(), directory_ + "/other");
   EXPECT_FALSE(read_original_files(directory_ + "/other"));

@@ -58,10 +58,24 @@ void refuse_what_is_missing(Section& in, const DockerSection& docker) {
   }
 }
 
+bool is_bind_option(std::string_view word) {
+  constexpr std::string_view kOptions[] = {"ro",      "rw",    "z",      "Z",       "nocopy",  "shared",
+                                           "rshared", "slave", "rslave", "private", "rprivate"};
+  return std::ranges::find(kOptions, word) != std::end(kOptions);
+}
+
+bool is_volume_name(std::string_view name) {
+  auto fits = [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '.' || c == '-'; };
+  return !name.empty() && std::isalnum(static_cast<unsigned char>(name[0])) &&
+         std::ranges::all_of(name, fits);
+}
+
 // "/a:/b", "/a:/b:ro", "name:/b": what an engine takes for a mount.
 bool is_bind(std::string_view text) {
   auto parts = split(text, ':');
-  return (parts.size() == 2 || parts.size() == 3) && !parts[0].empty() && parts[1].starts_with('/');
+  if (parts.size() != 2 && parts.size() != 3) return false;
+  bool known = parts.size() == 2 || std::ranges::all_of(split(parts[2], ','), is_bind_option);
+  return known && (parts[0].starts_with('/') || is_volume_name(parts[0])) && parts[1].starts_with('/');
 }
 
 bool is_variable(std::string_view name) {
@@ -104,7 +118,9 @@ void read_adopt(Section& in, const Environment& environment, DockerSection& out)
   in.boolean("adopt", out.adopt);
   in.text("adopt_metadata", out.adopt_metadata);
   out.adopt_metadata = expanded_home(std::string(trim(out.adopt_metadata)), environment);
-  bool is_path = out.adopt_metadata.starts_with('/') || out.adopt_metadata.starts_with("~/");
+  bool is_path = (out.adopt_metadata.starts_with('/') &&
+                  out.adopt_metadata.find_first_not_of('/') != std::string::npos) ||
+                 out.adopt_metadata.starts_with("~/");
   if (!out.adopt_metadata.empty() && !is_path)
     in.wrong("adopt_metadata", "must be an absolute path, or begin with ~/",
              "write adopt_metadata = \"/root/.opensandbox/metadata\"");

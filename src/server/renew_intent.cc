@@ -13,8 +13,8 @@ Result<RenewIntent> parse_renew_intent(std::string_view text) {
   RenewIntent intent{.sandbox = field["sandbox_id"].required_string()};
   std::string observed = field["observed_at"].required_string();
   if (!issues.empty()) return fail(Code::invalid_argument, "a member is missing or no string");
-  // There are no others here, and what is no id is not looked for.
-  if (!is_uuid(intent.sandbox)) return fail(Code::invalid_argument, "sandbox_id is no id");
+  // What is no id is not looked for.
+  if (!is_sandbox_id(intent.sandbox)) return fail(Code::invalid_argument, "sandbox_id is no id");
   auto time = parse_time(observed);
   if (!time) return fail(Code::invalid_argument, "observed_at is no time");
   intent.observed = *time;

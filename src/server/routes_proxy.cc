@@ -172,11 +172,11 @@ Task<> relay(Service& service, Request& request, ResponseWriter& response, Lifec
   if (again) {
     std::string detour;
     auto made = co_await connect(service, caller_of(request), reached.row, port);
-    if (!made) {
+    if (!made && made.error().status == 502) {
       // What listens on the loopback inside only is reached by an execd that relays to it.
       detour = service.runtimes.of(reached.row->runtime).detour(reached.row->handle, port);
-      if (detour.empty()) co_return co_await answer_error(request, response, std::move(made.error()));
-      made = co_await connect(service, caller_of(request), reached.row, runtime::kExecdPort);
+      if (!detour.empty())
+        made = co_await connect(service, caller_of(request), reached.row, runtime::kExecdPort);
     }
     if (!made) co_return co_await answer_error(request, response, std::move(made.error()));
     auto sent = what();

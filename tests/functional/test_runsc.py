@@ -140,6 +140,21 @@ def over(api, sandbox):
     return status
 
 
+def test_an_idle_entry_process_comes_later_and_counts_all_the_same(api):
+    """Not before the first command, which would wait for it; its end is still the end of the sandbox."""
+    sandbox = create(api, entrypoint=["tail", "-f", "/dev/null"])
+    wait_for(lambda: api.run(sandbox, "pgrep -xc tail || true").stdout == "1", 10, "the entry process runs")
+    api.run(sandbox, "pkill -9 -x tail; sleep 10")
+    wait_for(lambda: api.get(sandbox)["status"]["state"] == "Failed", 10, "the sandbox has ended")
+    assert api.get(sandbox)["status"]["reason"] == "KILLED_BY_SIGNAL"
+    # Paused before it has come, and deleted: nothing of it is left (see the fixture).
+    early = create(api, entrypoint=["tail", "-f", "/dev/null"])
+    assert api.call("POST", f"/sandboxes/{early}/pause").status == 202
+    wait_for(lambda: api.get(early)["status"]["state"] == "Paused", 10, "it is paused")
+    assert api.call("POST", f"/sandboxes/{early}/resume").status == 202
+    wait_for(lambda: api.run(early, "pgrep -xc tail || true").stdout == "1", 10, "the entry process runs")
+
+
 def test_expiry(api):
     sandbox = create(api, timeout=60)
     api.renew(sandbox, 2)
