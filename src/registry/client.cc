@@ -76,8 +76,28 @@ bool may_be_tried_again(const Error& error) {
   return error.code == Code::unavailable || error.code == Code::timeout;
 }
 
+// Once, before anything is said that somebody should not hear: from then on it is TLS, whatever goes wrong
+// with it, or it is not.
+Result<void> RepositoryClient::settle() {
+  if (!perhaps_plain_) return {};
+  auto patience = http_.settings().patience;
+  Url plain = base_;
+  plain.tls = false;
+  auto tls = speaks_tls(base_, patience);
+  // A name without a port stands for either: where nobody listens at that of TLS, the other one is meant.
+  if (!tls && tls.error().sys_errno == ECONNREFUSED && base_.port == 443) {
+    plain.port = 80;
+    auto other = speaks_tls(plain, patience);
+    if (other) tls = other;
+  }
+  if (!TRY(std::move(tls))) base_ = std::move(plain);
+  perhaps_plain_ = false;
+  return {};
+}
+
 Result<Answer> RepositoryClient::ask(const std::string& method, const std::string& path,
                                      const http::Headers& headers, const Body& body) {
+  TRY(settle());
   Url url = base_;
   url.target = "/v2/" + repository_ + path;
   return ask_at(method, url, headers, body);

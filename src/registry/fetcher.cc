@@ -38,7 +38,7 @@ struct Found {
 Result<Found> find(HttpClient& http, const FetchOrder& order) {
   Result<Resolved> resolved = fail(Code::invalid_argument, "no registry to ask");
   for (const FetchSource& source : order.sources) {
-    RepositoryClient client(http, source.base, order.repository, source.login);
+    RepositoryClient client(http, source, order.repository);
     resolved = resolve(client, order);
     if (resolved) return Found{std::move(client), std::move(*resolved)};
   }

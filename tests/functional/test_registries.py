@@ -14,7 +14,7 @@ from lib.api import Api, assert_envelope
 from lib.image_processes import children_named, keeper_of, osb, parent_of, swallow
 from lib.images import Images
 from lib.plugin import shared_service
-from lib.registries import MANIFEST, DebianRegistry, Made, authority_for, fake_registry, has_debian_registry
+from lib.registries import MANIFEST, DebianRegistry, Made, authority_for, fake_registry, has_debian_registry, relay_before
 from lib.service import Service
 from lib.waiting import wait_for
 
@@ -149,6 +149,47 @@ def test_tls_with_an_authority_of_ones_own_and_a_login_file(bin_dir, request, ro
         api.delete(sandbox)
     finally:
         registry.close()
+
+
+@needs_debian_registry
+@pytest.mark.parametrize("name, owner", [("localhost", "DNS:localhost"), ("127.0.0.1", "IP:127.0.0.1"), ("[::1]", "IP:::1")])
+def test_tls_on_loopback(bin_dir, request, root, tmp_path_factory, name, owner):
+    """By the registry's own name: TLS comes first, and a certificate that is not believed is the end."""
+    if name == "[::1]" and not os.path.exists("/proc/sys/net/ipv6"):
+        pytest.skip("this host has no addresses of version 6")
+    place = tmp_path_factory.mktemp("tls")
+    place.chmod(0o755)
+    authority_for(owner, place)
+    registry = DebianRegistry(tls=(place / "cert.pem", place / "key.pem"), name=name)
+    try:
+        image = registry.push("secure", Made([root], CONFIG))
+        stranger = Api(shared_service(request, bin_dir, registry={}))
+        found = assert_envelope(stranger.post_create(image={"uri": image}), 500, "IMAGE::UNREACHABLE")
+        assert "certificate is not accepted" in found["message"] and "registry.ca_files" in found["message"]
+        if name == "localhost":
+            with relay_before(registry, name) as relay:
+                assert_envelope(stranger.post_create(image={"uri": f"{relay.host}/secure:1"}), 500, "IMAGE::UNREACHABLE")
+                assert relay.openings and set(relay.openings) == {b"\x16"}, "nothing was said in the clear"
+        believer = Api(shared_service(request, bin_dir, registry={"ca_files": [str(place / "ca.pem")]}))
+        sandbox = believer.create(image={"uri": image}, entrypoint=["sleep", "600"])["id"]
+        assert believer.run(sandbox, "echo $GREETING").stdout == "hello"
+        believer.delete(sandbox)
+    finally:
+        registry.close()
+
+
+@needs_debian_registry
+def test_a_plain_registry_on_loopback_is_asked_once_for_tls(bin_dir, request, debian, root):
+    debian.push("plain", Made([root, layer_with("plain-on-loopback")], CONFIG))
+    with relay_before(debian, "localhost") as relay:
+        api = Api(shared_service(request, bin_dir, registry={}))
+        api.delete(api.create(image={"uri": f"{relay.host}/plain:1"}, entrypoint=["sleep", "600"])["id"])
+        assert relay.openings[0] == b"\x16" and set(relay.openings[1:]) == {b"G"}, relay.openings
+        # One that the configuration calls plain is not asked at all.
+        relay.openings.clear()
+        sure = Api(shared_service(request, bin_dir, registry={"plain_hosts": [relay.host]}))
+        sure.delete(sure.create(image={"uri": f"{relay.host}/plain:1"}, entrypoint=["sleep", "600"])["id"])
+        assert set(relay.openings) == {b"G"}, relay.openings
 
 
 def test_a_token(registry, root, run, api):
