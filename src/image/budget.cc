@@ -40,11 +40,17 @@ Result<std::vector<Image>> removable(const Store& store, const std::string& keep
 }  // namespace
 
 Result<uint64_t> bytes_in_store(const Store& store) {
-  std::set<std::string> layers;
-  for (const auto& [id, image] : store.index().images)
+  std::set<std::string> layers, of_sandboxes;
+  for (const auto& [id, image] : store.index().images) {
     layers.insert(image.layers.begin(), image.layers.end());
+    for (const SandboxLayer& layer : image.over) of_sandboxes.insert(layer.digest);
+  }
   uint64_t bytes = 0;
   for (const std::string& layer : layers) bytes += TRY(known_layer(store, layer)).bytes;
+  // What a crash of the host took along takes no room.
+  for (const std::string& layer : of_sandboxes) {
+    if (auto known = layer_at(store.sandbox_layer_path(layer), layer)) bytes += known->bytes;
+  }
   return bytes;
 }
 

@@ -11,7 +11,7 @@
 
 namespace osb::image {
 
-// Bytes of files in all layers.
+// Bytes of files in all layers, also in those that images have of sandboxes.
 Result<uint64_t> bytes_in_store(const Store& store);
 
 struct Shrunk {

@@ -540,6 +540,22 @@ def test_the_oldest_goes_when_there_is_no_room(bin_dir, request, registry, root)
     assert names == ["big1:1", "big2:1"], names
 
 
+def test_what_was_committed_takes_room(bin_dir, request, registry, root):
+    """A committed image is most of the budget: a pulled one that nobody uses goes for the next."""
+    service = shared_service(request, bin_dir, registry={"disk_budget_gb": 1})
+    api = Api(service)
+    images = Images(bin_dir, service.config_path, service.state_dir)
+    sandbox = api.create()["id"]
+    api.run(sandbox, "truncate -s 950000000 /srv/big", uid=0)  # holes count as what they show
+    assert api.call("POST", "/images/commit", json={"sandboxId": sandbox, "name": "kept"}).status == 201
+    api.delete(sandbox)
+    first = registry.add("first", Made([root, make.tar_bytes(lambda tar: make.add(tar, "big", bytes(60_000_000)))]))
+    second = registry.add("second", Made([root, layer_with("second")]))
+    for name in (first, second):
+        assert osb(service, "images", "pull", name).returncode == 0
+    assert sorted(images.names()) == sorted(["kept", second])
+
+
 # A pull that takes long
 
 
