@@ -37,7 +37,7 @@ Result<std::map<std::string, Login>> logins_of(const KeeperSettings& settings) {
 }  // namespace
 
 std::unexpected<Error> own_fault(Error error) {
-  error.code = Code::internal;
+  if (error.sys_errno != ENOSPC && error.sys_errno != EDQUOT) error.code = Code::internal;
   return std::unexpected(std::move(error));
 }
 

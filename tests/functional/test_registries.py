@@ -540,6 +540,34 @@ def test_the_oldest_goes_when_there_is_no_room(bin_dir, request, registry, root)
     assert names == ["big1:1", "big2:1"], names
 
 
+def test_a_budget_is_looked_at_before_layers_come(bin_dir, request, registry, root):
+    """What may go counts as gone, what may not does not. A size that is not true is found out as ever: IMAGE::INVALID."""
+    service = shared_service(request, bin_dir, registry={"disk_budget_gb": 1})
+    api = Api(service)
+    image = Made([root, layer_with("claimed")])
+    name = registry.add("claiming", image)
+    layer = f"/v2/claiming/blobs/sha256:{image.layers[1]}"
+
+    def claim(size):
+        manifest = json.loads(image.manifest)
+        manifest["layers"][1]["size"] = size
+        registry.documents["/v2/claiming/manifests/1"] = (MANIFEST, json.dumps(manifest).encode())
+        registry.requests.clear()
+        return api.post_create(image={"uri": name})
+
+    found = assert_envelope(claim(1_100_000_000), 500, "IMAGE::NO_ROOM")
+    assert "registry.disk_budget_gb" in found["cause"] and not registry.asked(layer), found
+    assert_envelope(claim(950_000_000), 500, "IMAGE::INVALID")
+    assert registry.asked(layer)
+    pulled = registry.add("pulled", Made([root, make.tar_bytes(lambda tar: make.add(tar, "big", bytes(60_000_000)))]))
+    assert osb(service, "images", "pull", pulled).returncode == 0
+    assert_envelope(claim(950_000_000), 500, "IMAGE::INVALID")
+    sandbox = api.create(image={"uri": pulled}, entrypoint=["sleep", "600"])["id"]
+    found = assert_envelope(claim(950_000_000), 500, "IMAGE::NO_ROOM")
+    assert "registry.disk_budget_gb" in found["cause"] and not registry.asked(layer), found
+    api.delete(sandbox)
+
+
 def test_what_was_committed_takes_room(bin_dir, request, registry, root):
     """A committed image is most of the budget: a pulled one that nobody uses goes for the next."""
     service = shared_service(request, bin_dir, registry={"disk_budget_gb": 1})
