@@ -14,7 +14,7 @@ from lib.api import Api, assert_envelope
 from lib.image_processes import children_named, keeper_of, osb, parent_of, swallow
 from lib.images import Images
 from lib.plugin import shared_service
-from lib.registries import MANIFEST, DebianRegistry, Made, authority_for, fake_registry, has_debian_registry, relay_before
+from lib.registries import INDEX, MANIFEST, DebianRegistry, Made, authority_for, fake_registry, has_debian_registry, index_of, relay_before
 from lib.service import Service
 from lib.waiting import wait_for
 
@@ -91,6 +91,16 @@ def test_one_of_several_machines(debian, root, run):
     other = Made([layer_with("elsewhere")], machine="s390x")
     name = debian.push_index("multi", other, Made([root, layer_with("here")]))
     assert run(name, "cat /here").stdout == "here"
+
+
+def test_an_index_within_an_index(registry, root, run):
+    image = Made([root, layer_with("within")])
+    registry.add("nested", image)
+    inner = index_of(image)
+    outer = json.dumps({"schemaVersion": 2, "mediaType": INDEX, "manifests": [{"mediaType": INDEX, "digest": "sha256:" + make.sha256(inner), "size": len(inner)}]})
+    registry.documents[f"/v2/nested/manifests/sha256:{make.sha256(inner)}"] = (INDEX, inner)
+    registry.documents["/v2/nested/manifests/all"] = (INDEX, outer.encode())
+    assert run(f"{registry.host}/nested:all", "cat /within").stdout == "here"
 
 
 @needs_debian_registry
