@@ -479,6 +479,48 @@ def test_kill_9_in_the_middle_then_less_is_asked_for(bin_dir, registry, root, vi
         service.destroy()
 
 
+@needs_debian_registry
+@pytest.mark.parametrize("victim", ["server", "launcher", "keeper"])
+def test_kill_9_in_the_middle_then_debians_registry_serves_less(bin_dir, debian, root, victim):
+    """Bytes are counted between us and Debian's registry: after the restart less of them come than the layer has."""
+    image = Made([root, layer_with("much", size=16_000_000)])
+    small, large = (len(image.blobs[digest]) for digest in image.layers)
+    half = large // 2
+    assert small < half, "the other layer comes whole"
+    debian.push("cut/" + victim, image)
+    service = Service(bin_dir, registry={}).start()
+    with relay_before(debian) as relay:
+        try:
+            api = Api(service)
+            relay.most = half
+            name = f"{relay.host}/cut/{victim}:1"
+            here = [service.state_dir / "images" / "store" / "blobs" / digest for digest in image.layers]
+            caller = threading.Thread(target=lambda: swallow(lambda: api.post_create(image={"uri": name})))
+            caller.start()
+            head = 8192  # of the answer, at most
+            wait_for(lambda: all(blob.exists() and blob.stat().st_size >= size for blob, size in zip(here, (small, half - head))), 30, "half of the layer is on disk")
+            if victim == "server":
+                service.kill_server()
+            elif victim == "launcher":
+                service.kill_both()
+                service.start()
+            else:
+                os.kill(keeper_of(service), signal.SIGKILL)
+            caller.join(60)
+            wait_for(lambda: not [pid for pid in children_named(b"image-fetcher") if parent_of(pid) == 1], 10, "no fetcher outlives its keeper")
+            had = here[1].stat().st_size
+            assert half - head <= had < large
+            relay.let_go()
+            sandbox = api.create(image={"uri": name}, entrypoint=["sleep", "600"])["id"]
+            assert api.run(sandbox, "test -s /much.big && echo whole").stdout == "whole"
+            documents = 64 * 1024
+            assert large - had <= relay.served < large - had + documents, (relay.served, large, had)
+            api.delete(sandbox)
+        finally:
+            relay.let_go()
+            service.destroy()
+
+
 def test_who_speaks_to_the_registry_has_no_right(host, registry, root, api):
     """Seen while it works: an id of nobody, no capability, no way to get any, nothing of the configuration."""
     name = registry.add("x", Made([root]))
