@@ -98,6 +98,12 @@ constexpr ErrorRow kCreating[] = {
      "What the registry gave is not what it promised, or has nothing for this machine. Nothing of it is "
      "kept.",
      "Push it again, or ask for another tag or digest."},
+    {"IMAGE::NO_ROOM", "500",
+     "The layers that are to come are larger than what the disk or `registry.disk_budget_gb` has left, or "
+     "the "
+     "disk became full while they came. Nothing of them is kept.",
+     "`osb images prune`; delete sandboxes, or make room on the disk of the state directory; raise the "
+     "budget."},
     {"IMAGE::IN_USE", "409", "Sandboxes or snapshots use the image whose last name is to go.",
      "Remove them first, or give `force=true`."},
     {"IMAGE::NAME_TAKEN", "409",

@@ -23,6 +23,7 @@ TEST(FailureStatus, EveryFailureOfTheDomainHasItsStatus) {
       {sandbox::image_unreachable(error), 500, "IMAGE::UNREACHABLE"},
       {sandbox::image_refused(error), 400, "IMAGE::UNAUTHORIZED"},
       {sandbox::image_invalid(error), 500, "IMAGE::INVALID"},
+      {sandbox::image_invalid({Code::exhausted, 0, "why"}), 500, "IMAGE::NO_ROOM"},
       {sandbox::image_name_taken(error), 409, "IMAGE::NAME_TAKEN"},
       {sandbox::image_commit_failed({Code::not_found, 0, "why"}), 404, "IMAGE::NOT_FOUND"},
       {sandbox::image_commit_failed({Code::already_exists, 0, "why"}), 409, "IMAGE::NAME_TAKEN"},

@@ -37,15 +37,28 @@ Result<std::vector<Image>> removable(const Store& store, const std::string& keep
   return out;
 }
 
-}  // namespace
-
-Result<uint64_t> bytes_in_store(const Store& store) {
-  std::set<std::string> layers;
-  for (const auto& [id, image] : store.index().images)
+Result<uint64_t> bytes_without(const Store& store, const std::vector<Image>& without) {
+  std::set<std::string> layers, of_sandboxes;
+  for (const auto& [id, image] : store.index().images) {
+    if (std::ranges::find(without, id, &Image::id) != without.end()) continue;
     layers.insert(image.layers.begin(), image.layers.end());
+    for (const SandboxLayer& layer : image.over) of_sandboxes.insert(layer.digest);
+  }
   uint64_t bytes = 0;
   for (const std::string& layer : layers) bytes += TRY(known_layer(store, layer)).bytes;
+  // What a crash of the host took along takes no room.
+  for (const std::string& layer : of_sandboxes) {
+    if (auto known = layer_at(store.sandbox_layer_path(layer), layer)) bytes += known->bytes;
+  }
   return bytes;
+}
+
+}  // namespace
+
+Result<uint64_t> bytes_in_store(const Store& store) { return bytes_without(store, {}); }
+
+Result<uint64_t> bytes_that_stay(const Store& store) {
+  return bytes_without(store, TRY(removable(store, "")));
 }
 
 Result<Shrunk> shrink_to(Store& store, uint64_t budget, const std::string& keep) {

@@ -11,8 +11,11 @@
 
 namespace osb::image {
 
-// Bytes of files in all layers.
+// Bytes of files in all layers, also in those that images have of sandboxes.
 Result<uint64_t> bytes_in_store(const Store& store);
+
+// Of them, those that shrink_to() could not free.
+Result<uint64_t> bytes_that_stay(const Store& store);
 
 struct Shrunk {
   std::vector<std::string> names;  // of images that are gone

@@ -46,7 +46,7 @@ Result<std::vector<std::string>> root_layers(const Store& store, const Image& im
   }
   for (const std::string& digest : image.layers) paths.push_back(store.layer_path(digest));
   for (auto layer = image.over.rbegin(); layer != image.over.rend(); ++layer) {
-    if (layer->overlay == "root") paths.push_back(store.state_dir() + kSnapshots + "layers/" + layer->digest);
+    if (layer->overlay == "root") paths.push_back(store.sandbox_layer_path(layer->digest));
   }
   return paths;
 }
@@ -67,7 +67,7 @@ Result<Image> below(const Store& store, const SnapshotParts& parts, const Commit
 Result<void> add_sizes(const Store& store, const Image& before, Image& image) {
   for (const SandboxLayer& layer : image.over) {
     if (std::ranges::find(before.over, layer) != before.over.end()) continue;
-    auto known = TRY(layer_at(store.state_dir() + kSnapshots + "layers/" + layer.digest, layer.digest));
+    auto known = TRY(layer_at(store.sandbox_layer_path(layer.digest), layer.digest));
     image.bytes += known.bytes;
     image.entries += known.entries;
   }

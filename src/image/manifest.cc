@@ -115,14 +115,18 @@ Result<ManifestOrIndex> parse_manifest_or_index(std::string_view text) {
   return out;
 }
 
-Result<Descriptor> choose(const std::vector<Descriptor>& choices, std::string_view platform) {
+Result<std::vector<Descriptor>> choose(const std::vector<Descriptor>& choices, std::string_view platform) {
+  std::vector<Descriptor> fitting, silent;
   std::string others;
   for (const Descriptor& choice : choices) {
-    if (choice.machine == platform) return choice;
+    if (choice.machine == platform) fitting.push_back(choice);
+    if (choice.machine.empty()) silent.push_back(choice);
     // Attestations and the like are listed as images of an unknown machine.
     if (choice.machine.starts_with("unknown/") || others.size() > 200) continue;
     others += (others.empty() ? "" : ", ") + choice.machine.substr(0, 60);
   }
+  fitting.insert(fitting.end(), silent.begin(), silent.end());
+  if (!fitting.empty()) return fitting;
   return fail(Code::unsupported, "it is not there for " + std::string(platform) + ", only for " +
                                      (others.empty() ? "nothing that has a name" : others));
 }

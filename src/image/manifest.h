@@ -46,8 +46,9 @@ struct ManifestOrIndex {
   Manifest manifest;                // when there are no choices
 };
 Result<ManifestOrIndex> parse_manifest_or_index(std::string_view text);
-// The one for this machine ("linux/amd64"). Code::unsupported with what there is instead.
-Result<Descriptor> choose(const std::vector<Descriptor>& choices, std::string_view platform);
+// Those that may be for this machine ("linux/amd64"): what says so, then what says nothing of machines.
+// Code::unsupported with what there is instead.
+Result<std::vector<Descriptor>> choose(const std::vector<Descriptor>& choices, std::string_view platform);
 
 // Whether a configuration and a manifest are about the same layers.
 Result<void> check_same_layers(size_t in_manifest, size_t in_config);

@@ -1,5 +1,7 @@
 #include "image/pull_reference.h"
 
+#include <arpa/inet.h>
+
 #include <algorithm>
 
 #include "base/strings.h"
@@ -35,6 +37,16 @@ bool looks_like_host(std::string_view component) {
   return component == "localhost" || component.find_first_of(".:") != component.npos;
 }
 
+// "[::1]". In one spelling only: a registry has one name.
+bool is_bracketed_address(std::string_view text) {
+  if (!text.starts_with('[') || !text.ends_with(']')) return false;
+  std::string address = to_lower(text.substr(1, text.size() - 2));
+  in6_addr parsed{};
+  char spelt[INET6_ADDRSTRLEN];
+  return ::inet_pton(AF_INET6, address.c_str(), &parsed) == 1 &&
+         ::inet_ntop(AF_INET6, &parsed, spelt, sizeof spelt) && address == spelt;
+}
+
 std::unexpected<Error> refuse(std::string_view asked, std::string_view why) {
   return fail(Code::invalid_argument, "image " + std::string(asked.substr(0, 300)) + ": " + std::string(why));
 }
@@ -42,12 +54,15 @@ std::unexpected<Error> refuse(std::string_view asked, std::string_view why) {
 }  // namespace
 
 bool is_registry_host(std::string_view text) {
-  size_t colon = text.find(':');
+  size_t bracket = text.starts_with('[') ? text.find(']') : 0;
+  if (bracket == text.npos) return false;
+  size_t colon = text.find(':', bracket);
   std::string_view host = text.substr(0, colon);
   if (colon != text.npos) {
     auto port = parse_number<uint16_t>(text.substr(colon + 1));
     if (!port || *port == 0) return false;
   }
+  if (host.starts_with('[')) return is_bracketed_address(host);
   auto fine = [](char c) { return is_alnum(c) || c == '.' || c == '-'; };
   return !host.empty() && host.size() <= 253 && is_alnum(host.front()) && is_alnum(host.back()) &&
          std::ranges::all_of(host, fine) && host.find("..") == host.npos;

@@ -27,7 +27,8 @@ struct PullReference {
 // `default_registry` has images whose name begins with no host. Code::invalid_argument says what is wrong.
 Result<PullReference> parse_pull_reference(std::string_view asked, std::string_view default_registry);
 
-// "registry.example", "10.0.0.1:5000": letters, digits, dots and dashes, and perhaps a port.
+// "registry.example", "10.0.0.1:5000", "[::1]:5000": letters, digits, dots and dashes, or an address in
+// brackets as the kernel spells it, and perhaps a port.
 bool is_registry_host(std::string_view text);
 
 }  // namespace osb::image

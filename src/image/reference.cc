@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "image/pull_reference.h"
+
 namespace osb::image {
 namespace {
 
@@ -54,13 +56,21 @@ const std::string* find_alias(const std::map<std::string, std::string>& aliases,
   return best ? &best->second : nullptr;
 }
 
+// "[::1]:5000/app" -> "app": brackets belong around the address of a registry, and nowhere else.
+std::string_view behind_address(std::string_view name) {
+  size_t slash = name.starts_with('[') ? name.find('/') : name.npos;
+  if (slash == name.npos || !is_registry_host(name.substr(0, slash))) return name;
+  return name.substr(slash + 1);
+}
+
 }  // namespace
 
 Result<void> check_name(std::string_view name) {
   if (name == kHostImage)
     return fail(Code::invalid_argument, "the name host belongs to the host's own image");
+  std::string_view rest = behind_address(name);
   bool fine =
-      !name.empty() && name.size() <= 255 && is_alnum(name[0]) && std::ranges::all_of(name, is_name_char);
+      !rest.empty() && name.size() <= 255 && is_alnum(rest[0]) && std::ranges::all_of(rest, is_name_char);
   if (fine) return {};
   return fail(
       Code::invalid_argument,

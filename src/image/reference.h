@@ -14,7 +14,8 @@ namespace osb::image {
 inline constexpr char kHostImage[] = "host";
 inline constexpr char kCodeInterpreter[] = "opensandbox/code-interpreter";
 
-// Letters, digits and . _ - / : @, at most 255, beginning with a letter or digit. `host` is taken.
+// Letters, digits and . _ - / : @, at most 255, beginning with a letter or digit, or with a registry's
+// address in brackets. `host` is taken.
 Result<void> check_name(std::string_view name);
 
 // "debian.tar.gz" -> "debian"; what cannot be part of a name becomes '-'.

@@ -8,11 +8,12 @@ namespace {
 using ::testing::ElementsAre;
 
 TEST(Reference, Names) {
-  for (const char* good :
-       {"debian", "debian:12", "a/b/c:1.0", "registry.example:5000/x@sha256:00", "A_1-2.3"}) {
+  for (const char* good : {"debian", "debian:12", "a/b/c:1.0", "registry.example:5000/x@sha256:00", "A_1-2.3",
+                           "[::1]:5000/x:1"}) {
     EXPECT_TRUE(check_name(good)) << good;
   }
-  for (const char* bad : {"", "host", "-x", "/x", ".x", "a b", "a\nb", "\xc3\xbc", "a*"})
+  for (const char* bad : {"", "host", "-x", "/x", ".x", "a b", "a\nb", "\xc3\xbc", "a*", "[::1]", "[::1]/",
+                          "[::1]:x/a", "[a]/b", "a/[::1]/b", "[::1]/-x", "[::1]/a[b]"})
     EXPECT_FALSE(check_name(bad)) << bad;
   EXPECT_FALSE(check_name(std::string(256, 'a')));
 }

@@ -105,6 +105,10 @@ std::string Store::layer_path(const std::string& digest) const {
   return path(std::string(kLayers) + "/" + digest);
 }
 
+std::string Store::sandbox_layer_path(const std::string& digest) const {
+  return options_.state_dir + "/" + kSnapshotLayers + "/" + digest;
+}
+
 Result<void> Store::make_directories() {
   TRY(make_dir(options_.state_dir, 0711));
   TRY(make_dir(options_.state_dir + "/images", 0700));
@@ -288,8 +292,8 @@ Result<void> Store::pin(const Image& image) {
   Fd turn = TRY(lock_snapshots(options_.state_dir));
   for (const SandboxLayer& layer : image.over) {
     struct stat info{};
-    std::string path = options_.state_dir + "/" + kSnapshotLayers + "/" + layer.digest;
-    if (::lstat(path.c_str(), &info) < 0) return fail(Code::not_found, "a layer of the snapshot is gone");
+    if (::lstat(sandbox_layer_path(layer.digest).c_str(), &info) < 0)
+      return fail(Code::not_found, "a layer of the snapshot is gone");
   }
   std::string fresh = image.id + kFresh;
   {

@@ -44,6 +44,8 @@ class Store {
 
   bool has_layer(const std::string& digest) const;
   std::string layer_path(const std::string& digest) const;
+  // Of one that an image has of a sandbox (Image::over).
+  std::string sandbox_layer_path(const std::string& digest) const;
 
   // The path of a fresh directory to unpack into.
   Result<std::string> stage();

@@ -15,6 +15,13 @@ namespace {
 
 constexpr time_t kForgottenAfter = 24 * 60 * 60;
 
+// Not what somebody is downloading. Locked meanwhile: whoever waits for it sees that it is gone.
+bool unlink_idle(int directory, const std::string& name) {
+  auto file = open_at(directory, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  if (file && ::flock(file->get(), LOCK_EX | LOCK_NB) < 0) return false;
+  return ::unlinkat(directory, name.c_str(), 0) == 0;
+}
+
 }  // namespace
 
 Result<BlobDirectory> BlobDirectory::open(const std::string& state_dir) {
@@ -47,6 +54,10 @@ void BlobDirectory::remove(const std::string& digest) const {
   if (is_hex_digest(digest)) (void)::unlinkat(dir_.get(), digest.c_str(), 0);
 }
 
+void BlobDirectory::remove_idle(const std::string& digest) const {
+  if (is_hex_digest(digest)) (void)unlink_idle(dir_.get(), digest);
+}
+
 uint64_t BlobDirectory::sweep(Which which) const {
   auto names = sys::names_in(dir_.get());
   uint64_t freed = 0;
@@ -55,10 +66,7 @@ uint64_t BlobDirectory::sweep(Which which) const {
     struct stat info{};
     if (::fstatat(dir_.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) < 0) continue;
     if (which == Which::forgotten && now - info.st_mtime < kForgottenAfter) continue;
-    auto file = open_at(dir_.get(), name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-    // Somebody is downloading it.
-    if (file && ::flock(file->get(), LOCK_EX | LOCK_NB) < 0) continue;
-    if (::unlinkat(dir_.get(), name.c_str(), 0) == 0) freed += static_cast<uint64_t>(info.st_blocks) * 512;
+    if (unlink_idle(dir_.get(), name)) freed += static_cast<uint64_t>(info.st_blocks) * 512;
   }
   return freed;
 }

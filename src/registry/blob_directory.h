@@ -20,6 +20,8 @@ class BlobDirectory {
   int64_t size_of(const std::string& digest) const;
   Result<Fd> open_blob(const std::string& digest) const;
   void remove(const std::string& digest) const;
+  // Unless somebody is downloading it.
+  void remove_idle(const std::string& digest) const;
   // What nobody went on with for a day, or everything. Bytes that were freed.
   enum class Which { forgotten, all };
   uint64_t sweep(Which which) const;

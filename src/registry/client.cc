@@ -8,6 +8,7 @@
 #include "base/sha256.h"
 #include "base/shown.h"
 #include "base/strings.h"
+#include "image/described.h"
 #include "image/digest.h"
 #include "registry/challenge.h"
 
@@ -76,8 +77,28 @@ bool may_be_tried_again(const Error& error) {
   return error.code == Code::unavailable || error.code == Code::timeout;
 }
 
+// Once, before anything is said that somebody should not hear: from then on it is TLS, whatever goes wrong
+// with it, or it is not.
+Result<void> RepositoryClient::settle() {
+  if (!perhaps_plain_) return {};
+  auto patience = http_.settings().patience;
+  Url plain = base_;
+  plain.tls = false;
+  auto tls = speaks_tls(base_, patience);
+  // A name without a port stands for either: where nobody listens at that of TLS, the other one is meant.
+  if (!tls && tls.error().sys_errno == ECONNREFUSED && base_.port == 443) {
+    plain.port = 80;
+    auto other = speaks_tls(plain, patience);
+    if (other) tls = other;
+  }
+  if (!TRY(std::move(tls))) base_ = std::move(plain);
+  perhaps_plain_ = false;
+  return {};
+}
+
 Result<Answer> RepositoryClient::ask(const std::string& method, const std::string& path,
                                      const http::Headers& headers, const Body& body) {
+  TRY(settle());
   Url url = base_;
   url.target = "/v2/" + repository_ + path;
   return ask_at(method, url, headers, body);
@@ -177,20 +198,19 @@ Result<RepositoryClient::Document> RepositoryClient::document(const std::string&
 
 Result<Resolved> RepositoryClient::resolve(const std::string& version, const std::string& platform) {
   auto pinned = image::parse_digest(version);
-  Document found = TRY(document("/manifests/" + version, pinned ? *pinned : ""));
-  auto parsed = TRY(image::parse_manifest_or_index(found.text));
-  if (!parsed.choices.empty()) {
-    auto choice = TRY(image::choose(parsed.choices, platform));
-    found = TRY(document("/manifests/sha256:" + choice.digest, choice.digest));
-    parsed.manifest = TRY(image::parse_manifest(found.text));
+  Document first = TRY(document("/manifests/" + version, pinned ? *pinned : ""));
+  auto text_of = [this](const char* place, const std::string& digest) -> Result<std::string> {
+    return std::move(TRY(document(place + digest, digest)).text);
+  };
+  image::Documents documents{
+      .manifest = [&](const std::string& digest) { return text_of("/manifests/sha256:", digest); },
+      .config = [&](const std::string& digest) { return text_of("/blobs/sha256:", digest); }};
+  auto found = TRY(image::describe(std::move(first.digest), first.text, platform, documents));
+  Resolved out{.manifest_digest = found.digest, .config = std::move(found.config.config), .layers = {}};
+  for (size_t i = 0; i < found.manifest.layers.size(); ++i) {
+    const image::Descriptor& layer = found.manifest.layers[i];
+    out.layers.push_back({layer.digest, layer.size, found.config.diff_ids[i]});
   }
-  const image::Manifest& manifest = parsed.manifest;
-  auto config_text = TRY(document("/blobs/sha256:" + manifest.config.digest, manifest.config.digest));
-  auto config = TRY(image::parse_config_document(config_text.text));
-  TRY(image::check_same_layers(manifest.layers.size(), config.diff_ids.size()));
-  Resolved out{.manifest_digest = found.digest, .config = std::move(config.config), .layers = {}};
-  for (size_t i = 0; i < manifest.layers.size(); ++i)
-    out.layers.push_back({manifest.layers[i].digest, manifest.layers[i].size, config.diff_ids[i]});
   return out;
 }
 

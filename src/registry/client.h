@@ -13,6 +13,13 @@
 
 namespace osb::registry {
 
+// Where a registry, or a mirror of it, is.
+struct FetchSource {
+  Url base;
+  bool perhaps_plain = false;  // its own answer decides whether it is spoken to by TLS
+  std::optional<Login> login = {};
+};
+
 // What stands behind a name: everything but the layers' bytes.
 struct Resolved {
   std::string manifest_digest;  // of the manifest for this machine
@@ -27,14 +34,13 @@ struct Resolved {
 
 class RepositoryClient {
  public:
-  // `base` is the registry or a mirror of it.
   enum class Rights { pull, push };
-  RepositoryClient(HttpClient& http, Url base, std::string repository, std::optional<Login> login,
-                   Rights rights = Rights::pull)
+  RepositoryClient(HttpClient& http, FetchSource source, std::string repository, Rights rights = Rights::pull)
       : http_(http),
-        base_(std::move(base)),
+        base_(std::move(source.base)),
+        perhaps_plain_(source.perhaps_plain),
         repository_(std::move(repository)),
-        login_(std::move(login)),
+        login_(std::move(source.login)),
         rights_(rights) {}
 
   // `version` is a tag or "sha256:...". Code::not_found, unauthenticated, unavailable, timeout; corrupt,
@@ -54,13 +60,14 @@ class RepositoryClient {
   Result<Answer> ask_at(const std::string& method, const Url& url, const http::Headers& headers,
                         const Body& body = {});
 
-  const Url& base() const { return base_; }
+  const Url& base() const { return base_; }  // final after the first question
   const std::string& repository() const { return repository_; }
 
  private:
   struct Document {
     std::string text, digest;
   };
+  Result<void> settle();
   Result<void> authorize(const Answer& refused);
   std::string scopes(std::string_view asked) const;
   Result<std::string> fetch_token(const std::string& realm, const std::string& service,
@@ -69,6 +76,7 @@ class RepositoryClient {
 
   HttpClient& http_;
   Url base_;
+  bool perhaps_plain_;
   std::string repository_;
   std::optional<Login> login_;
   Rights rights_;

@@ -47,21 +47,34 @@ Result<Fd> connect_to(const addrinfo& address, std::chrono::seconds patience) {
   ::setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   if (::connect(socket.get(), address.ai_addr, address.ai_addrlen) < 0) {
     if (errno == EINPROGRESS || errno == EAGAIN) return fail(Code::timeout, "no answer in time");
-    return fail(Code::unavailable, errno_text(errno));
+    return std::unexpected(Error{Code::unavailable, errno, errno_text(errno)});
   }
   set_patience(socket.get(), patience);
   return socket;
 }
 
-}  // namespace
-
-Result<Connection> Connection::open(const Url& url, const tls::Trust* trust, std::chrono::seconds patience) {
+Result<Fd> connect_to(const Url& url, std::chrono::seconds patience) {
   auto addresses = TRY(look_up(url));
   Result<Fd> socket = fail(Code::unavailable, "no address");
   for (const addrinfo* address = addresses.get(); address && !socket; address = address->ai_next)
     socket = connect_to(*address, patience);
-  if (!socket) return std::unexpected(std::move(socket.error()).in("connect to " + url.origin()));
-  Connection connection(std::move(*socket));
+  return in_context("connect to " + url.origin(), std::move(socket));
+}
+
+// The least that begins a handshake: TLS 1.2, two ciphers, nothing else; whoever wants more says so by TLS.
+// In the place of its random bytes are two ends of a line, so that a server of HTTP does not wait for more of
+// a request, either.
+constexpr char kHello[] =
+    "\x16\x03\x01\x00\x2f"                   // a record of 47 bytes
+    "\x01\x00\x00\x2b\x03\x03"               // a ClientHello of 43
+    "\r\n\r\nDoes anybody speak TLS here?"   // 32 of them
+    "\x00\x00\x04\xc0\x2f\x00\x9c\x01\x00";  // no session, the ciphers, no compression
+constexpr char kAlert = 21, kHandshake = 22;
+
+}  // namespace
+
+Result<Connection> Connection::open(const Url& url, const tls::Trust* trust, std::chrono::seconds patience) {
+  Connection connection(TRY(connect_to(url, patience)));
   if (url.tls) {
     if (!trust) return fail(Code::internal, "TLS without a trust store");
     connection.tls_ = TRY(in_context("TLS with " + url.host,
@@ -91,6 +104,21 @@ Result<void> Connection::write(std::string_view bytes) {
     bytes.remove_prefix(static_cast<size_t>(n));
   }
   return {};
+}
+
+Result<bool> speaks_tls(const Url& url, std::chrono::seconds patience) {
+  Fd socket = TRY(connect_to(url, patience));
+  char first = 0;
+  ssize_t n = ::send(socket.get(), kHello, sizeof kHello - 1, MSG_NOSIGNAL);
+  if (n >= 0) {
+    do n = ::read(socket.get(), &first, 1);
+    while (n < 0 && errno == EINTR);
+  }
+  if (n > 0) return first == kAlert || first == kHandshake;
+  return fail(
+      n < 0 && errno == EAGAIN ? Code::timeout : Code::unavailable,
+      url.origin() +
+          " does not answer a TLS handshake; if it speaks plain HTTP, name it in registry.plain_hosts");
 }
 
 }  // namespace osb::registry

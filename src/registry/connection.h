@@ -30,4 +30,9 @@ class Connection {
   std::optional<tls::Session> tls_;
 };
 
+// Whether whoever listens there speaks TLS: by the first byte of what it answers to the beginning of a
+// handshake. Plain HTTP is what a server speaks that answers and not by TLS; one that hangs up or is silent
+// has said nothing. Code::unavailable (with ECONNREFUSED where nobody listens), Code::timeout.
+Result<bool> speaks_tls(const Url& url, std::chrono::seconds patience);
+
 }  // namespace osb::registry

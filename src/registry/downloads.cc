@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "registry/at_once.h"
 
@@ -29,26 +30,44 @@ uint64_t size_of(int file) {
   return ::fstat(file, &info) == 0 ? static_cast<uint64_t>(info.st_size) : 0;
 }
 
-Result<void> download(RepositoryClient& client, const Resolved::Layer& layer, int directory,
+// Who has another source to ask does not wait for one that is away.
+constexpr int kAttemptsOfMirrors = 3;
+
+// What a source does wrong, not this host: another one may do better.
+bool is_of_the_source(Code code) {
+  return code != Code::exhausted && code != Code::internal && code != Code::cancelled;
+}
+
+Result<void> download(std::vector<RepositoryClient>& clients, const Resolved::Layer& layer, int directory,
                       const Told& told) {
   Fd file = TRY(open_blob(directory, layer.digest));
-  auto attempt = [&]() -> Result<void> {
-    if (size_of(file.get()) == layer.size && layer.size != 0) return {};
-    return client.download(layer.digest, layer.size, file.get(), told);
-  };
-  TRY(try_again(attempt, [&] { return size_of(file.get()); }));
+  for (size_t i = 0; i < clients.size(); ++i) {
+    bool last = i + 1 == clients.size();
+    auto attempt = [&]() -> Result<void> {
+      if (size_of(file.get()) == layer.size && layer.size != 0) return {};
+      return clients[i].download(layer.digest, layer.size, file.get(), told);
+    };
+    auto done =
+        try_again(attempt, [&] { return size_of(file.get()); }, last ? kMostAttempts : kAttemptsOfMirrors);
+    if (done) break;
+    if (last || !is_of_the_source(done.error().code)) return done;
+    // What is not the layer is not gone on with.
+    if (done.error().code == Code::corrupt && ::ftruncate(file.get(), 0) < 0)
+      return fail_errno("shorten the file of a layer");
+  }
   told(layer.size);
   return {};
 }
 
 }  // namespace
 
-Result<void> download_layers(RepositoryClient& client, const std::vector<Resolved::Layer>& layers,
-                             int directory, const std::function<void(uint64_t bytes)>& told) {
+Result<void> download_layers(std::vector<RepositoryClient>& clients,
+                             const std::vector<Resolved::Layer>& layers, int directory,
+                             const std::function<void(uint64_t bytes)>& told) {
   std::vector<Job> jobs;
   for (const Resolved::Layer& layer : layers) {
-    jobs.push_back({.work = [&client, &layer, directory](
-                                const Told& each) { return download(client, layer, directory, each); },
+    jobs.push_back({.work = [&clients, &layer, directory](
+                                const Told& each) { return download(clients, layer, directory, each); },
                     .size = layer.size});
   }
   return run_at_once(jobs, told);

@@ -11,8 +11,10 @@
 namespace osb::registry {
 
 // Each layer becomes a file in the directory, named by its digest; one that is there whole is not asked for
-// again. Its bytes are not looked at here: who unpacks them checks their digest.
-Result<void> download_layers(RepositoryClient& client, const std::vector<Resolved::Layer>& layers,
-                             int directory, const std::function<void(uint64_t bytes)>& told);
+// again. Its bytes are not looked at here: who unpacks them checks their digest. Of several clients (mirrors,
+// the registry itself) the next is asked for a layer that the one before it does not give.
+Result<void> download_layers(std::vector<RepositoryClient>& clients,
+                             const std::vector<Resolved::Layer>& layers, int directory,
+                             const std::function<void(uint64_t bytes)>& told);
 
 }  // namespace osb::registry

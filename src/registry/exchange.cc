@@ -42,6 +42,8 @@ Result<void> send_file(Connection& to, const Body& body) {
 bool is_loopback(const std::string& host) {
   in_addr v4{};
   if (::inet_pton(AF_INET, host.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24) == 127;
+  in6_addr v6{};
+  if (::inet_pton(AF_INET6, host.c_str(), &v6) == 1) return IN6_IS_ADDR_LOOPBACK(&v6);
   return host == "localhost";
 }
 
@@ -122,8 +124,8 @@ Result<std::string> Answer::read_all(size_t limit) {
 
 Result<void> HttpClient::check_plain(const Url& url) const {
   if (url.tls || is_loopback(url.host)) return {};
-  if (settings_.plain_hosts.contains(url.host) ||
-      settings_.plain_hosts.contains(url.host + ":" + std::to_string(url.port)))
+  if (settings_.plain_hosts.contains(url.named()) ||
+      settings_.plain_hosts.contains(url.named() + ":" + std::to_string(url.port)))
     return {};
   return fail(Code::permission_denied, "plain HTTP to " + url.authority() +
                                            " is refused; if you trust the network in between, name it in "

@@ -20,7 +20,7 @@ struct HttpSettings {
   std::chrono::seconds patience = std::chrono::seconds(30);
 };
 
-// 127.0.0.0/8 and localhost: nobody is between.
+// 127.0.0.0/8, ::1 and localhost: nobody is between.
 bool is_loopback(const std::string& host);
 
 class Answer {
@@ -72,6 +72,8 @@ class HttpClient {
   // The same with any method. What changes something is sent again only where the answer asks for the same
   // (307, 308); other redirections of it are the caller's answer.
   Result<Answer> send(const std::string& method, Url url, http::Headers headers, const Body& body);
+
+  const HttpSettings& settings() const { return settings_; }
 
  private:
   Result<Answer> send_once(const std::string& method, const Url& url, const http::Headers& headers,

@@ -92,7 +92,7 @@ Result<PushWish> wish_from(const Field& field) {
 std::string encode(const FetchOrder& order) {
   bj::array sources;
   for (const FetchSource& source : order.sources) {
-    bj::object one{{"base", source.base.origin()}};
+    bj::object one{{"base", source.base.origin()}, {"perhaps_plain", source.perhaps_plain}};
     if (source.login) {
       one["username"] = source.login->username;
       one["password"] = source.login->password;
@@ -116,7 +116,8 @@ Result<FetchOrder> decode_fetch_order(std::string_view text) {
   auto field = Field::root(value, issues, "order");
   FetchOrder order;
   for (const Field& item : field["sources"].array().value_or(std::vector<Field>())) {
-    FetchSource source{.base = TRY(parse_url(item["base"].required_string()))};
+    FetchSource source{.base = TRY(parse_url(item["base"].required_string())),
+                       .perhaps_plain = item["perhaps_plain"].boolean().value_or(false)};
     if (item["username"].present())
       source.login = Login{item["username"].required_string(), item["password"].required_string()};
     order.sources.push_back(std::move(source));

@@ -14,11 +14,6 @@
 
 namespace osb::registry {
 
-struct FetchSource {
-  Url base;
-  std::optional<Login> login = {};
-};
-
 // What an image of this host may be in the registry already, before it is packed.
 struct PushWish {
   struct Layer {

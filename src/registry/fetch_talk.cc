@@ -16,10 +16,13 @@ std::string api_host(const std::string& registry) {
   return registry == image::kDockerHub ? "registry-1.docker.io" : registry;
 }
 
-Result<Url> base_of(const std::string& registry, const HttpSettings& http) {
+// By TLS, unless the configuration says otherwise; a registry on loopback says itself what it speaks.
+Result<FetchSource> source_of(const std::string& registry, const HttpSettings& http) {
   std::string host = api_host(registry);
-  bool plain = is_loopback(host.substr(0, host.find(':'))) || http.plain_hosts.contains(host);
-  return parse_url((plain ? "http://" : "https://") + host);
+  bool plain = http.plain_hosts.contains(host);
+  FetchSource source{.base = TRY(parse_url((plain ? "http://" : "https://") + host))};
+  source.perhaps_plain = !plain && is_loopback(source.base.host);
+  return source;
 }
 
 Result<std::map<std::string, Login>> logins_of(const KeeperSettings& settings) {
@@ -34,7 +37,7 @@ Result<std::map<std::string, Login>> logins_of(const KeeperSettings& settings) {
 }  // namespace
 
 std::unexpected<Error> own_fault(Error error) {
-  error.code = Code::internal;
+  if (error.sys_errno != ENOSPC && error.sys_errno != EDQUOT) error.code = Code::internal;
   return std::unexpected(std::move(error));
 }
 
@@ -63,8 +66,9 @@ Result<FetchOrder> fetch_order(const KeeperSettings& settings, const image::Pull
     auto login = login_for(base.authority());
     order.sources.push_back({.base = std::move(base), .login = std::move(login)});
   }
-  order.sources.push_back({.base = TRY(base_of(reference.registry, settings.http)),
-                           .login = rights.login ? rights.login : login_for(reference.registry)});
+  FetchSource registry = TRY(source_of(reference.registry, settings.http));
+  registry.login = rights.login ? rights.login : login_for(reference.registry);
+  order.sources.push_back(std::move(registry));
   return order;
 }
 

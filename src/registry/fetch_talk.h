@@ -36,7 +36,8 @@ class FetchTalk {
   int cancel_fd_;
 };
 
-// This host's, not the image's: whoever hears of it cannot do anything about the image.
+// This host's, not the image's: whoever hears of it cannot do anything about the image. A disk that is full
+// stays Code::exhausted.
 std::unexpected<Error> own_fault(Error error);
 
 }  // namespace osb::registry

@@ -29,35 +29,32 @@ Result<Resolved> resolve(RepositoryClient& client, const FetchOrder& order) {
   }
 }
 
-struct Found {
-  RepositoryClient client;
-  Resolved resolved;
-};
-
-// A mirror that is away or does not have it stands back for the next.
-Result<Found> find(HttpClient& http, const FetchOrder& order) {
+// A mirror that is away or does not have it stands back for the next. Whoever has it and all behind are who
+// may be asked for layers.
+Result<Resolved> find(HttpClient& http, const FetchOrder& order, std::vector<RepositoryClient>& clients) {
   Result<Resolved> resolved = fail(Code::invalid_argument, "no registry to ask");
   for (const FetchSource& source : order.sources) {
-    RepositoryClient client(http, source.base, order.repository, source.login);
-    resolved = resolve(client, order);
-    if (resolved) return Found{std::move(client), std::move(*resolved)};
+    RepositoryClient client(http, source, order.repository);
+    if (!resolved) resolved = resolve(client, order);
+    if (resolved) clients.push_back(std::move(client));
   }
-  return std::unexpected(std::move(resolved.error()));
+  return resolved;
 }
 
 Result<void> fetch(FrameSocket& keeper, int directory) {
   FetchOrder order = TRY(decode_fetch_order(TRY(keeper.receive())));
   HttpClient http(order.http);
   if (order.push) return push(keeper, http, order);
-  Found found = TRY(find(http, order));
-  TRY(keeper.send(encode(FetchEvent{.kind = FetchEvent::Kind::plan, .plan = found.resolved})));
+  std::vector<RepositoryClient> clients;
+  Resolved found = TRY(find(http, order, clients));
+  TRY(keeper.send(encode(FetchEvent{.kind = FetchEvent::Kind::plan, .plan = found})));
   auto needed = TRY(decode_needs(TRY(keeper.receive())));
   std::vector<Resolved::Layer> layers;
-  for (const Resolved::Layer& layer : found.resolved.layers) {
+  for (const Resolved::Layer& layer : found.layers) {
     bool known = std::ranges::any_of(layers, [&](const auto& other) { return other.digest == layer.digest; });
     if (!known && std::ranges::find(needed, layer.digest) != needed.end()) layers.push_back(layer);
   }
-  return download_layers(found.client, layers, directory, [&](uint64_t bytes) {
+  return download_layers(clients, layers, directory, [&](uint64_t bytes) {
     (void)keeper.send(encode(FetchEvent{.kind = FetchEvent::Kind::progress, .bytes = bytes}));
   });
 }

@@ -8,6 +8,7 @@
 #include "image/budget.h"
 #include "image/builder.h"
 #include "registry/fetcher_process.h"
+#include "registry/room.h"
 
 namespace osb::registry {
 namespace {
@@ -98,7 +99,7 @@ Result<std::string> Pull::unpack(const Resolved& plan, const BlobDirectory& blob
   // Also after a failure: layers that came before it, and what a moved name leaves unused.
   auto collected = store->collect();
   if (!built && !is_about_the_image(built.error().code) && built.error().code != Code::cancelled &&
-      built.error().code != Code::wrong_state)
+      built.error().code != Code::wrong_state && built.error().code != Code::exhausted)
     return own_fault(std::move(built.error()));
   if (!built) return std::unexpected(std::move(built.error()));
   if (!collected) return own_fault(std::move(collected.error()));
@@ -126,18 +127,31 @@ Result<std::string> Pull::attempt(bool& worth_another) {
   if (auto id = is_here(plan)) return *id;
 
   std::vector<std::string> needed;
+  uint64_t to_come = 0;
   bool goes_on = false;  // with what an earlier pull left
   for (const auto& layer : plan.layers) {
     if (has_layer(layer.diff_id) || std::ranges::find(needed, layer.digest) != needed.end()) continue;
     needed.push_back(layer.digest);
     news_.total += layer.size;
     ++news_.layers;
-    goes_on = goes_on || blobs->size_of(layer.digest) > 0;
+    uint64_t here = static_cast<uint64_t>(std::max<int64_t>(0, blobs->size_of(layer.digest)));
+    uint64_t rest = layer.size - std::min(layer.size, here);
+    to_come = rest > UINT64_MAX - to_come ? UINT64_MAX : to_come + rest;
+    goes_on = goes_on || here > 0;
   }
+  // What does not fit is not kept for the next one, either: it would take the room of everything else.
+  auto drop = [&](Error error) -> Result<std::string> {
+    for (const std::string& digest : needed) blobs->remove_idle(digest);
+    return std::unexpected(std::move(error));
+  };
+  auto room = check_room(settings_, to_come);
+  if (!room && room.error().code != Code::exhausted) return own_fault(std::move(room.error()));
+  if (!room) return drop(std::move(room.error()));
   tell();
   TRY(fetcher.send(encode_needs(needed)));
   auto fetched = hear_end(fetcher);
   if (!fetched) {
+    if (fetched.error().code == Code::exhausted) return drop(std::move(fetched.error()));
     // What the network broke off is where the next pull goes on.
     if (is_about_the_image(fetched.error().code)) {
       for (const std::string& digest : needed) blobs->remove(digest);

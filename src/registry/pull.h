@@ -24,8 +24,8 @@ class Pull {
       : settings_(settings), order_(order), watch_(std::move(watch)) {}
 
   // The id of the image, which has its full name now. Code::not_found, unauthenticated, unavailable and
-  // timeout are the registry's; corrupt, too_large and unsupported are about the image; all others are this
-  // host's.
+  // timeout are the registry's; corrupt, too_large and unsupported are about the image; exhausted: there is
+  // no room for it, and nothing of it is left; all others are this host's.
   Result<std::string> run();
 
  private:

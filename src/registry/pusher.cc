@@ -43,8 +43,7 @@ Result<void> upload_layers(RepositoryClient& client, const PushContent& content,
 
 Result<void> push(FrameSocket& keeper, HttpClient& http, const FetchOrder& order) {
   if (order.sources.size() != 1) return fail(Code::invalid_argument, "a push goes to one registry");
-  const FetchSource& to = order.sources.front();
-  RepositoryClient client(http, to.base, order.repository, to.login, RepositoryClient::Rights::push);
+  RepositoryClient client(http, order.sources.front(), order.repository, RepositoryClient::Rights::push);
   Uploader uploader(client);
   FetchEvent found{.kind = FetchEvent::Kind::found};
   auto look = [&]() -> Result<void> {

@@ -24,9 +24,11 @@ Result<std::string> checked_target(std::string_view text) {
 
 }  // namespace
 
+std::string Url::named() const { return host.find(':') == host.npos ? host : "[" + host + "]"; }
+
 std::string Url::authority() const {
   bool usual = port == (tls ? 443 : 80);
-  return usual ? host : host + ":" + std::to_string(port);
+  return usual ? named() : named() + ":" + std::to_string(port);
 }
 
 std::string Url::origin() const { return (tls ? "https://" : "http://") + authority(); }
@@ -44,9 +46,9 @@ Result<Url> parse_url(std::string_view text) {
   }
   size_t end = std::min(text.find_first_of("/?#"), text.size());
   std::string_view authority = text.substr(0, end);
-  if (!image::is_registry_host(authority)) return refuse("its host is no name, nor an IPv4 address");
-  size_t colon = authority.find(':');
-  url.host = to_lower(authority.substr(0, colon));
+  if (!image::is_registry_host(authority)) return refuse("its host is neither a name nor an address");
+  size_t bracket = authority.starts_with('[') ? authority.find(']') : 0, colon = authority.find(':', bracket);
+  url.host = to_lower(bracket > 0 ? authority.substr(1, bracket - 1) : authority.substr(0, colon));
   url.port = url.tls ? 443 : 80;
   if (colon != authority.npos) url.port = *parse_number<uint16_t>(authority.substr(colon + 1));
   url.target = TRY(checked_target(text.substr(end)));

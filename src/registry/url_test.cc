@@ -17,13 +17,36 @@ TEST(Url, IsTakenApart) {
   EXPECT_EQ(parse_url("http://127.0.0.1:5000")->target, "/");
   EXPECT_EQ(parse_url("http://h?x=1")->target, "/?x=1");
   EXPECT_EQ(parse_url("https://h/a#part")->target, "/a");
+  auto six = parse_url("http://[::1]:5000/v2/");
+  ASSERT_TRUE(six) << six.error().message;
+  EXPECT_EQ(six->host, "::1");
+  EXPECT_EQ(six->port, 5000);
+  EXPECT_EQ(six->origin(), "http://[::1]:5000");
+  EXPECT_EQ(parse_url("https://[2001:DB8::7]")->authority(), "[2001:db8::7]");
 }
 
 TEST(Url, WhatIsNoneIsRefused) {
-  for (std::string_view text :
-       {"", "h", "ftp://h/", "HTTPS://h/", "https://", "https:///a", "https://user@h/", "https://u:p@h/",
-        "https://h:0/", "https://h:99999/", "https://h:x/", "https://[::1]/", "https://h/a b",
-        "https://h/a\r\nX: y", "https://h/\x01", "https://h\n/", "https://-h/", "https://a..b/"}) {
+  for (std::string_view text : {"",
+                                "h",
+                                "ftp://h/",
+                                "HTTPS://h/",
+                                "https://",
+                                "https:///a",
+                                "https://user@h/",
+                                "https://u:p@h/",
+                                "https://h:0/",
+                                "https://h:99999/",
+                                "https://h:x/",
+                                "https://[::1/",
+                                "https://::1/",
+                                "https://[h]/",
+                                "https://[::1]:/",
+                                "https://h/a b",
+                                "https://h/a\r\nX: y",
+                                "https://h/\x01",
+                                "https://h\n/",
+                                "https://-h/",
+                                "https://a..b/"}) {
     EXPECT_FALSE(parse_url(text)) << text;
   }
   EXPECT_FALSE(parse_url("https://h/" + std::string(9000, 'a')));

@@ -37,6 +37,7 @@ CreateFailure pull_failure(const Error& error) {
     case Code::too_large:
     case Code::unsupported:
     case Code::invalid_argument:
+    case Code::exhausted:  // there is no room for it here
       return {Kind::image_invalid, error};
     default:
       return {Kind::step_failed, error};

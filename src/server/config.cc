@@ -10,6 +10,7 @@
 #include "base/fd.h"
 #include "base/limit_bounds.h"
 #include "base/strings.h"
+#include "image/pull_reference.h"
 #include "image/reference.h"
 #include "sandbox/egress_target.h"
 #include "sandbox/webhook.h"
@@ -103,19 +104,10 @@ void read_storage(Section in, StorageSection& out) {
   }
 }
 
-bool is_host_with_port(std::string_view text) {
-  size_t colon = text.find(':');
-  std::string_view host = text.substr(0, colon);
-  bool fine = !host.empty() && std::ranges::all_of(host, [](unsigned char c) {
-    return std::isalnum(c) || c == '.' || c == '-';
-  });
-  return fine && (colon == text.npos || parse_number<uint16_t>(text.substr(colon + 1)).value_or(0) > 0);
-}
-
 void read_registry(Section in, RegistrySection& out) {
   constexpr std::array<std::string_view, 3> kPolicies = {"if-not-present", "always", "never"};
   in.text("default", out.standard);
-  if (!is_host_with_port(out.standard))
+  if (!image::is_registry_host(out.standard))
     in.wrong("default", "must be the name of a registry", "write default = \"docker.io\", or remove it");
   in.text("pull_policy", out.pull_policy);
   if (std::ranges::find(kPolicies, out.pull_policy) == kPolicies.end()) {
@@ -124,7 +116,7 @@ void read_registry(Section in, RegistrySection& out) {
   }
   in.texts("plain_hosts", out.plain_hosts);
   for (const std::string& host : out.plain_hosts) {
-    if (!is_host_with_port(host))
+    if (!image::is_registry_host(host))
       in.wrong("plain_hosts", "must have names of hosts, with a port or without", "write \"host:5000\"");
   }
   in.texts("ca_files", out.ca_files);
@@ -138,7 +130,7 @@ void read_registry(Section in, RegistrySection& out) {
     for (std::string_view scheme : {"https://", "http://"}) {
       if (rest.starts_with(scheme)) rest.remove_prefix(scheme.size());
     }
-    if (rest.size() == url.size() || !is_host_with_port(rest)) {
+    if (rest.size() == url.size() || !image::is_registry_host(rest)) {
       in.wrong("mirrors." + shown_name(registry), "must be the address of a registry without a path",
                "write \"https://mirror.example\" or \"http://mirror.example:5000\"");
     }

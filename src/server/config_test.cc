@@ -278,6 +278,21 @@ TEST(Config, MistakesNameKeyCauseAndRemedy) {
   }
 }
 
+TEST(Config, RegistriesHaveNamesOrAddresses) {
+  for (const char* host : {"registry.example", "registry.example:5000", "10.0.0.1:5000", "[::1]:5000"}) {
+    auto config =
+        parse(fmt::format("[registry]\ndefault = \"{0}\"\nplain_hosts = [\"{0}\"]\nmirrors = {{ "
+                          "\"docker.io\" = \"http://{0}\" }}",
+                          host));
+    EXPECT_TRUE(config) << config.error().message;
+  }
+  for (const char* host :
+       {"", "::1", "[::1", "[::1]:0", "[registry.example]", "http://registry.example", "a/b"}) {
+    EXPECT_FALSE(parse(fmt::format("[registry]\ndefault = \"{}\"", host))) << host;
+    EXPECT_FALSE(parse(fmt::format("[registry]\nplain_hosts = [\"{}\"]", host))) << host;
+  }
+}
+
 TEST(Config, VariablesCountWhereTheFileIsSilent) {
   const Variables all = {{"SANDBOX_POOL_SIZE", "3"},
                          {"SANDBOX_CPU_QUOTA", " 150 "},

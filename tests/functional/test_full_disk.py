@@ -3,17 +3,23 @@
 Each test has a state directory on a small file system of its own.
 """
 
+import json
 import os
 import shutil
 import signal
 import subprocess
+import threading
 import time
 import uuid
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from lib import images as make
 from lib import rawhttp
 from lib.api import Api, assert_envelope
+from lib.image_processes import osb
+from lib.registries import MANIFEST, Made, fake_registry
 from lib.small_disk import fill, free, small_disk
 from lib.waiting import wait_for
 
@@ -178,6 +184,78 @@ class TestFull:
             tail = api.execd(name, "GET", f"/command/{command}/logs?cursor={total - 8}")
             assert tail.body == b"the-end\n" and tail.header("EXECD-COMMANDS-HEAD-CURSOR") is None
             assert api.delete(name).status == 204
+
+
+class TestPulls:
+    """Images that do not fit, on a disk that is small."""
+
+    @pytest.fixture
+    def host(self, new_service):
+        service = new_service(start=False, registry={})
+        with small_disk(service, 96):
+            service.start()
+            api = Api(service)
+            api.delete(api.create()["id"])
+            yield service, api
+
+    @pytest.fixture
+    def registry(self):
+        with fake_registry() as one:
+            yield one
+
+    def test_one_that_says_so_is_refused_before_it_comes(self, host, registry):
+        service, api = host
+        image = Made([make.root_tar(), make.tar_bytes(lambda tar: make.add(tar, "file", "x"))])
+        name = registry.add("large", image)
+        manifest = json.loads(image.manifest)
+        # The last two are more than a number can be when they are added up.
+        for sizes in ([1 << 30], [1 << 62], [(1 << 63) - 1, (1 << 63) - 1]):
+            for layer, size in zip(manifest["layers"], sizes):
+                layer["size"] = size
+            registry.documents["/v2/large/manifests/1"] = (MANIFEST, json.dumps(manifest).encode())
+            found = assert_envelope(api.post_create(image={"uri": name}), 500, "IMAGE::NO_ROOM")
+            assert "MB left" in found["cause"] and "osb images prune" in found["remedy"], found
+        assert not [digest for digest in image.layers if registry.asked(digest)]
+        assert api.delete(api.create()["id"]).status == 204
+
+    def test_what_came_goes_when_the_disk_is_full(self, host, registry):
+        """Somebody else takes the room meanwhile. Afterwards there is as much as before, and a sandbox can be made."""
+        service, api = host
+        image = Made([make.tar_bytes(lambda tar: make.add(tar, "file", os.urandom(20_000_000)))], compression="plain")
+        name = registry.add("unlucky", image)
+        path = f"/v2/unlucky/blobs/sha256:{image.layers[0]}"
+        data, full = registry.blobs[path], threading.Event()
+        half = len(data) // 2
+
+        def wait_in_the_middle(handler, asked):
+            if asked != path:
+                return False
+            handler.send_response(200)
+            handler.send_header("Content-Length", str(len(data)))
+            handler.end_headers()
+            with suppress(OSError):
+                handler.wfile.write(data[:half])
+                full.wait(30)
+                handler.wfile.write(data[half:])
+            handler.close_connection = True
+            return True
+
+        registry.before = wait_in_the_middle
+        directory = service.state_dir / "images/store/blobs"
+        done = []
+        caller = threading.Thread(target=lambda: done.append(osb(service, "images", "pull", name)))
+        caller.start()
+        try:
+            blob = directory / image.layers[0]
+            wait_for(lambda: blob.exists() and blob.stat().st_size == half, 20, "half of the layer is on disk")
+            fill(service.state_dir)
+        finally:
+            full.set()
+            caller.join(60)
+        assert done[0].returncode == 1 and "IMAGE::NO_ROOM" in done[0].stderr, done[0]
+        assert list(directory.iterdir()) == []
+        wait_for(service.is_healthy, 10, "it is healthy again")
+        assert api.delete(api.create()["id"]).status == 204
 
 
 class TestReadOnly:

@@ -18,7 +18,7 @@ from lib.api import Api, assert_envelope
 from lib.image_processes import children_named, keeper_of, osb, parent_of, swallow
 from lib.images import Images
 from lib.plugin import shared_service
-from lib.registries import MANIFEST, DebianRegistry, Made, authority_for, fake_registry_for_pushes, has_debian_registry
+from lib.registries import MANIFEST, DebianRegistry, Made, authority_for, fake_registry_for_pushes, has_debian_registry, relay_before
 from lib.service import Service
 from lib.waiting import wait_for
 
@@ -300,6 +300,32 @@ def test_tls_with_an_authority_of_ones_own_and_a_login_file(bin_dir, tmp_path_fa
         stranger, believer = services
         refused = push(stranger, "app:1", f"{registry.host}/secure:1")
         assert refused.returncode == 1 and "IMAGE::UNREACHABLE" in refused.stderr and "certificate" in refused.stderr
+        pushed(believer, "app:1", f"{registry.host}/secure:1")
+        assert registry.call("GET", "/v2/secure/manifests/1", Accept=MANIFEST).status == 200
+    finally:
+        for service in services:
+            service.destroy()
+        registry.close()
+
+
+def test_tls_on_loopback(bin_dir, tmp_path_factory, root):
+    """By a name that needs no TLS: it comes first all the same, and a certificate that is not believed is the end."""
+    place = tmp_path_factory.mktemp("tls")
+    place.chmod(0o755)
+    authority_for("DNS:localhost", place)
+    registry = DebianRegistry(tls=(place / "cert.pem", place / "key.pem"), name="localhost")
+    archive = place / "app.tar"
+    archive.write_bytes(make.docker_archive([root], CONFIG, tags=("app:1",)))
+    services = []
+    try:
+        for settings in ({}, {"ca_files": [str(place / "ca.pem")]}):
+            services.append(Service(bin_dir, registry=settings).start())
+            Images(bin_dir, services[-1].config_path, services[-1].state_dir).import_(archive)
+        stranger, believer = services
+        with relay_before(registry, "localhost") as relay:
+            refused = push(stranger, "app:1", f"{relay.host}/secure:1")
+            assert refused.returncode == 1 and "IMAGE::UNREACHABLE" in refused.stderr and "certificate" in refused.stderr
+            assert relay.openings and set(relay.openings) == {b"\x16"}, "nothing was said in the clear"
         pushed(believer, "app:1", f"{registry.host}/secure:1")
         assert registry.call("GET", "/v2/secure/manifests/1", Accept=MANIFEST).status == 200
     finally:

@@ -14,7 +14,7 @@ from lib.api import Api, assert_envelope
 from lib.image_processes import children_named, keeper_of, osb, parent_of, swallow
 from lib.images import Images
 from lib.plugin import shared_service
-from lib.registries import MANIFEST, DebianRegistry, Made, authority_for, fake_registry, has_debian_registry
+from lib.registries import INDEX, MANIFEST, DebianRegistry, Made, authority_for, fake_registry, has_debian_registry, index_of, relay_before
 from lib.service import Service
 from lib.waiting import wait_for
 
@@ -93,6 +93,16 @@ def test_one_of_several_machines(debian, root, run):
     assert run(name, "cat /here").stdout == "here"
 
 
+def test_an_index_within_an_index(registry, root, run):
+    image = Made([root, layer_with("within")])
+    registry.add("nested", image)
+    inner = index_of(image)
+    outer = json.dumps({"schemaVersion": 2, "mediaType": INDEX, "manifests": [{"mediaType": INDEX, "digest": "sha256:" + make.sha256(inner), "size": len(inner)}]})
+    registry.documents[f"/v2/nested/manifests/sha256:{make.sha256(inner)}"] = (INDEX, inner)
+    registry.documents["/v2/nested/manifests/all"] = (INDEX, outer.encode())
+    assert run(f"{registry.host}/nested:all", "cat /within").stdout == "here"
+
+
 @needs_debian_registry
 def test_forty_layers(debian, root, run):
     layers = [root] + [layer_with(f"layer{i}", str(i)) for i in range(39)]
@@ -149,6 +159,47 @@ def test_tls_with_an_authority_of_ones_own_and_a_login_file(bin_dir, request, ro
         api.delete(sandbox)
     finally:
         registry.close()
+
+
+@needs_debian_registry
+@pytest.mark.parametrize("name, owner", [("localhost", "DNS:localhost"), ("127.0.0.1", "IP:127.0.0.1"), ("[::1]", "IP:::1")])
+def test_tls_on_loopback(bin_dir, request, root, tmp_path_factory, name, owner):
+    """By the registry's own name: TLS comes first, and a certificate that is not believed is the end."""
+    if name == "[::1]" and not os.path.exists("/proc/sys/net/ipv6"):
+        pytest.skip("this host has no addresses of version 6")
+    place = tmp_path_factory.mktemp("tls")
+    place.chmod(0o755)
+    authority_for(owner, place)
+    registry = DebianRegistry(tls=(place / "cert.pem", place / "key.pem"), name=name)
+    try:
+        image = registry.push("secure", Made([root], CONFIG))
+        stranger = Api(shared_service(request, bin_dir, registry={}))
+        found = assert_envelope(stranger.post_create(image={"uri": image}), 500, "IMAGE::UNREACHABLE")
+        assert "certificate is not accepted" in found["message"] and "registry.ca_files" in found["message"]
+        if name == "localhost":
+            with relay_before(registry, name) as relay:
+                assert_envelope(stranger.post_create(image={"uri": f"{relay.host}/secure:1"}), 500, "IMAGE::UNREACHABLE")
+                assert relay.openings and set(relay.openings) == {b"\x16"}, "nothing was said in the clear"
+        believer = Api(shared_service(request, bin_dir, registry={"ca_files": [str(place / "ca.pem")]}))
+        sandbox = believer.create(image={"uri": image}, entrypoint=["sleep", "600"])["id"]
+        assert believer.run(sandbox, "echo $GREETING").stdout == "hello"
+        believer.delete(sandbox)
+    finally:
+        registry.close()
+
+
+@needs_debian_registry
+def test_a_plain_registry_on_loopback_is_asked_once_for_tls(bin_dir, request, debian, root):
+    debian.push("plain", Made([root, layer_with("plain-on-loopback")], CONFIG))
+    with relay_before(debian, "localhost") as relay:
+        api = Api(shared_service(request, bin_dir, registry={}))
+        api.delete(api.create(image={"uri": f"{relay.host}/plain:1"}, entrypoint=["sleep", "600"])["id"])
+        assert relay.openings[0] == b"\x16" and set(relay.openings[1:]) == {b"G"}, relay.openings
+        # One that the configuration calls plain is not asked at all.
+        relay.openings.clear()
+        sure = Api(shared_service(request, bin_dir, registry={"plain_hosts": [relay.host]}))
+        sure.delete(sure.create(image={"uri": f"{relay.host}/plain:1"}, entrypoint=["sleep", "600"])["id"])
+        assert set(relay.openings) == {b"G"}, relay.openings
 
 
 def test_a_token(registry, root, run, api):
@@ -428,6 +479,48 @@ def test_kill_9_in_the_middle_then_less_is_asked_for(bin_dir, registry, root, vi
         service.destroy()
 
 
+@needs_debian_registry
+@pytest.mark.parametrize("victim", ["server", "launcher", "keeper"])
+def test_kill_9_in_the_middle_then_debians_registry_serves_less(bin_dir, debian, root, victim):
+    """Bytes are counted between us and Debian's registry: after the restart less of them come than the layer has."""
+    image = Made([root, layer_with("much", size=16_000_000)])
+    small, large = (len(image.blobs[digest]) for digest in image.layers)
+    half = large // 2
+    assert small < half, "the other layer comes whole"
+    debian.push("cut/" + victim, image)
+    service = Service(bin_dir, registry={}).start()
+    with relay_before(debian) as relay:
+        try:
+            api = Api(service)
+            relay.most = half
+            name = f"{relay.host}/cut/{victim}:1"
+            here = [service.state_dir / "images" / "store" / "blobs" / digest for digest in image.layers]
+            caller = threading.Thread(target=lambda: swallow(lambda: api.post_create(image={"uri": name})))
+            caller.start()
+            head = 8192  # of the answer, at most
+            wait_for(lambda: all(blob.exists() and blob.stat().st_size >= size for blob, size in zip(here, (small, half - head))), 30, "half of the layer is on disk")
+            if victim == "server":
+                service.kill_server()
+            elif victim == "launcher":
+                service.kill_both()
+                service.start()
+            else:
+                os.kill(keeper_of(service), signal.SIGKILL)
+            caller.join(60)
+            wait_for(lambda: not [pid for pid in children_named(b"image-fetcher") if parent_of(pid) == 1], 10, "no fetcher outlives its keeper")
+            had = here[1].stat().st_size
+            assert half - head <= had < large
+            relay.let_go()
+            sandbox = api.create(image={"uri": name}, entrypoint=["sleep", "600"])["id"]
+            assert api.run(sandbox, "test -s /much.big && echo whole").stdout == "whole"
+            documents = 64 * 1024
+            assert large - had <= relay.served < large - had + documents, (relay.served, large, had)
+            api.delete(sandbox)
+        finally:
+            relay.let_go()
+            service.destroy()
+
+
 def test_who_speaks_to_the_registry_has_no_right(host, registry, root, api):
     """Seen while it works: an id of nobody, no capability, no way to get any, nothing of the configuration."""
     name = registry.add("x", Made([root]))
@@ -497,6 +590,50 @@ def test_the_oldest_goes_when_there_is_no_room(bin_dir, request, registry, root)
         api.delete(api.create(image={"uri": name}, entrypoint=["sleep", "600"])["id"])
     names = [name.split("/")[1] for name in images.names()]
     assert names == ["big1:1", "big2:1"], names
+
+
+def test_a_budget_is_looked_at_before_layers_come(bin_dir, request, registry, root):
+    """What may go counts as gone, what may not does not. A size that is not true is found out as ever: IMAGE::INVALID."""
+    service = shared_service(request, bin_dir, registry={"disk_budget_gb": 1})
+    api = Api(service)
+    image = Made([root, layer_with("claimed")])
+    name = registry.add("claiming", image)
+    layer = f"/v2/claiming/blobs/sha256:{image.layers[1]}"
+
+    def claim(size):
+        manifest = json.loads(image.manifest)
+        manifest["layers"][1]["size"] = size
+        registry.documents["/v2/claiming/manifests/1"] = (MANIFEST, json.dumps(manifest).encode())
+        registry.requests.clear()
+        return api.post_create(image={"uri": name})
+
+    found = assert_envelope(claim(1_100_000_000), 500, "IMAGE::NO_ROOM")
+    assert "registry.disk_budget_gb" in found["cause"] and not registry.asked(layer), found
+    assert_envelope(claim(950_000_000), 500, "IMAGE::INVALID")
+    assert registry.asked(layer)
+    pulled = registry.add("pulled", Made([root, make.tar_bytes(lambda tar: make.add(tar, "big", bytes(60_000_000)))]))
+    assert osb(service, "images", "pull", pulled).returncode == 0
+    assert_envelope(claim(950_000_000), 500, "IMAGE::INVALID")
+    sandbox = api.create(image={"uri": pulled}, entrypoint=["sleep", "600"])["id"]
+    found = assert_envelope(claim(950_000_000), 500, "IMAGE::NO_ROOM")
+    assert "registry.disk_budget_gb" in found["cause"] and not registry.asked(layer), found
+    api.delete(sandbox)
+
+
+def test_what_was_committed_takes_room(bin_dir, request, registry, root):
+    """A committed image is most of the budget: a pulled one that nobody uses goes for the next."""
+    service = shared_service(request, bin_dir, registry={"disk_budget_gb": 1})
+    api = Api(service)
+    images = Images(bin_dir, service.config_path, service.state_dir)
+    sandbox = api.create()["id"]
+    api.run(sandbox, "truncate -s 950000000 /srv/big", uid=0)  # holes count as what they show
+    assert api.call("POST", "/images/commit", json={"sandboxId": sandbox, "name": "kept"}).status == 201
+    api.delete(sandbox)
+    first = registry.add("first", Made([root, make.tar_bytes(lambda tar: make.add(tar, "big", bytes(60_000_000)))]))
+    second = registry.add("second", Made([root, layer_with("second")]))
+    for name in (first, second):
+        assert osb(service, "images", "pull", name).returncode == 0
+    assert sorted(images.names()) == sorted(["kept", second])
 
 
 # A pull that takes long

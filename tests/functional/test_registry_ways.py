@@ -81,6 +81,41 @@ def test_a_mirror_that_is_away_stands_back(bin_dir, request, registry, root):
     made_of(api, registry.add("team/app", Made([root, own_layer()])))
 
 
+@pytest.mark.parametrize("how", ["missing", "busy", "another size", "cut off"])
+def test_a_layer_that_a_mirror_does_not_give_comes_from_the_registry(bin_dir, request, registry, mirror, root, how):
+    """The mirror knows the image, and has all of it but one layer."""
+    api = Api(shared_service(request, bin_dir, registry={}, mirrors={registry.host: f"http://{mirror.host}"}))
+    image = Made([root, own_layer(), own_layer(size=300_000)])
+    name = registry.add("team/app", image)
+    mirror.add("team/app", image)
+    paths = [f"/v2/team/app/blobs/sha256:{digest}" for digest in image.layers]
+    data = mirror.blobs[paths[2]]
+    if how == "missing":
+        del mirror.blobs[paths[2]]
+    elif how == "another size":
+        mirror.spoil[paths[2]] = os.urandom(1000)
+
+    def cut(handler, path):
+        if path != paths[2] or how not in ("busy", "cut off"):
+            return False
+        if how == "busy":
+            mirror.send(handler, 503, b"")
+            return True
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(len(data)))
+        handler.end_headers()
+        handler.wfile.write(data[:100_000])
+        mirror.before = lambda handler, path: path == paths[2] and (mirror.send(handler, 503, b"") or True)
+        handler.close_connection = True
+        return True
+
+    mirror.before = cut
+    made_of(api, name)
+    assert mirror.asked(paths[1]) and mirror.asked(paths[2])
+    assert set(registry.requests) == {paths[2]}, "only what the mirror does not give"
+    assert registry.served[paths[2]] == len(data) - (100_000 if how == "cut off" else 0)
+
+
 def test_a_mirror_is_believed_no_more_than_the_registry(bin_dir, request, registry, mirror, root):
     """Another image under the same digest is refused, whoever gives it."""
     service = shared_service(request, bin_dir, registry={}, mirrors={registry.host: f"http://{mirror.host}"})

@@ -5,10 +5,11 @@ import hashlib
 import http.client
 import json
 import shutil
+import socket
 import subprocess
 import tempfile
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -241,7 +242,7 @@ class DebianRegistry:
         self.password, self.tls = password, tls
         self.log = self.directory / "access.log"
         lines = ["version: 0.1", "log: {level: error}", "storage: {filesystem: {rootdirectory: %s}}" % (self.directory / "data"),
-                 "http:", f"  addr: 127.0.0.1:{self.port}"]  # fmt: skip
+                 "http:", f"  addr: '{name if name.startswith('[') else '127.0.0.1'}:{self.port}'"]  # fmt: skip
         if tls:
             lines += ["  tls:", f"    certificate: {tls[0]}", f"    key: {tls[1]}"]
         if password:
@@ -314,6 +315,66 @@ class DebianRegistry:
         self.process.kill()
         self.process.wait(10)
         shutil.rmtree(self.directory, ignore_errors=True)
+
+
+class Relay:
+    """A port before a registry on loopback: keeps the first byte of each connection, counts what the registry sends, holds it back on request."""
+
+    def __init__(self, registry, name="127.0.0.1"):
+        self.behind = registry.host.rsplit(":", 1)[0].strip("[]"), registry.port
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.host = f"{name}:{self.listener.getsockname()[1]}"
+        self.openings, self.served = [], 0
+        self.most = None  # bytes for one connection, until let_go() is called
+        self.going, self.lock = threading.Event(), threading.Lock()
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def serve(self):
+        with suppress(OSError):  # closed
+            while True:
+                client, _ = self.listener.accept()
+                threading.Thread(target=self.join, args=(client,), daemon=True).start()
+
+    def join(self, client):
+        with client, socket.create_connection(self.behind) as registry, suppress(OSError):
+            threading.Thread(target=self.send_on, args=(client, registry), daemon=True).start()
+            sent = 0
+            while data := registry.recv(1 << 16 if self.most is None else min(1 << 16, max(1, self.most - sent))):
+                if self.most is not None and sent >= self.most:
+                    self.going.wait(60)
+                client.sendall(data)
+                sent += len(data)
+                with self.lock:
+                    self.served += len(data)
+
+    def send_on(self, client, registry):
+        with suppress(OSError):
+            first = client.recv(1 << 16)
+            self.openings.append(first[:1])
+            while first:
+                registry.sendall(first)
+                first = client.recv(1 << 16)
+            registry.shutdown(socket.SHUT_WR)
+
+    def let_go(self):
+        """From here on nothing is held back, and counting begins anew."""
+        self.most, self.served = None, 0
+        self.going.set()
+
+    def close(self):
+        self.going.set()
+        with suppress(OSError):
+            self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+
+
+@contextmanager
+def relay_before(registry, name="127.0.0.1"):
+    relay = Relay(registry, name)
+    try:
+        yield relay
+    finally:
+        relay.close()
 
 
 def has_debian_registry():
