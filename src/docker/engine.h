@@ -25,6 +25,7 @@ struct EngineSettings {
   std::string socket = "/var/run/docker.sock";
   io::Duration timeout = std::chrono::seconds(180);  // of calls that make or change something
   std::optional<TcpEngine> tcp = {};                 // instead of the socket
+  ConnectForUs by_root = {};                         // see EngineAddress
 };
 
 // For a registry, as the engine wants it.
@@ -35,7 +36,7 @@ struct RegistryLogin {
 class Engine {
  public:
   explicit Engine(EngineSettings settings)
-      : settings_(std::move(settings)), address_{settings_.socket, settings_.tcp} {}
+      : settings_(std::move(settings)), address_{settings_.socket, settings_.tcp, settings_.by_root} {}
   // Ends connections that TLS carries; no call runs any more.
   Task<> close();
 

@@ -1,6 +1,8 @@
 #include "docker/engine.h"
 
 #include <gmock/gmock.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -141,8 +143,53 @@ Task<> nobody_listens() {
 }
 TEST(Engine, NobodyListens) { io::testing::run(nobody_listens()); }
 
+// Nobody else's rights: root's would open every socket.
+class AsNobody {
+ public:
+  AsNobody() : before_(::setfsuid(::geteuid() == 0 ? 65534 : ::geteuid())) {}
+  ~AsNobody() { ::setfsuid(static_cast<uid_t>(before_)); }
+
+ private:
+  int before_;
+};
+
+Task<Result<io::Socket>> connect_at(std::string path, int& times) {
+  ++times;
+  co_return co_await io::connect_unix(std::move(path));
+}
+
+Task<> a_socket_that_is_not_for_us() {
+  FakeEngine fake(co_await io::asio::this_coro::executor);
+  fake.answers["/_ping"] = {200, "OK"};
+  int times = 0;
+  std::string forbidden = fake.path + ".root";
+  auto listener = io::listen_unix(forbidden, 8);
+  EXPECT_TRUE(listener);
+  ::chmod(forbidden.c_str(), 0);
+  ::chmod(fake.path.c_str(), 0666);
+  ::chmod(fake.path.substr(0, fake.path.rfind('/')).c_str(), 0755);
+  {
+    AsNobody nobody;
+    Engine alone({.socket = forbidden}),
+        led({.socket = forbidden, .by_root = [&] { return connect_at(fake.path, times); }});
+    auto refused = co_await alone.ping();
+    EXPECT_EQ(refused.error().sys_errno, EACCES);
+    EXPECT_TRUE(co_await led.ping());
+    EXPECT_EQ(times, 1) << "what is open is used again";
+    Engine away({.socket = forbidden + ".none", .by_root = [&] { return connect_at(fake.path, times); }});
+    EXPECT_EQ((co_await away.ping()).error().sys_errno, ENOENT)
+        << "what is not there is not there for root either";
+    EXPECT_EQ(times, 1);
+  }
+  ::unlink(forbidden.c_str());
+  co_await fake.close();
+}
+TEST(Engine, ASocketThatIsNotForUs) { io::testing::run(a_socket_that_is_not_for_us()); }
+
 TEST(Engine, WhatHelps) {
   EngineAddress socket{.socket = "/run/x"}, tcp{.socket = "", .tcp = TcpEngine{.host = "h", .port = 1}};
+  EXPECT_EQ(remedy_for({Code::unavailable, EACCES, "connect"}, socket), "");
+  socket.by_root = [] { return io::connect_unix("/run/x"); };
   EXPECT_THAT(remedy_for({Code::unavailable, EACCES, "connect"}, socket), HasSubstr("--group docker"));
   EXPECT_EQ(remedy_for({Code::unavailable, EACCES, "connect"}, tcp), "");
   EXPECT_THAT(remedy_for({Code::unavailable, 0, "read: tlsv13 alert certificate required"}, tcp),
