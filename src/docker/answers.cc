@@ -296,6 +296,13 @@ std::string parse_error(std::string_view body, int status) {
   return message.empty() ? "status " + std::to_string(status) : cut(message);
 }
 
+bool says_no_image(std::string_view message) {
+  // Docker's, Podman's, and Docker's for one that is there for another platform.
+  static constexpr std::string_view kWords[] = {"no such image", "image not known", "image with reference"};
+  std::string lower = to_lower(message);
+  return std::ranges::any_of(kWords, [&](std::string_view words) { return lower.contains(words); });
+}
+
 Result<PullLine> parse_pull_line(std::string_view text) {
   Read in{.value = TRY(read(text)), .issues = {}};
   auto root = in.root();

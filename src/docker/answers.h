@@ -92,6 +92,10 @@ Result<int> parse_wait(std::string_view json);               // the status
 std::string parse_error(std::string_view body, int status);  // what an engine says of its refusal
 
 // One line of a pull: what is done, or what went wrong.
+// Whether an engine that does not find something speaks of an image: it has one status for all that is
+// missing.
+bool says_no_image(std::string_view message);
+
 struct PullLine {
   std::string error;
   std::string text;  // "a1b2c3: Downloading"

@@ -159,6 +159,15 @@ TEST(Answers, WhatGoesIntoMessagesIsShortAndOneLine) {
   EXPECT_EQ(said.find('\n'), said.npos);
 }
 
+TEST(Answers, WhatIsMissing) {
+  EXPECT_TRUE(says_no_image("No such image: small:1"));
+  EXPECT_TRUE(says_no_image("small:1: image not known"));
+  EXPECT_TRUE(
+      says_no_image("image with reference small:1 was found but does not match the specified platform"));
+  EXPECT_FALSE(says_no_image("network images not found"));
+  EXPECT_FALSE(says_no_image("No such container: image"));
+}
+
 TEST(Answers, ALineOfAPull) {
   auto line = parse_pull_line(R"({"status":"Downloading","id":"a1"})");
   EXPECT_EQ(line->text, "a1: Downloading");

@@ -148,6 +148,12 @@ bj::array words_of(const sandbox::Limits& limits, const ContainerRules& rules, b
 
 }  // namespace
 
+bool names_a_network(std::string_view network_mode) {
+  static constexpr std::string_view kModes[] = {"bridge",  "default",     "host", "none",
+                                                "private", "slirp4netns", "pasta"};
+  return std::ranges::find(kModes, network_mode) == std::end(kModes) && !network_mode.contains(':');
+}
+
 std::string sidecar_name(const std::string& id) { return "sandbox-egress-" + id; }
 
 std::string container_body(const runtime::SandboxSpec& spec, const Image& image, const std::string& owner,

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "docker/answers.h"
@@ -30,7 +31,7 @@ struct ContainerMount {
 };
 
 struct ContainerRules {
-  std::string network_mode = "bridge";
+  std::string network_mode = "bridge";  // or the name of a network; see names_a_network()
   std::vector<std::string> drop_capabilities;
   std::string apparmor_profile;      // "": the engine's
   std::string seccomp_profile = {};  // its JSON, or "unconfined"; "": the engine's
@@ -48,6 +49,10 @@ struct ContainerRules {
   // Whether execd is reached by the container's network: see docker_reach.cc.
   bool by_network() const { return has_own_kernel() && !remote; }
 };
+
+// Whether somebody has to have made it: it is none that every engine has (Docker's, and Podman's further
+// ones).
+bool names_a_network(std::string_view network_mode);
 
 // `boot`: the directory of the host that holds execd (see SandboxFiles), or the volume of a remote engine.
 std::string container_body(const runtime::SandboxSpec& spec, const Image& image, const std::string& owner,

@@ -245,5 +245,11 @@ TEST(ContainerConfig, Base64ForHeaders) {
   EXPECT_EQ(to_base64url("\xff\xfe\xfd"), "__79");
 }
 
+TEST(ContainerConfig, NetworksThatSomebodyHasMade) {
+  for (const char* mode : {"bridge", "host", "none", "default", "slirp4netns", "slirp4netns:port_handler=x"})
+    EXPECT_FALSE(names_a_network(mode)) << mode;
+  for (const char* name : {"apart", "Bridge", "bridge2"}) EXPECT_TRUE(names_a_network(name)) << name;
+}
+
 }  // namespace
 }  // namespace osb::docker

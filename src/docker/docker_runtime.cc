@@ -132,11 +132,28 @@ Task<Result<void>> DockerRuntime::check_oci_runtime() {
                      "\n  remedy: add it to the engine's configuration, or name one of these");
 }
 
+Task<Created<void>> DockerRuntime::check_network(const runtime::SandboxSpec& spec) {
+  const std::string& name = settings_.rules.network_mode;
+  bool has_it = !spec.network || settings_.rules.remote;  // there its sidecar
+  if (!has_it || !names_a_network(name)) co_return Created<void>();
+  auto network = co_await engine_.network(name);
+  if (network) co_return Created<void>();
+  if (network.error().code != Code::not_found)
+    co_return failed_step(std::move(network.error()), "look at the containers' network");
+  // Nothing that the client could change.
+  co_return failed(Kind::step_failed,
+                   {Code::internal, 0,
+                    "docker.network_mode: the Docker engine has no network " + name +
+                        "; make it (docker network create " + name + "), or name another one"});
+}
+
 Task<Created<PreparedPtr>> DockerRuntime::prepare(runtime::SandboxSpec spec) {
   if (!spec.image.layers.empty()) {
     co_return failed(Kind::unsupported,
                      {Code::unsupported, 0, "this snapshot is of another runtime, which has to restore it"});
   }
+  if (auto network = co_await check_network(spec); !network)
+    co_return std::unexpected(std::move(network.error()));
   auto image = co_await pulls_.find(spec.handle, spec.image);
   if (!image) co_return std::unexpected(std::move(image.error()));
   // By any other name it would be everybody's, and without the policy that is kept with it.
@@ -191,7 +208,8 @@ Task<Created<std::string>> DockerRuntime::ask_for_container(const runtime::Sandb
     made = co_await engine_.create(second_name(spec.id, handle), spec.image.platform, std::move(body));
   if (made) co_return std::move(*made);
   Error error = std::move(made.error());
-  if (error.code == Code::not_found) co_return failed(Kind::image_not_found, std::move(error));
+  if (error.code == Code::not_found && says_no_image(error.message))
+    co_return failed(Kind::image_not_found, std::move(error));
   // An engine that has other files than this host does not have this directory either.
   if (!settings_.rules.remote && error.message.find(boot.source) != std::string::npos)
     co_return failed(Kind::step_failed, {Code::internal, 0, kOtherFiles});

@@ -133,6 +133,8 @@ class DockerRuntime : public runtime::Runtime {
     std::string secret = {};
     std::optional<Listeners> listeners = {};
   };
+  // Before anything is pulled or made for a container that would get no network.
+  Task<Created<void>> check_network(const runtime::SandboxSpec& spec);
   Task<Created<Boot>> prepare_boot(std::string handle, std::string image, std::string record);
   // `misnamed`: another container of the same sandbox has its name.
   Task<Created<std::string>> ask_for_container(const runtime::SandboxSpec& spec, const Image& image,

@@ -72,6 +72,9 @@ class Engine {
   Task<Result<std::vector<Volume>>> volumes_with(std::string label, Which which);
   Task<Result<void>> remove_volume(std::string name);  // Code::wrong_state: a container has it
 
+  // Whether there is one; Code::not_found.
+  Task<Result<void>> network(std::string name);
+
   Task<Result<std::string>> create(std::string name, std::string platform, std::string body);
   Task<Result<void>> start(std::string container);
   Task<Result<Container>> inspect(std::string container);

@@ -63,6 +63,23 @@ def answer(api, sandbox):
     return reply if reply.status == 200 else None
 
 
+def test_a_network_that_is_not_there(bin_dir, engine):
+    """It is the operator's to make, and the create says which; no image is said to be missing."""
+    service = service_on(bin_dir, engine, docker={"network_mode": "Apart-later"})
+    try:
+        api = Api(service.start())
+        refused = assert_envelope(api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER), 500, "SANDBOX::START_FAILED")
+        assert "docker.network_mode" in refused["message"] and "docker network create Apart-later" in refused["message"], refused
+        assert ours(engine) == []
+        engine.docker("network", "create", "Apart-later")
+        sandbox = create(api)
+        assert api.run(sandbox, "echo on").stdout == "on"
+        assert api.delete(sandbox).status == 204
+    finally:
+        service.destroy()
+        engine.docker("network", "rm", "Apart-later", check=False)
+
+
 def test_networks(bin_dir, engine):
     """One that somebody has made, and none at all: both are served alike, by the server's own endpoints."""
     engine.docker("network", "create", "--subnet", "10.77.0.0/24", "apart")
