@@ -123,6 +123,13 @@ Result<std::vector<std::string>> parse_runtimes(std::string_view text) {
   return out;
 }
 
+std::optional<int64_t> parse_processors(std::string_view text) {
+  auto value = read(text);
+  const json::bj::value* count = value ? value->get_object().if_contains("NCPU") : nullptr;
+  const int64_t* number = count ? count->if_int64() : nullptr;
+  return number && *number > 0 ? std::optional(*number) : std::nullopt;
+}
+
 Result<Container> parse_container(std::string_view text) {
   Read in{.value = TRY(read(text)), .issues = {}};
   auto root = in.root();

@@ -33,6 +33,8 @@ Result<EngineVersion> parse_version(std::string_view json);
 
 // Of GET /info: the names of what it can start containers with.
 Result<std::vector<std::string>> parse_runtimes(std::string_view json);
+// Likewise: how many processors it has; nothing when it does not say.
+std::optional<int64_t> parse_processors(std::string_view json);
 
 struct Container {
   std::string id, image;  // the image's id
@@ -68,7 +70,8 @@ struct Image {
   std::string parent = {};  // of one that was committed
   std::vector<std::string> tags = {};
   std::map<std::string, std::string> labels = {};
-  uint64_t bytes = 0;  // with everything below
+  uint64_t bytes = 0;     // with everything below
+  std::string name = {};  // as a container is to call it; "": by its id
 };
 Result<Image> parse_image(std::string_view json);
 // Ids, names and labels; what cannot be read is left out.

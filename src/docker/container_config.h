@@ -40,6 +40,7 @@ struct ContainerRules {
   std::string oci_runtime = {};         // what the engine starts containers with; "": its own choice
   bool ipv6 = false;                    // the host has it
   bool remote = false;                  // the engine has other files and another network than this host
+  int64_t processors = 0;               // that the engine has; 0: it is not known
   // Where ports of containers are published for everybody, and which of the host's ("40000-40100", "": any).
   struct Publish {
     std::string host, ports = {};

@@ -136,7 +136,10 @@ Task<Result<std::string>> Engine::ask_within(io::Duration limit, Call call) {
   call.path = CO_TRY(co_await prefix()) + call.path;
   auto answer = co_await io::with_deadline(limit, "the Docker engine", ask(std::move(call)));
   // Another one may stand behind the socket by then.
-  if (!answer && answer.error().code == Code::unavailable) version_.reset();
+  if (!answer && answer.error().code == Code::unavailable) {
+    version_.reset();
+    processors_.reset();
+  }
   co_return answer;
 }
 
@@ -155,6 +158,14 @@ Task<Result<void>> Engine::ping() {
 
 Task<Result<std::vector<std::string>>> Engine::runtimes() {
   co_return parse_runtimes(CO_TRY(co_await ask_in_time({.method = "GET", .path = "/info"})));
+}
+
+Task<int64_t> Engine::processors() {
+  if (processors_) co_return *processors_;
+  auto text = co_await ask_in_time({.method = "GET", .path = "/info"});
+  if (!text) co_return 0;
+  processors_ = parse_processors(*text).value_or(0);
+  co_return *processors_;
 }
 
 Task<Result<Image>> Engine::image(std::string reference) {

@@ -48,6 +48,8 @@ class Engine {
   Task<Result<bool>> is_podman();
   Task<Result<void>> ping();
   Task<Result<std::vector<std::string>>> runtimes();
+  // How many it has for containers; 0 when it does not say. Asked once, like version().
+  Task<int64_t> processors();
 
   Task<Result<Image>> image(std::string reference);
   // Returns when it is here. `progress` hears what is done.
@@ -128,6 +130,7 @@ class Engine {
   std::optional<io::TaskGroup> pumps_;  // since the first call
   std::deque<Link> idle_;
   std::optional<EngineVersion> version_;
+  std::optional<int64_t> processors_;
 };
 
 // As a reference stands in a path: its slashes are part of it.
