@@ -101,7 +101,9 @@ bool says_no_image(std::string_view message);
 
 struct PullLine {
   std::string error;
-  std::string text;  // "a1b2c3: Downloading"
+  std::string text;                 // "a1b2c3: Downloading"
+  std::string id, status;           // its two parts; the id is often a layer's
+  uint64_t current = 0, total = 0;  // bytes; 0: it does not say
 };
 Result<PullLine> parse_pull_line(std::string_view json);
 

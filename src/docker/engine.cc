@@ -5,6 +5,7 @@
 #include "base/shown.h"
 #include "base/strings.h"
 #include "docker/base64url.h"
+#include "docker/pulled_layers.h"
 #include "json/decode.h"
 
 namespace osb::docker {
@@ -186,6 +187,7 @@ Task<Result<void>> Engine::follow_pull(Call call, std::function<void(std::string
     co_return std::unexpected(refusal(answer.status, body));
   }
   std::string line, error;
+  PulledLayers layers;
   char piece[16384];
   while (true) {
     size_t got =
@@ -198,7 +200,7 @@ Task<Result<void>> Engine::follow_pull(Call call, std::function<void(std::string
       if (!one.empty()) {
         auto said = CO_TRY(parse_pull_line(one));
         if (!said.error.empty()) error = said.error;
-        if (!said.text.empty()) progress(std::move(said.text));
+        if (!said.text.empty()) progress(layers.hear(said));
       }
       line.erase(0, end + 1);
     }
