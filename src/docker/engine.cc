@@ -124,6 +124,11 @@ Task<Result<bool>> Engine::is_podman() {
   co_return version_->podman;
 }
 
+Task<Result<std::string>> Engine::machine() {
+  if (!version_) CO_TRY(co_await version());
+  co_return version_->machine;
+}
+
 // Without a version in the path the newest one of the engine would answer.
 Task<Result<std::string>> Engine::prefix() { co_return "/v" + to_string(CO_TRY(co_await spoken())); }
 

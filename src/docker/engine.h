@@ -44,6 +44,8 @@ class Engine {
   Task<Result<ApiVersion>> spoken();
   // What the engine says of itself; asked once, and again after the engine was away.
   Task<Result<EngineVersion>> version();
+  // What its processors are called ("amd64"); "" when it does not say.
+  Task<Result<std::string>> machine();
   // Podman, which has the same API and leaves out some of it.
   Task<Result<bool>> is_podman();
   Task<Result<void>> ping();

@@ -253,6 +253,62 @@ Task<> pulls() {
 }
 TEST(Engine, Pulls) { io::testing::run(pulls()); }
 
+TEST(Engine, WhatRunsWhere) {
+  for (auto [machine, platform] : {std::pair("amd64", "linux/amd64"),
+                                   {"x86_64", "linux/amd64"},
+                                   {"arm64", "linux/aarch64"},
+                                   {"arm64", "linux/arm64v8"},
+                                   {"amd64", "linux/386"},
+                                   {"arm64", "linux/arm"},
+                                   {"", "linux/amd64"},
+                                   {"amd64", "linux/"}})
+    EXPECT_TRUE(runs_on(machine, platform)) << machine << " " << platform;
+  for (auto [machine, platform] : {std::pair("amd64", "linux/arm64"),
+                                   {"arm64", "linux/amd64"},
+                                   {"386", "linux/amd64"},
+                                   {"s390x", "linux/386"}})
+    EXPECT_FALSE(runs_on(machine, platform)) << machine << " " << platform;
+}
+
+Task<> an_image_for_another_machine() {
+  using Policy = ImageRequest::Pull;
+  using Kind = CreateFailure::Kind;
+  auto executor = co_await io::asio::this_coro::executor;
+  FakeEngine fake(executor);
+  fake.answers["/version"] = {
+      200, R"({"Version":"20.10","ApiVersion":"1.41","MinAPIVersion":"1.12","Arch":"amd64"})"};
+  fake.answers["/images/app%3A1/json"] = {200, R"({"Id":"sha256:1","Os":"linux","Architecture":"arm64"})"};
+  fake.answers["/images/sha256%3A1/json"] = fake.answers["/images/app%3A1/json"];
+  fake.answers["/images/create"] = {200, "{\"status\":\"Done\"}\n"};
+  {
+    Engine engine({.socket = fake.path});
+    ImagePulls never(executor, engine, Policy::never, "registry.example"),
+        pulls(executor, engine, Policy::if_missing, "registry.example");
+    auto refused = co_await never.find("h", {.reference = "app:1"});
+    EXPECT_EQ(refused.error().kind, Kind::image_not_found);
+    EXPECT_THAT(refused.error().error.message,
+                HasSubstr("for linux/arm64, and the engine's machine is amd64"));
+    EXPECT_THAT(refused.error().error.message, HasSubstr("docker pull app:1"));
+    EXPECT_TRUE(co_await never.find("h", {.reference = "app:1", .platform = "linux/arm64"}))
+        << "somebody wants it";
+    EXPECT_TRUE(co_await never.find("h", {.reference = "x", .id = "sha256:1"}))
+        << "a snapshot is of this engine";
+    auto pulled = co_await pulls.find("h", {.reference = "app:1"});
+    EXPECT_THAT(fake.asked, testing::Contains("POST /v1.41/images/create?fromImage=app&tag=1"));
+    EXPECT_EQ(pulled.error().kind, Kind::image_invalid) << "the registry has none for this machine";
+    fake.answers["/images/create"] = {500, R"({"message":"dial tcp: connection refused"})"};
+    auto away = co_await pulls.find("h", {.reference = "app:1"});
+    EXPECT_EQ(away.error().kind, Kind::image_unreachable);
+    EXPECT_THAT(away.error().error.message, HasSubstr("linux/arm64"));
+    fake.answers["/images/app%3A1/json"] = {200, R"({"Id":"sha256:2","Os":"linux","Architecture":"amd64"})"};
+    EXPECT_EQ((co_await pulls.find("h", {.reference = "app:1"}))->id, "sha256:2");
+    co_await never.close();
+    co_await pulls.close();
+  }
+  co_await fake.close();
+}
+TEST(Engine, AnImageForAnotherMachine) { io::testing::run(an_image_for_another_machine()); }
+
 TEST(Engine, WhatARefusedPullMeans) {
   using Kind = CreateFailure::Kind;
   auto kind = [](Code code, const char* words) { return pull_failure({code, 0, words}).kind; };
