@@ -159,7 +159,7 @@ docker::DockerSettings docker_settings(const server::Config& config, std::string
     out.rules.publish = {.host = in.publish_host};
     if (in.port_range_min != 0)
       out.rules.publish->ports = fmt::format("{}-{}", in.port_range_min, in.port_range_max);
-    out.public_host = public_host(config);
+    out.public_host = public_host(config, is_in_container(::getenv));
   }
   return out;
 }
