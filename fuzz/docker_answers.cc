@@ -45,7 +45,9 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, size_t size) {
   if (auto id = docker::parse_created(text)) CHECK(!id->empty());
   (void)docker::parse_wait(text);
   CHECK(docker::parse_error(text, 500).size() <= kMost);
-  if (auto line = docker::parse_pull_line(text)) CHECK(line->error.size() + line->text.size() <= 2 * kMost);
+  if (auto count = docker::parse_processors(text)) CHECK(*count > 0);
+  if (auto line = docker::parse_pull_line(text))
+    CHECK(line->error.size() + line->text.size() + line->id.size() + line->status.size() <= 4 * kMost);
   if (auto version = docker::parse_api_version(text))
     CHECK(docker::parse_api_version(docker::to_string(*version)) == version);
   auto note = docker::parse_note(text, text);

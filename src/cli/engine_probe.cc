@@ -1,8 +1,6 @@
 #include "cli/engine_probe.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -17,7 +15,7 @@ namespace {
 constexpr char kName[] = "Docker engine", kConsequence[] = "no sandboxes of the Docker runtime";
 constexpr size_t kMaxConfigBytes = 1 << 20;
 
-enum class Trouble { configuration, absent, stopped, forbidden, roots_group, silent, address, runtime, old };
+enum class Trouble { configuration, absent, stopped, forbidden, silent, address, runtime, old };
 
 const char* remedy_of(Trouble trouble) {
   switch (trouble) {
@@ -31,9 +29,6 @@ const char* remedy_of(Trouble trouble) {
       return "start it: systemctl start docker";
     case Trouble::forbidden:
       return "sudo osb doctor";
-    case Trouble::roots_group:
-      return "dockerd --group docker (\"group\": \"docker\" in /etc/docker/daemon.json), then start the "
-             "service again";
     case Trouble::silent:
       return "look at its log: journalctl -u docker";
     case Trouble::address:
@@ -89,13 +84,6 @@ Trouble trouble_of(const Error& error, const server::DockerSection& docker) {
   }
 }
 
-// Root may use every socket; the server, who is not root, by its group alone.
-bool is_roots_alone(const server::DockerSection& docker) {
-  struct stat socket{};
-  if (!docker.tcp_host.empty() || ::stat(docker.socket.c_str(), &socket) < 0) return false;
-  return socket.st_gid == 0 && (socket.st_mode & S_IWOTH) == 0;
-}
-
 // Where no engine is named it is the one that Docker's own client would use.
 server::Config with_usual_engine(server::Config config) {
   const server::DockerSection standard;
@@ -141,10 +129,6 @@ Finding examine_engine(const Result<server::Config>& given) {
     Error error = std::move(asked.version.error()).in(place);
     if (trouble == Trouble::forbidden) error.code = Code::permission_denied;
     return found(need, trouble, std::move(error));
-  }
-  if (need != Need::note && is_roots_alone(config.docker)) {
-    return found(need, Trouble::roots_group,
-                 {Code::unavailable, 0, place + " is for root alone, and the server is another user"});
   }
   const std::string& wanted = config.secure.docker_runtime;
   bool lacks = asked.runtimes && !wanted.empty() && std::ranges::count(*asked.runtimes, wanted) == 0;

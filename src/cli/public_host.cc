@@ -30,12 +30,23 @@ std::optional<std::string> outbound_address() {
 
 }  // namespace
 
-std::string public_host(const server::Config& config) {
+bool is_in_container(const server::Environment& environment, const std::string& root) {
+  const char* named = environment("container");
+  if (named && *named) return true;
+  for (const char* file : {"/.dockerenv", "/run/.containerenv"})
+    if (::access((root + file).c_str(), F_OK) == 0) return true;
+  return false;
+}
+
+std::string public_host(const server::Config& config, bool in_container) {
   const std::string& eip = config.server.eip;
   if (!eip.empty()) return eip.substr(0, eip.find_first_of(":/"));
   const std::string& host = config.server.host;
-  if (!host.empty() && host != "0.0.0.0" && host != "::") return host;
-  if (!config.docker.host_ip.empty() && ::access("/.dockerenv", F_OK) == 0) return config.docker.host_ip;
+  bool is_any = host.empty() || host == "0.0.0.0" || host == "::";
+  // A container's loopback is nobody's but its own.
+  bool is_inside = in_container && (is_any || server::is_loopback_host(host));
+  if (is_inside && !config.docker.host_ip.empty()) return config.docker.host_ip;
+  if (!is_any) return host;
   return outbound_address().value_or("127.0.0.1");
 }
 

@@ -8,6 +8,10 @@
 
 namespace osb::cli {
 
-std::string public_host(const server::Config& config);
+// Whether this server itself is in a container, as those who make containers tell: by a file of Docker's or
+// of Podman's, or by the variable of others. `root` is where the files are.
+bool is_in_container(const server::Environment& environment, const std::string& root = "");
+
+std::string public_host(const server::Config& config, bool in_container);
 
 }  // namespace osb::cli

@@ -99,10 +99,15 @@ runtime::ImageSettings image_settings(const server::NativeSection& native) {
           .default_registry = image::kDockerHub};
 }
 
+bool uses_engine_socket(const server::Config& config) {
+  return config.offers("docker") && config.docker.tcp_host.empty();
+}
+
 // Whose members may use the engine's socket. One that is not there yet has the usual group. Root's is not
-// given away: with it the server could write what root's group may, and the engine is all it needs.
+// given away: with it the server could write what root's group may. Where this group does not open the
+// socket the launcher connects to it.
 gid_t engine_group(const server::Config& config) {
-  if (!config.offers("docker") || !config.docker.tcp_host.empty()) return 0;
+  if (!uses_engine_socket(config)) return 0;
   struct stat socket{};
   if (::stat(config.docker.socket.c_str(), &socket) == 0) return socket.st_gid;
   const struct group* usual = ::getgrnam("docker");
@@ -188,6 +193,7 @@ Result<void> hand_over(Checked checked, const std::string& given, std::optional<
                                .server = {"osb", "server", "--state-dir=" + config.native.state_dir},
                                .egress = egress_command(config),
                                .engine_gid = engine_group(config),
+                               .engine_socket = uses_engine_socket(config) ? config.docker.socket : "",
                                .notes = std::move(notes),
                                .runsc = std::move(runsc.executable),
                                .runsc_platform = std::move(runsc.platform),

@@ -159,7 +159,7 @@ docker::DockerSettings docker_settings(const server::Config& config, std::string
     out.rules.publish = {.host = in.publish_host};
     if (in.port_range_min != 0)
       out.rules.publish->ports = fmt::format("{}-{}", in.port_range_min, in.port_range_max);
-    out.public_host = public_host(config);
+    out.public_host = public_host(config, is_in_container(::getenv));
   }
   return out;
 }
@@ -177,6 +177,7 @@ Result<void> make_runtimes(const server::Config& config, const ServerRoleOptions
   if (config.offers("docker")) {
     auto settings = docker_settings(config, execd);
     settings.engine.tcp = std::move(engine);
+    if (!settings.engine.tcp) settings.engine.by_root = [&base] { return base.connect_engine(); };
     settings.original = TRY(inherited_original_notes());
     bool on_host = settings.rules.network_mode == docker::kHostNetwork;
     if (config.egress.enabled && !role.rootless && !on_host && !settings.rules.remote)

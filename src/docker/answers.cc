@@ -45,6 +45,14 @@ std::string text_in(const json::bj::object* from, std::string_view name) {
   return text ? std::string(*text) : std::string();
 }
 
+// Nothing for what is no size.
+uint64_t bytes_in(const json::bj::object* from, std::string_view name) {
+  constexpr int64_t kMost = int64_t{1} << 50;
+  const json::bj::value* value = from ? from->if_contains(name) : nullptr;
+  const int64_t* number = value ? value->if_int64() : nullptr;
+  return number && *number > 0 && *number <= kMost ? static_cast<uint64_t>(*number) : 0;
+}
+
 // "44772/tcp": [{"HostIp": "127.0.0.1", "HostPort": "32768"}]; the first that is IPv4.
 void read_published(std::string_view name, const json::bj::value& places, Container& out) {
   auto port = name.ends_with("/tcp") ? parse_number<uint16_t>(name.substr(0, name.size() - 4)) : std::nullopt;
@@ -121,6 +129,13 @@ Result<std::vector<std::string>> parse_runtimes(std::string_view text) {
   std::vector<std::string> out;
   for (const auto& member : runtimes->as_object()) out.emplace_back(member.key());
   return out;
+}
+
+std::optional<int64_t> parse_processors(std::string_view text) {
+  auto value = read(text);
+  const json::bj::value* count = value ? value->get_object().if_contains("NCPU") : nullptr;
+  const int64_t* number = count ? count->if_int64() : nullptr;
+  return number && *number > 0 ? std::optional(*number) : std::nullopt;
 }
 
 Result<Container> parse_container(std::string_view text) {
@@ -296,13 +311,24 @@ std::string parse_error(std::string_view body, int status) {
   return message.empty() ? "status " + std::to_string(status) : cut(message);
 }
 
+bool says_no_image(std::string_view message) {
+  // Docker's, Podman's, and Docker's for one that is there for another platform.
+  static constexpr std::string_view kWords[] = {"no such image", "image not known", "image with reference"};
+  std::string lower = to_lower(message);
+  return std::ranges::any_of(kWords, [&](std::string_view words) { return lower.contains(words); });
+}
+
 Result<PullLine> parse_pull_line(std::string_view text) {
   Read in{.value = TRY(read(text)), .issues = {}};
   auto root = in.root();
   PullLine out;
   out.error = cut(root["errorDetail"]["message"].string().value_or(root["error"].string().value_or("")));
-  std::string id = root["id"].string().value_or(""), status = root["status"].string().value_or("");
-  out.text = cut(id.empty() ? status : id + ": " + status);
+  out.id = cut(root["id"].string().value_or(""));
+  out.status = cut(root["status"].string().value_or(""));
+  out.text = cut(out.id.empty() ? out.status : out.id + ": " + out.status);
+  const auto* detail = object_in(in.value.if_object(), "progressDetail");
+  out.current = bytes_in(detail, "current");
+  out.total = bytes_in(detail, "total");
   if (!in.issues.empty()) return odd("progress of a pull");
   return out;
 }

@@ -33,6 +33,8 @@ Result<EngineVersion> parse_version(std::string_view json);
 
 // Of GET /info: the names of what it can start containers with.
 Result<std::vector<std::string>> parse_runtimes(std::string_view json);
+// Likewise: how many processors it has; nothing when it does not say.
+std::optional<int64_t> parse_processors(std::string_view json);
 
 struct Container {
   std::string id, image;  // the image's id
@@ -68,7 +70,8 @@ struct Image {
   std::string parent = {};  // of one that was committed
   std::vector<std::string> tags = {};
   std::map<std::string, std::string> labels = {};
-  uint64_t bytes = 0;  // with everything below
+  uint64_t bytes = 0;     // with everything below
+  std::string name = {};  // as a container is to call it; "": by its id
 };
 Result<Image> parse_image(std::string_view json);
 // Ids, names and labels; what cannot be read is left out.
@@ -92,9 +95,15 @@ Result<int> parse_wait(std::string_view json);               // the status
 std::string parse_error(std::string_view body, int status);  // what an engine says of its refusal
 
 // One line of a pull: what is done, or what went wrong.
+// Whether an engine that does not find something speaks of an image: it has one status for all that is
+// missing.
+bool says_no_image(std::string_view message);
+
 struct PullLine {
   std::string error;
-  std::string text;  // "a1b2c3: Downloading"
+  std::string text;                 // "a1b2c3: Downloading"
+  std::string id, status;           // its two parts; the id is often a layer's
+  uint64_t current = 0, total = 0;  // bytes; 0: it does not say
 };
 Result<PullLine> parse_pull_line(std::string_view json);
 

@@ -159,6 +159,15 @@ TEST(Answers, WhatGoesIntoMessagesIsShortAndOneLine) {
   EXPECT_EQ(said.find('\n'), said.npos);
 }
 
+TEST(Answers, WhatIsMissing) {
+  EXPECT_TRUE(says_no_image("No such image: small:1"));
+  EXPECT_TRUE(says_no_image("small:1: image not known"));
+  EXPECT_TRUE(
+      says_no_image("image with reference small:1 was found but does not match the specified platform"));
+  EXPECT_FALSE(says_no_image("network images not found"));
+  EXPECT_FALSE(says_no_image("No such container: image"));
+}
+
 TEST(Answers, ALineOfAPull) {
   auto line = parse_pull_line(R"({"status":"Downloading","id":"a1"})");
   EXPECT_EQ(line->text, "a1: Downloading");
@@ -166,6 +175,15 @@ TEST(Answers, ALineOfAPull) {
   line = parse_pull_line(R"({"errorDetail":{"message":"manifest unknown"},"error":"other"})");
   EXPECT_THAT(line->error, HasSubstr("manifest unknown"));
   EXPECT_FALSE(parse_pull_line("progress"));
+  line = parse_pull_line(R"({"status":"Downloading","id":"a1","progressDetail":{"current":12,"total":34}})");
+  EXPECT_EQ(line->current, 12u);
+  EXPECT_EQ(line->total, 34u);
+  for (const char* odd : {R"({})", R"({"current":-1,"total":-2})", R"({"current":1.5,"total":"2"})",
+                          R"({"current":9223372036854775807,"total":18446744073709551615})", R"([1])", "7"}) {
+    line = parse_pull_line(R"({"status":"Downloading","id":"a1","progressDetail":)" + std::string(odd) + "}");
+    ASSERT_TRUE(line) << odd;
+    EXPECT_EQ(line->current + line->total, 0u) << odd;
+  }
 }
 
 }  // namespace

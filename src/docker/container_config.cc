@@ -118,12 +118,18 @@ bj::object bindings_of(const ContainerRules::Publish& publish) {
   return out;
 }
 
-void add_limits(bj::object& host, const sandbox::Limits& limits) {
-  if (limits.cpu_millis) {
-    // Not NanoCpus: engines refuse more of them than the host has processors.
-    host["CpuPeriod"] = kCpuPeriodMicros;
-    host["CpuQuota"] = *limits.cpu_millis * kCpuPeriodMicros / 1000;
+// As other tools show it. Engines refuse more of these than they have processors; a quota is the same.
+void add_cpu(bj::object& host, int64_t millis, int64_t processors) {
+  if (millis <= processors * 1000) {
+    host["NanoCpus"] = millis * 1'000'000;
+    return;
   }
+  host["CpuPeriod"] = kCpuPeriodMicros;
+  host["CpuQuota"] = millis * kCpuPeriodMicros / 1000;
+}
+
+void add_limits(bj::object& host, const sandbox::Limits& limits, int64_t processors) {
+  if (limits.cpu_millis) add_cpu(host, *limits.cpu_millis, processors);
   if (limits.memory_bytes) {
     host["Memory"] = *limits.memory_bytes;
     host["MemorySwap"] = *limits.memory_bytes;  // with it: no swap besides
@@ -148,6 +154,12 @@ bj::array words_of(const sandbox::Limits& limits, const ContainerRules& rules, b
 
 }  // namespace
 
+bool names_a_network(std::string_view network_mode) {
+  static constexpr std::string_view kModes[] = {"bridge",  "default",     "host", "none",
+                                                "private", "slirp4netns", "pasta"};
+  return std::ranges::find(kModes, network_mode) == std::end(kModes) && !network_mode.contains(':');
+}
+
 std::string sidecar_name(const std::string& id) { return "sandbox-egress-" + id; }
 
 std::string container_body(const runtime::SandboxSpec& spec, const Image& image, const std::string& owner,
@@ -170,7 +182,7 @@ std::string container_body(const runtime::SandboxSpec& spec, const Image& image,
   // An engine switches it off where it has put no network; what leaves by it goes the same way as the rest.
   if (spec.network && !rules.remote && rules.ipv6)
     host["Sysctls"] = bj::object{{"net.ipv6.conf.all.disable_ipv6", "0"}};
-  add_limits(host, spec.limits);
+  add_limits(host, spec.limits, rules.processors);
   add_devices(spec.limits, host);
   host["ShmSize"] = shm_of(spec);
   if (spec.read_only_root) {
@@ -186,7 +198,7 @@ std::string container_body(const runtime::SandboxSpec& spec, const Image& image,
   }
   Labels labels = labels_of(spec, owner, image.labels, volumes_of(mounts));
   labels[kBootLabel] = rules.remote ? boot : "";
-  bj::object body{{"Image", image.id},
+  bj::object body{{"Image", image.name.empty() ? image.id : image.name},
                   {"Entrypoint", bj::array{std::string(kBootInside) + "/execd"}},
                   {"Cmd", words_of(spec.limits, rules, publishes, mounts)},
                   // An image's own would run beside execd, and before it.

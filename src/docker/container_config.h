@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "docker/answers.h"
@@ -30,7 +31,7 @@ struct ContainerMount {
 };
 
 struct ContainerRules {
-  std::string network_mode = "bridge";
+  std::string network_mode = "bridge";  // or the name of a network; see names_a_network()
   std::vector<std::string> drop_capabilities;
   std::string apparmor_profile;      // "": the engine's
   std::string seccomp_profile = {};  // its JSON, or "unconfined"; "": the engine's
@@ -39,6 +40,7 @@ struct ContainerRules {
   std::string oci_runtime = {};         // what the engine starts containers with; "": its own choice
   bool ipv6 = false;                    // the host has it
   bool remote = false;                  // the engine has other files and another network than this host
+  int64_t processors = 0;               // that the engine has; 0: it is not known
   // Where ports of containers are published for everybody, and which of the host's ("40000-40100", "": any).
   struct Publish {
     std::string host, ports = {};
@@ -48,6 +50,10 @@ struct ContainerRules {
   // Whether execd is reached by the container's network: see docker_reach.cc.
   bool by_network() const { return has_own_kernel() && !remote; }
 };
+
+// Whether somebody has to have made it: it is none that every engine has (Docker's, and Podman's further
+// ones).
+bool names_a_network(std::string_view network_mode);
 
 // `boot`: the directory of the host that holds execd (see SandboxFiles), or the volume of a remote engine.
 std::string container_body(const runtime::SandboxSpec& spec, const Image& image, const std::string& owner,

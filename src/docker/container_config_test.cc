@@ -65,6 +65,7 @@ TEST(ContainerConfig, LimitsAndRules) {
                         .as_object();
   EXPECT_EQ(host["CpuPeriod"], 100'000);
   EXPECT_EQ(host["CpuQuota"], 150'000);
+  EXPECT_FALSE(host.contains("NanoCpus")) << "nobody knows whether the engine has so many";
   EXPECT_EQ(host["Memory"], 64 << 20);
   EXPECT_EQ(host["MemorySwap"], 64 << 20);
   EXPECT_EQ(host["PidsLimit"], 50);
@@ -243,6 +244,36 @@ TEST(ContainerConfig, Base64ForHeaders) {
   EXPECT_EQ(to_base64url("fo"), "Zm8=");
   EXPECT_EQ(to_base64url("foo"), "Zm9v");
   EXPECT_EQ(to_base64url("\xff\xfe\xfd"), "__79");
+}
+
+TEST(ContainerConfig, ProcessorsAsOtherToolsShowThem) {
+  runtime::SandboxSpec spec{.handle = "h", .image = {}};
+  spec.limits.cpu_millis = 1500;
+  ContainerRules rules;
+  rules.processors = 2;
+  bj::object host = body_of(spec, rules)["HostConfig"].as_object();
+  EXPECT_EQ(host["NanoCpus"], 1'500'000'000);
+  EXPECT_FALSE(host.contains("CpuQuota")) << "an engine takes one of them";
+  rules.processors = 1;
+  host = body_of(spec, rules)["HostConfig"].as_object();
+  EXPECT_FALSE(host.contains("NanoCpus")) << "it would refuse them";
+  EXPECT_EQ(host["CpuQuota"], 150'000);
+}
+
+TEST(ContainerConfig, TheImageAsItIsCalled) {
+  auto image_in = [](const Image& image) {
+    return bj::parse(container_body({.handle = "h", .image = {}}, image, "owner", "/boot", {}))
+        .at("Image")
+        .as_string();
+  };
+  EXPECT_EQ(image_in({.id = "sha256:1", .platform = {}}), "sha256:1");
+  EXPECT_EQ(image_in({.id = "sha256:1", .platform = {}, .name = "small:1"}), "small:1");
+}
+
+TEST(ContainerConfig, NetworksThatSomebodyHasMade) {
+  for (const char* mode : {"bridge", "host", "none", "default", "slirp4netns", "slirp4netns:port_handler=x"})
+    EXPECT_FALSE(names_a_network(mode)) << mode;
+  for (const char* name : {"apart", "Bridge", "bridge2"}) EXPECT_TRUE(names_a_network(name)) << name;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include "base/ids.h"
 #include "base/log.h"
+#include "docker/create_failures.h"
 #include "docker/docker_sandbox.h"
 #include "docker/limit_refusal.h"
 #include "runtime/native/start_entry.h"
@@ -13,26 +14,6 @@ namespace osb::docker {
 namespace {
 
 using Kind = CreateFailure::Kind;
-
-constexpr char kOtherFiles[] =
-    "the Docker engine does not see the files of this host: it runs on another one, or in a container or a "
-    "chroot of its own; set docker.remote = true for such an engine, or start it where the service's state "
-    "directory is under the same path";
-
-std::unexpected<CreateFailure> failed(Kind kind, Error error) {
-  return std::unexpected(CreateFailure{kind, std::move(error)});
-}
-
-// Whether something was started is not known when the engine is away.
-std::unexpected<CreateFailure> failed_step(Error error, std::string_view step) {
-  bool away = error.code == Code::unavailable || error.code == Code::timeout;
-  return failed(away ? Kind::unavailable : Kind::step_failed, std::move(error).in(step));
-}
-
-// In the words of Docker and of Podman, which have different statuses for it.
-bool says_name_is_taken(const Error& error) {
-  return error.message.find("name") != std::string::npos && error.message.find("in use") != std::string::npos;
-}
 
 // Whether an engine speaks of a directory in a volume, by its own path of it, which is nobody's business.
 bool names_part_of_volume(std::string_view words, const std::vector<ContainerMount>& mounts) {
@@ -137,6 +118,8 @@ Task<Created<PreparedPtr>> DockerRuntime::prepare(runtime::SandboxSpec spec) {
     co_return failed(Kind::unsupported,
                      {Code::unsupported, 0, "this snapshot is of another runtime, which has to restore it"});
   }
+  if (auto network = co_await check_network(spec); !network)
+    co_return std::unexpected(std::move(network.error()));
   auto image = co_await pulls_.find(spec.handle, spec.image);
   if (!image) co_return std::unexpected(std::move(image.error()));
   // By any other name it would be everybody's, and without the policy that is kept with it.
@@ -177,47 +160,6 @@ Task<Created<DockerRuntime::Boot>> DockerRuntime::prepare_boot(std::string handl
     out.listeners = std::move(*listeners);
   }
   co_return out;
-}
-
-Task<Created<std::string>> DockerRuntime::ask_for_container(const runtime::SandboxSpec& spec,
-                                                            const Image& image, const Boot& boot,
-                                                            const Mounts& mounts, bool& misnamed) {
-  const std::string& handle = spec.handle;
-  std::string body = container_body(spec, image, owner_, boot.source, settings_.rules, mounts.mounts);
-  std::string name = container_name(spec.id.empty() ? handle : spec.id);
-  auto made = co_await engine_.create(name, spec.image.platform, body);
-  misnamed = !made && says_name_is_taken(made.error());
-  if (misnamed)
-    made = co_await engine_.create(second_name(spec.id, handle), spec.image.platform, std::move(body));
-  if (made) co_return std::move(*made);
-  Error error = std::move(made.error());
-  if (error.code == Code::not_found) co_return failed(Kind::image_not_found, std::move(error));
-  // An engine that has other files than this host does not have this directory either.
-  if (!settings_.rules.remote && error.message.find(boot.source) != std::string::npos)
-    co_return failed(Kind::step_failed, {Code::internal, 0, kOtherFiles});
-  if (auto refused = limit_refusal(spec.limits, error))
-    co_return failed(Kind::bad_limit, std::move(*refused));
-  co_return failed_step(std::move(error), "create the container");
-}
-
-Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::make_container(const runtime::SandboxSpec& spec,
-                                                                       const Image& image, const Boot& boot,
-                                                                       const Mounts& mounts) {
-  const std::string& handle = spec.handle;
-  bool misnamed = false;
-  auto made = co_await ask_for_container(spec, image, boot, mounts, misnamed);
-  if (!made) co_return std::unexpected(std::move(made.error()));
-  auto sandbox = std::make_shared<Sandbox>(handle, *made, executor_);
-  for (const ContainerMount& mount : mounts.mounts) {
-    if (mount.kind == ContainerMount::Kind::volume) sandbox->volumes.push_back(mount.source);
-  }
-  if (!spec.image.id.empty()) sandbox->image = image.id;
-  sandbox->id = spec.id;
-  sandbox->misnamed = misnamed;
-  sandbox->has_policy = spec.network.has_value();
-  sandbox->secret = boot.secret;
-  if (settings_.rules.remote) sandbox->boot = boot.source;
-  co_return sandbox;
 }
 
 // Until execd is there.

@@ -134,7 +134,14 @@ class DockerRuntime : public runtime::Runtime {
     std::optional<Listeners> listeners = {};
   };
   Task<Created<Boot>> prepare_boot(std::string handle, std::string image, std::string record);
+  // See docker_create.cc.
+  // Before anything is pulled or made for a container that would get no network.
+  Task<Created<void>> check_network(const runtime::SandboxSpec& spec);
   // `misnamed`: another container of the same sandbox has its name.
+  Task<Result<std::string>> create_under_name(const runtime::SandboxSpec& spec, std::string body,
+                                              bool& misnamed);
+  Task<Result<std::string>> create_as_called(const runtime::SandboxSpec& spec, Image image, const Boot& boot,
+                                             const Mounts& mounts, bool& misnamed);
   Task<Created<std::string>> ask_for_container(const runtime::SandboxSpec& spec, const Image& image,
                                                const Boot& boot, const Mounts& mounts, bool& misnamed);
   Task<Created<SandboxPtr>> make_container(const runtime::SandboxSpec& spec, const Image& image,

@@ -5,6 +5,7 @@
 #include "base/shown.h"
 #include "base/strings.h"
 #include "docker/base64url.h"
+#include "docker/pulled_layers.h"
 #include "json/decode.h"
 
 namespace osb::docker {
@@ -123,6 +124,11 @@ Task<Result<bool>> Engine::is_podman() {
   co_return version_->podman;
 }
 
+Task<Result<std::string>> Engine::machine() {
+  if (!version_) CO_TRY(co_await version());
+  co_return version_->machine;
+}
+
 // Without a version in the path the newest one of the engine would answer.
 Task<Result<std::string>> Engine::prefix() { co_return "/v" + to_string(CO_TRY(co_await spoken())); }
 
@@ -136,7 +142,10 @@ Task<Result<std::string>> Engine::ask_within(io::Duration limit, Call call) {
   call.path = CO_TRY(co_await prefix()) + call.path;
   auto answer = co_await io::with_deadline(limit, "the Docker engine", ask(std::move(call)));
   // Another one may stand behind the socket by then.
-  if (!answer && answer.error().code == Code::unavailable) version_.reset();
+  if (!answer && answer.error().code == Code::unavailable) {
+    version_.reset();
+    processors_.reset();
+  }
   co_return answer;
 }
 
@@ -157,6 +166,14 @@ Task<Result<std::vector<std::string>>> Engine::runtimes() {
   co_return parse_runtimes(CO_TRY(co_await ask_in_time({.method = "GET", .path = "/info"})));
 }
 
+Task<int64_t> Engine::processors() {
+  if (processors_) co_return *processors_;
+  auto text = co_await ask_in_time({.method = "GET", .path = "/info"});
+  if (!text) co_return 0;
+  processors_ = parse_processors(*text).value_or(0);
+  co_return *processors_;
+}
+
 Task<Result<Image>> Engine::image(std::string reference) {
   auto text = CO_TRY(co_await ask_in_time(
       {.method = "GET", .path = "/images/" + reference_path(reference) + "/json", .most = 8 << 20}));
@@ -175,6 +192,7 @@ Task<Result<void>> Engine::follow_pull(Call call, std::function<void(std::string
     co_return std::unexpected(refusal(answer.status, body));
   }
   std::string line, error;
+  PulledLayers layers;
   char piece[16384];
   while (true) {
     size_t got =
@@ -187,7 +205,7 @@ Task<Result<void>> Engine::follow_pull(Call call, std::function<void(std::string
       if (!one.empty()) {
         auto said = CO_TRY(parse_pull_line(one));
         if (!said.error.empty()) error = said.error;
-        if (!said.text.empty()) progress(std::move(said.text));
+        if (!said.text.empty()) progress(layers.hear(said));
       }
       line.erase(0, end + 1);
     }

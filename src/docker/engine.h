@@ -25,6 +25,7 @@ struct EngineSettings {
   std::string socket = "/var/run/docker.sock";
   io::Duration timeout = std::chrono::seconds(180);  // of calls that make or change something
   std::optional<TcpEngine> tcp = {};                 // instead of the socket
+  ConnectForUs by_root = {};                         // see EngineAddress
 };
 
 // For a registry, as the engine wants it.
@@ -35,7 +36,7 @@ struct RegistryLogin {
 class Engine {
  public:
   explicit Engine(EngineSettings settings)
-      : settings_(std::move(settings)), address_{settings_.socket, settings_.tcp} {}
+      : settings_(std::move(settings)), address_{settings_.socket, settings_.tcp, settings_.by_root} {}
   // Ends connections that TLS carries; no call runs any more.
   Task<> close();
 
@@ -43,10 +44,14 @@ class Engine {
   Task<Result<ApiVersion>> spoken();
   // What the engine says of itself; asked once, and again after the engine was away.
   Task<Result<EngineVersion>> version();
+  // What its processors are called ("amd64"); "" when it does not say.
+  Task<Result<std::string>> machine();
   // Podman, which has the same API and leaves out some of it.
   Task<Result<bool>> is_podman();
   Task<Result<void>> ping();
   Task<Result<std::vector<std::string>>> runtimes();
+  // How many it has for containers; 0 when it does not say. Asked once, like version().
+  Task<int64_t> processors();
 
   Task<Result<Image>> image(std::string reference);
   // Returns when it is here. `progress` hears what is done.
@@ -70,6 +75,9 @@ class Engine {
   enum class Which { all, unused };
   Task<Result<std::vector<Volume>>> volumes_with(std::string label, Which which);
   Task<Result<void>> remove_volume(std::string name);  // Code::wrong_state: a container has it
+
+  // Whether there is one; Code::not_found.
+  Task<Result<void>> network(std::string name);
 
   Task<Result<std::string>> create(std::string name, std::string platform, std::string body);
   Task<Result<void>> start(std::string container);
@@ -124,6 +132,7 @@ class Engine {
   std::optional<io::TaskGroup> pumps_;  // since the first call
   std::deque<Link> idle_;
   std::optional<EngineVersion> version_;
+  std::optional<int64_t> processors_;
 };
 
 // As a reference stands in a path: its slashes are part of it.

@@ -74,6 +74,15 @@ Task<Result<Link>> open_tcp(TcpEngine engine, io::TaskGroup& pumps) {
   co_return Link{http::ClientConnection(std::move(joined)), std::move(broken)};
 }
 
+// The socket's group may change while the service runs: whether this user may is tried each time.
+Task<Result<io::Socket>> connect_socket(EngineAddress address) {
+  auto socket = co_await io::connect_unix(address.socket);
+  if (socket || !address.by_root) co_return socket;
+  int why = socket.error().sys_errno;
+  if (why != EACCES && why != EPERM) co_return socket;
+  co_return co_await address.by_root();
+}
+
 }  // namespace
 
 Task<Result<Link>> open_link(EngineAddress address, io::TaskGroup& pumps) {
@@ -81,16 +90,17 @@ Task<Result<Link>> open_link(EngineAddress address, io::TaskGroup& pumps) {
     co_return co_await io::with_deadline(kOpenLimit, "the Docker engine",
                                          open_tcp(std::move(*address.tcp), pumps));
   }
-  auto socket = CO_TRY(co_await io::connect_unix(std::move(address.socket)));
+  auto socket = CO_TRY(co_await io::with_deadline(kOpenLimit, "the Docker engine", connect_socket(address)));
   co_return Link{http::ClientConnection(std::move(socket))};
 }
 
 std::string remedy_for(const Error& error, const EngineAddress& address) {
   auto says = [&](std::string_view words) { return error.message.find(words) != std::string::npos; };
   if (!address.tcp) {
-    if (error.sys_errno != EACCES) return "";
-    return "; the service's user may not use " + address.socket +
-           ": let its group be one other than root's (dockerd --group docker) and start the service again";
+    if (error.sys_errno != EACCES || !address.by_root) return "";
+    return "; root may not use " + address.socket +
+           " either: a security module refuses it, or the service was started without CAP_DAC_OVERRIDE; let "
+           "its group be one other than root's (dockerd --group docker), and start the service again";
   }
   // Words of the library for what the other side's alerts mean.
   if (says("alert"))

@@ -3,6 +3,7 @@
 // The way to an engine: its unix socket, or TCP, where TLS guards it. What breaks under TLS is heard by
 // whoever carries the bytes; a link remembers it for whoever asked and got no answer.
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,9 +21,13 @@ struct TcpEngine {
   std::shared_ptr<const tls::Trust> trust = {};  // none: in the clear
 };
 
+// A connection to the engine's socket that somebody else has made, who may do more.
+using ConnectForUs = std::function<Task<Result<io::Socket>>()>;
+
 struct EngineAddress {
   std::string socket;
   std::optional<TcpEngine> tcp = {};  // instead of the socket
+  ConnectForUs by_root = {};          // where the service's user may not use the socket; may be empty
 };
 
 struct Link {

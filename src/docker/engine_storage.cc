@@ -1,4 +1,4 @@
-// Images that are made of containers, and volumes.
+// Images that are made of containers, volumes, and networks.
 
 #include <boost/json.hpp>
 
@@ -88,6 +88,11 @@ Task<Result<std::vector<Volume>>> Engine::volumes_with(std::string label, Which 
 
 Task<Result<void>> Engine::remove_volume(std::string name) {
   CO_TRY(co_await ask_in_time({.method = "DELETE", .path = "/volumes/" + percent_encode(name)}));
+  co_return Result<void>();
+}
+
+Task<Result<void>> Engine::network(std::string name) {
+  CO_TRY(co_await ask_in_time({.method = "GET", .path = "/networks/" + percent_encode(name)}));
   co_return Result<void>();
 }
 

@@ -1,6 +1,8 @@
 #include "docker/engine.h"
 
 #include <gmock/gmock.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -141,8 +143,53 @@ Task<> nobody_listens() {
 }
 TEST(Engine, NobodyListens) { io::testing::run(nobody_listens()); }
 
+// Nobody else's rights: root's would open every socket.
+class AsNobody {
+ public:
+  AsNobody() : before_(::setfsuid(::geteuid() == 0 ? 65534 : ::geteuid())) {}
+  ~AsNobody() { ::setfsuid(static_cast<uid_t>(before_)); }
+
+ private:
+  int before_;
+};
+
+Task<Result<io::Socket>> connect_at(std::string path, int& times) {
+  ++times;
+  co_return co_await io::connect_unix(std::move(path));
+}
+
+Task<> a_socket_that_is_not_for_us() {
+  FakeEngine fake(co_await io::asio::this_coro::executor);
+  fake.answers["/_ping"] = {200, "OK"};
+  int times = 0;
+  std::string forbidden = fake.path + ".root";
+  auto listener = io::listen_unix(forbidden, 8);
+  EXPECT_TRUE(listener);
+  ::chmod(forbidden.c_str(), 0);
+  ::chmod(fake.path.c_str(), 0666);
+  ::chmod(fake.path.substr(0, fake.path.rfind('/')).c_str(), 0755);
+  {
+    AsNobody nobody;
+    Engine alone({.socket = forbidden}),
+        led({.socket = forbidden, .by_root = [&] { return connect_at(fake.path, times); }});
+    auto refused = co_await alone.ping();
+    EXPECT_EQ(refused.error().sys_errno, EACCES);
+    EXPECT_TRUE(co_await led.ping());
+    EXPECT_EQ(times, 1) << "what is open is used again";
+    Engine away({.socket = forbidden + ".none", .by_root = [&] { return connect_at(fake.path, times); }});
+    EXPECT_EQ((co_await away.ping()).error().sys_errno, ENOENT)
+        << "what is not there is not there for root either";
+    EXPECT_EQ(times, 1);
+  }
+  ::unlink(forbidden.c_str());
+  co_await fake.close();
+}
+TEST(Engine, ASocketThatIsNotForUs) { io::testing::run(a_socket_that_is_not_for_us()); }
+
 TEST(Engine, WhatHelps) {
   EngineAddress socket{.socket = "/run/x"}, tcp{.socket = "", .tcp = TcpEngine{.host = "h", .port = 1}};
+  EXPECT_EQ(remedy_for({Code::unavailable, EACCES, "connect"}, socket), "");
+  socket.by_root = [] { return io::connect_unix("/run/x"); };
   EXPECT_THAT(remedy_for({Code::unavailable, EACCES, "connect"}, socket), HasSubstr("--group docker"));
   EXPECT_EQ(remedy_for({Code::unavailable, EACCES, "connect"}, tcp), "");
   EXPECT_THAT(remedy_for({Code::unavailable, 0, "read: tlsv13 alert certificate required"}, tcp),
@@ -205,6 +252,62 @@ Task<> pulls() {
   co_await fake.close();
 }
 TEST(Engine, Pulls) { io::testing::run(pulls()); }
+
+TEST(Engine, WhatRunsWhere) {
+  for (auto [machine, platform] : {std::pair("amd64", "linux/amd64"),
+                                   {"x86_64", "linux/amd64"},
+                                   {"arm64", "linux/aarch64"},
+                                   {"arm64", "linux/arm64v8"},
+                                   {"amd64", "linux/386"},
+                                   {"arm64", "linux/arm"},
+                                   {"", "linux/amd64"},
+                                   {"amd64", "linux/"}})
+    EXPECT_TRUE(runs_on(machine, platform)) << machine << " " << platform;
+  for (auto [machine, platform] : {std::pair("amd64", "linux/arm64"),
+                                   {"arm64", "linux/amd64"},
+                                   {"386", "linux/amd64"},
+                                   {"s390x", "linux/386"}})
+    EXPECT_FALSE(runs_on(machine, platform)) << machine << " " << platform;
+}
+
+Task<> an_image_for_another_machine() {
+  using Policy = ImageRequest::Pull;
+  using Kind = CreateFailure::Kind;
+  auto executor = co_await io::asio::this_coro::executor;
+  FakeEngine fake(executor);
+  fake.answers["/version"] = {
+      200, R"({"Version":"20.10","ApiVersion":"1.41","MinAPIVersion":"1.12","Arch":"amd64"})"};
+  fake.answers["/images/app%3A1/json"] = {200, R"({"Id":"sha256:1","Os":"linux","Architecture":"arm64"})"};
+  fake.answers["/images/sha256%3A1/json"] = fake.answers["/images/app%3A1/json"];
+  fake.answers["/images/create"] = {200, "{\"status\":\"Done\"}\n"};
+  {
+    Engine engine({.socket = fake.path});
+    ImagePulls never(executor, engine, Policy::never, "registry.example"),
+        pulls(executor, engine, Policy::if_missing, "registry.example");
+    auto refused = co_await never.find("h", {.reference = "app:1"});
+    EXPECT_EQ(refused.error().kind, Kind::image_not_found);
+    EXPECT_THAT(refused.error().error.message,
+                HasSubstr("for linux/arm64, and the engine's machine is amd64"));
+    EXPECT_THAT(refused.error().error.message, HasSubstr("docker pull app:1"));
+    EXPECT_TRUE(co_await never.find("h", {.reference = "app:1", .platform = "linux/arm64"}))
+        << "somebody wants it";
+    EXPECT_TRUE(co_await never.find("h", {.reference = "x", .id = "sha256:1"}))
+        << "a snapshot is of this engine";
+    auto pulled = co_await pulls.find("h", {.reference = "app:1"});
+    EXPECT_THAT(fake.asked, testing::Contains("POST /v1.41/images/create?fromImage=app&tag=1"));
+    EXPECT_EQ(pulled.error().kind, Kind::image_invalid) << "the registry has none for this machine";
+    fake.answers["/images/create"] = {500, R"({"message":"dial tcp: connection refused"})"};
+    auto away = co_await pulls.find("h", {.reference = "app:1"});
+    EXPECT_EQ(away.error().kind, Kind::image_unreachable);
+    EXPECT_THAT(away.error().error.message, HasSubstr("linux/arm64"));
+    fake.answers["/images/app%3A1/json"] = {200, R"({"Id":"sha256:2","Os":"linux","Architecture":"amd64"})"};
+    EXPECT_EQ((co_await pulls.find("h", {.reference = "app:1"}))->id, "sha256:2");
+    co_await never.close();
+    co_await pulls.close();
+  }
+  co_await fake.close();
+}
+TEST(Engine, AnImageForAnotherMachine) { io::testing::run(an_image_for_another_machine()); }
 
 TEST(Engine, WhatARefusedPullMeans) {
   using Kind = CreateFailure::Kind;

@@ -14,6 +14,9 @@ namespace {
 
 using Kind = CreateFailure::Kind;
 
+// Of an image that is here, but not for this machine.
+constexpr Code kForOthers = Code::unsupported;
+
 std::unexpected<CreateFailure> failed(Kind kind, Error error) {
   return std::unexpected(CreateFailure{kind, std::move(error)});
 }
@@ -66,6 +69,16 @@ struct ImagePulls::Pull {
   Result<void> outcome = fail(Code::cancelled, "the server ends");
 };
 
+bool runs_on(std::string_view machine, std::string_view platform) {
+  auto usual = [](std::string_view name) {
+    if (name == "x86_64") return std::string_view("amd64");
+    return name == "aarch64" || name == "arm64v8" ? std::string_view("arm64") : name;
+  };
+  std::string_view here = usual(machine), there = usual(platform.substr(platform.find('/') + 1));
+  if (here.empty() || there.empty() || here == there) return true;
+  return (here == "amd64" && there == "386") || (here == "arm64" && there == "arm");
+}
+
 // An engine tells all of these in words, with status 404 or 500, or in the last line of a pull that was fine.
 CreateFailure pull_failure(Error error) {
   if (is_away(error)) return {Kind::unavailable, std::move(error)};
@@ -97,7 +110,17 @@ Task<Created<Image>> ImagePulls::look(ImageRequest request) {
     co_return failed(Kind::image_not_found,
                      {Code::not_found, 0, "the image that is here is for " + image->platform});
   }
-  co_return std::move(*image);
+  // A snapshot is of a container that ran here.
+  if (!request.platform.empty() || !request.id.empty()) co_return std::move(*image);
+  auto machine = co_await engine_.machine();
+  if (!machine) co_return failed(Kind::unavailable, std::move(machine.error()));
+  if (runs_on(*machine, image->platform)) co_return std::move(*image);
+  co_return failed(
+      Kind::image_not_found,
+      {kForOthers, 0,
+       fmt::format("the image that is here is for {}, and the engine's machine is {}; a request for "
+                   "it has to name its platform",
+                   image->platform, *machine)});
 }
 
 Task<Created<Image>> ImagePulls::find(std::string handle, ImageRequest request) {
@@ -117,8 +140,14 @@ Task<Created<Image>> ImagePulls::find(std::string handle, ImageRequest request) 
     co_return failed(Kind::image_not_found, not_pulled(std::move(image.error().error), request));
   if (policy == Policy::never || (policy == Policy::if_missing && image)) co_return image;
   auto pulled = co_await pull(std::move(handle), request);
-  if (!pulled) co_return std::unexpected(std::move(pulled.error()));
-  co_return co_await look(std::move(request));
+  if (!pulled) {
+    if (missing && image.error().error.code == kForOthers)
+      pulled.error().error.message += "; " + image.error().error.message;
+    co_return std::unexpected(std::move(pulled.error()));
+  }
+  auto found = co_await look(std::move(request));
+  if (!found && found.error().error.code == kForOthers) found.error().kind = Kind::image_invalid;
+  co_return found;
 }
 
 Task<Created<void>> ImagePulls::pull(std::string handle, ImageRequest request) {

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "docker/engine.h"
 #include "runtime/runtime.h"
@@ -42,6 +43,10 @@ class ImagePulls {
   std::map<std::string, PullPtr> waiting_;  // by handle
   io::TaskGroup tasks_;
 };
+
+// Whether a machine runs programs of an image for this platform ("linux/arm64") without emulation. What is
+// not known is not refused.
+bool runs_on(std::string_view machine, std::string_view platform);
 
 // What a registry's refusal means, as far as an engine tells.
 CreateFailure pull_failure(Error error);

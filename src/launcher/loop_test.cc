@@ -148,6 +148,16 @@ TEST_F(LoopTest, WhatCouldNotBeRemovedIsTriedAgain) {
   EXPECT_TRUE(until([&] { return table_.stubborn_for < 0; })) << "it stays until something else is removed";
 }
 
+TEST_F(LoopTest, AConnectionToTheEngineIsHandedOver) {
+  open();
+  EXPECT_EQ(exchange(1, EngineRequest{}).descriptors.size(), 1u);
+  table_.refuses = "connect /run/engine.sock: Connection refused";
+  Answer refused = exchange(2, EngineRequest{});
+  EXPECT_NE(refused.error, 0);
+  EXPECT_EQ(refused.message, table_.refuses);
+  EXPECT_TRUE(refused.descriptors.empty());
+}
+
 TEST_F(LoopTest, WhatIsWrongInARequestIsAnsweredAndNothingEnds) {
   open();
   auto raw = [&](Verb verb, std::string body) {
@@ -159,6 +169,7 @@ TEST_F(LoopTest, WhatIsWrongInARequestIsAnsweredAndNothingEnds) {
   EXPECT_THAT(raw(Verb::adopt, whole + "x").message, HasSubstr("adopt"));
   EXPECT_THAT(raw(Verb::start, "half a plan").message, HasSubstr("start"));
   EXPECT_THAT(raw(Verb::health, "something").message, HasSubstr("health"));
+  EXPECT_THAT(raw(Verb::engine, "/run/other.sock").message, HasSubstr("engine"));
   for (const std::string& id :
        {std::string(), std::string(".."), std::string("../x"), std::string(100'000, 'a')}) {
     for (Verb verb : {Verb::stop, Verb::destroy, Verb::freeze, Verb::thaw, Verb::ooms, Verb::recall,

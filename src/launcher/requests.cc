@@ -153,6 +153,14 @@ void Requests::on(From from, const ContainerRequest& request) {
   answer_done(from, sandboxes_.add_container(request.id, request.container, request.pid));
 }
 
+void Requests::on(From from, const EngineRequest&) {
+  auto connection = sandboxes_.connect_engine();
+  if (!connection) return answer_error(from, connection.error());
+  std::vector<Fd> descriptors;
+  descriptors.push_back(std::move(*connection));
+  answer(from, EngineAnswer{}, std::move(descriptors));
+}
+
 void Requests::answer_caller() {
   // Whoever speaks waits for the next life of the peer, not for an answer that nobody reads.
   if (!listening_ || !events_.is_there(listening_->peer)) return listening_.reset();

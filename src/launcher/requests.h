@@ -70,6 +70,7 @@ class Requests {
   void on(From from, const DiffRequest& request);
   void on(From from, const CallersRequest& request);
   void on(From from, const ContainerRequest& request);
+  void on(From from, const EngineRequest& request);
   void answer_caller();
   void on(From from, const VolumeRequest& request);
   void on(From from, const VolumesRequest& request);

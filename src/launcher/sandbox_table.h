@@ -67,6 +67,10 @@ class SandboxTable {
     (void)id, (void)container, (void)pid;
     return fail(Code::unsupported, "containers get no network here");
   }
+  // A connection to the engine that makes such containers. Does not wait for it.
+  virtual Result<Fd> connect_engine() {
+    return fail(Code::unsupported, "refused: this service was started without an engine's socket");
+  }
   // Whoever had listeners has ended, and they with it.
   virtual void nobody_listens() {}
   virtual Result<int64_t> oom_kills(const std::string& id) = 0;

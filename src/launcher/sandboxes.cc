@@ -11,6 +11,7 @@
 #include "launcher/capture.h"
 #include "launcher/checks.h"
 #include "launcher/diff.h"
+#include "launcher/engine_socket.h"
 #include "launcher/network_notes.h"
 #include "launcher/records.h"
 #include "launcher/rootless.h"
@@ -182,6 +183,11 @@ Result<Listeners> Sandboxes::listeners(const std::string& id) {
     outlet = std::move(*opened);
   }
   return give_listeners(id, std::move(outlet));
+}
+
+Result<Fd> Sandboxes::connect_engine() {
+  if (settings_->engine_socket.empty()) return SandboxTable::connect_engine();
+  return launcher::connect_engine(settings_->engine_socket);
 }
 
 Result<PlanNetwork::Kind> Sandboxes::network_of(const std::string& id) const {

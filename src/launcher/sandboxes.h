@@ -44,6 +44,7 @@ class Sandboxes final : public SandboxTable {
   Result<void> add_container(const std::string& id, const std::string& container, int64_t pid) override {
     return containers_.add(id, container, pid, spares_.home_network());
   }
+  Result<Fd> connect_engine() override;
   Result<int64_t> oom_kills(const std::string& id) override;
   Result<void> freeze(const std::string& id, bool frozen) override;
   Result<Fd> open_events(const std::string& id) override { return cgroups_->open_events(id); }

@@ -15,6 +15,7 @@ ServiceSpec server_service(const Settings& settings) {
   spec.channel_as = kServerLauncherFd;
   // What sandboxes send out is none of its business.
   spec.verbs = VerbSet::all().without(Verb::listeners).without(Verb::callers);
+  if (settings.engine_socket.empty()) spec.verbs = spec.verbs.without(Verb::engine);
   return spec;
 }
 

@@ -220,8 +220,11 @@ TEST(ServerService, IsTheServerOfTheSettings) {
   EXPECT_EQ(spec.descriptors[0].as, kServerListenerFd);
   EXPECT_EQ(spec.channel_as, kServerLauncherFd);
   EXPECT_TRUE(spec.is_essential);
+  EXPECT_FALSE(spec.verbs.contains(Verb::engine)) << "it has none";
+  settings.engine_socket = "/run/engine.sock";
+  ServiceSpec with_engine = server_service(settings);
   for (int i = 1; i <= static_cast<int>(kLastVerb); ++i)
-    EXPECT_NE(spec.verbs.contains(static_cast<Verb>(i)), is_for_egress(static_cast<Verb>(i)));
+    EXPECT_NE(with_engine.verbs.contains(static_cast<Verb>(i)), is_for_egress(static_cast<Verb>(i)));
   EXPECT_EQ(spec.environment, ServiceSpec::Environment::inherited);
 }
 

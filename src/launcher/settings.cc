@@ -15,6 +15,7 @@ std::vector<std::string> to_arguments(const Settings& s) {
                                   "--server-fd=" + std::to_string(s.server_fd),
                                   "--execd-fd=" + std::to_string(s.execd_fd)};
   if (s.engine_gid != 0) out.push_back("--engine-gid=" + std::to_string(s.engine_gid));
+  if (!s.engine_socket.empty()) out.push_back("--engine-socket=" + s.engine_socket);
   if (s.notes_fd >= 0) out.push_back("--notes-fd=" + std::to_string(s.notes_fd));
   if (s.rootless) out.push_back("--rootless=1");
   if (s.runsc_fd >= 0) {
@@ -60,6 +61,8 @@ Result<Settings> from_arguments(const std::vector<std::string>& arguments) {
       TRY(number(s.service_gid));
     else if (name == "--engine-gid")
       TRY(number(s.engine_gid));
+    else if (name == "--engine-socket")
+      s.engine_socket = value;
     else if (name == "--runsc-platform")
       s.runsc_platform = value;
     else if (name == "--rootless")

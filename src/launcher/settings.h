@@ -25,7 +25,8 @@ struct Settings {
   std::string state_dir;  // ours alone; see StateDir
   uid_t service_uid = 0;  // who the server runs as
   gid_t service_gid = 0;
-  gid_t engine_gid = 0;  // whose members may use an engine's socket: the server is one; 0: there is none
+  gid_t engine_gid = 0;       // whose members may use an engine's socket: the server is one; 0: there is none
+  std::string engine_socket;  // to which the server is connected where its user may not; "": there is none
   std::vector<std::string>
       sources;  // directories that may be shown to sandboxes, besides those of the state directory
   // Directories of the host that sandboxes may be given, or what is below: the operator's allow-list.

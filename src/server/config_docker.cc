@@ -196,6 +196,12 @@ void check_direct(ConfigFile& file, const Config& config, bool secured) {
         "remove it");
   else if (config.docker.network_mode == "none" || !config.sandbox.has_network())
     file.wrong("docker.direct", "containers without a network have no ports to publish", "remove it");
+  else if (config.docker.network_mode == "host")
+    file.wrong(
+        "docker.direct",
+        "an engine publishes no ports of containers that have the host's own network (docker.network_mode = "
+        "\"host\"): execd would listen on all addresses of this host, for everybody, without a token",
+        "remove it, or write network_mode = \"bridge\"");
 }
 
 // What would be of another host, and is meant for this one.

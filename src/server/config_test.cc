@@ -190,6 +190,7 @@ TEST(Config, MistakesNameKeyCauseAndRemedy) {
        "[docker]\ndirect = true",
        "docker.direct", 7},
       {"[runtime]\ntype = \"docker\"\n[docker]\nnetwork_mode = \"none\"\ndirect = true", "docker.direct", 5},
+      {"[runtime]\ntype = \"docker\"\n[docker]\nnetwork_mode = \"host\"\ndirect = true", "docker.direct", 5},
       {"[docker]\ndirect = \"yes\"", "docker.direct"},
       {"[docker]\nadopt = 1", "docker.adopt"},
       {"[docker]\npublish_host = \"localhost\"", "docker.publish_host"},

@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 from lib.api import Api, assert_envelope
 from lib.dockerd import IMAGE, PLAIN_USER, SLEEPER, create, nothing_left, ours, service_on, state
+from lib.engine_between import Between
 from lib.waiting import wait_for
 
 
@@ -35,7 +36,8 @@ def test_what_a_container_is(api, engine):
     (name,) = ours(engine)
     container = engine.inspect(name)
     host = container["HostConfig"]
-    assert (host["Memory"], host["CpuQuota"] / host["CpuPeriod"], host["PidsLimit"]) == (64 << 20, 0.5, 100)
+    assert (host["Memory"], host["NanoCpus"] / 1e9, host["PidsLimit"]) == (64 << 20, 0.5, 100)
+    assert not engine.tells_image_ids or container["Config"]["Image"] == IMAGE, "docker ps shows what the client asked for"
     assert [option.removesuffix("=true").removesuffix(":true") for option in host["SecurityOpt"]] == ["no-new-privileges"] and "NET_RAW" in host["CapDrop"] and not host["PortBindings"]
     assert container["Config"]["Labels"]["team"] == "red"
     said = str(container)
@@ -43,6 +45,26 @@ def test_what_a_container_is(api, engine):
     assert api.run(sandbox, "echo $SECRET").stdout == "s3cr3t"
     assert api.run(sandbox, "ls /opt/opensandbox/boot").stdout == "execd", "nothing inside leads to execd's sockets"
     assert "Read-only" in api.run(sandbox, "touch /opt/opensandbox/boot/x").stderr
+
+
+def test_a_name_that_means_another_image_by_then(bin_dir, engine):
+    """Nobody gets another image than the one that was looked at."""
+    engine.docker("tag", IMAGE, "moving:1")
+    wanted = engine.inspect(IMAGE)["Id"]
+    with Between(engine, "/containers/create", lambda: engine.docker("tag", PLAIN_USER, "moving:1")) as between:
+        service = service_on(bin_dir, engine, docker={"socket": str(between.socket)})
+        try:
+            api = Api(service.start())
+            sandbox = create(api, image={"uri": "moving:1"})
+            assert between.then is None and engine.inspect("moving:1")["Id"] != wanted, "it has moved meanwhile"
+            assert api.run(sandbox, "id -u; echo $OF_IMAGE").stdout.split() == ["0"]
+            (name,) = ours(engine)
+            assert name == f"sandbox-{sandbox}" and (not engine.tells_image_ids or engine.inspect(name)["Image"] == wanted)
+            assert api.delete(sandbox).status == 204
+            wait_for(lambda: not ours(engine), 20, "no container is left")
+        finally:
+            service.destroy()
+            engine.docker("rmi", "moving:1", check=False)
 
 
 def test_the_user_of_the_image(api):
@@ -61,6 +83,23 @@ def test_a_port_on_loopback(api):
 def answer(api, sandbox):
     reply = api.call("GET", f"/sandboxes/{sandbox}/proxy/8000/passwd")
     return reply if reply.status == 200 else None
+
+
+def test_a_network_that_is_not_there(bin_dir, engine):
+    """It is the operator's to make, and the create says which; no image is said to be missing."""
+    service = service_on(bin_dir, engine, docker={"network_mode": "Apart-later"})
+    try:
+        api = Api(service.start())
+        refused = assert_envelope(api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER), 500, "SANDBOX::START_FAILED")
+        assert "docker.network_mode" in refused["message"] and "docker network create Apart-later" in refused["message"], refused
+        assert ours(engine) == []
+        engine.docker("network", "create", "Apart-later")
+        sandbox = create(api)
+        assert api.run(sandbox, "echo on").stdout == "on"
+        assert api.delete(sandbox).status == 204
+    finally:
+        service.destroy()
+        engine.docker("network", "rm", "Apart-later", check=False)
 
 
 def test_networks(bin_dir, engine):

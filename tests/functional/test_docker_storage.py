@@ -6,6 +6,7 @@ import threading
 from contextlib import contextmanager, suppress
 
 import pytest
+from lib import images as make
 from lib import pools as of
 from lib import snapshots
 from lib.api import Api, assert_envelope
@@ -402,6 +403,25 @@ def registry(engine):
     """Debian's registry, where the engine sees it: on loopback of its own network."""
     with EngineRegistry(engine) as made:
         yield made
+
+
+def test_an_image_for_another_machine(bin_dir, engine, registry):
+    """What is here under this name does not run here: the right one is pulled, or the create says why not."""
+    service = service_on(bin_dir, engine, registry={"pull_policy": "if-not-present"})
+    name = registry.push("private/two", IMAGE)
+    other = make.docker_archive([make.tar_bytes(lambda tar: make.add(tar, "elsewhere", "here"))], tags=[name], machine="s390x")
+    engine.docker("load", input=other)
+    try:
+        api = Api(service.start())
+        never = {"opensandbox.extensions.image-pull-policy": "never"}
+        refused = api.post_create(image={"uri": name}, entrypoint=SLEEPER, extensions=never)
+        assert refused.status == 400 and refused.json["code"] == "IMAGE::NOT_FOUND" and "for linux/s390x" in refused.json["message"], refused
+        sandbox = create(api, image={"uri": name, "auth": registry.auth})
+        assert api.run(sandbox, "echo on").stdout == "on"
+        assert api.delete(sandbox).status == 204
+    finally:
+        service.destroy()
+        engine.docker("rmi", name, check=False)
 
 
 def test_pulls(bin_dir, engine, registry):

@@ -78,6 +78,7 @@ def environment():
 
 class Dockerd:
     takes_port_ranges = True
+    tells_image_ids = True
 
     def __init__(self, *options, kind="own"):
         self.options, self.kind = options, kind

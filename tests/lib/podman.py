@@ -30,6 +30,7 @@ network_config_dir = "{directory}/networks"
 
 class Podman(Dockerd):
     takes_port_ranges = False
+    tells_image_ids = False
 
     def start(self):
         (self.directory / "containers.conf").write_text(SETTINGS.format(programs=PROGRAMS, directory=self.directory))

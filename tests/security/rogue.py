@@ -24,7 +24,7 @@ MAX_MESSAGE = 128 * 1024
 
 VERSION = 5
 START, STOP, DESTROY, LIST, ADOPT, SOCKETS, OOMS, FREEZE, THAW, RECALL, RECORD, HEALTH, IMAGES, LISTENERS = range(1, 15)
-CAPTURE, KEEP, DROP, SNAPSHOTS, DIFF, VOLUME, VOLUMES, DROP_VOLUME, CALLERS, CONTAINER = range(15, 25)
+CAPTURE, KEEP, DROP, SNAPSHOTS, DIFF, VOLUME, VOLUMES, DROP_VOLUME, CALLERS, CONTAINER, ENGINE = range(15, 26)
 KINDS = ["overlay", "bind", "proc", "sysfs", "devices", "mask", "read_only", "hostname", "scratch", "seal", "show_limits", "volume"]
 WRITABLE = 1  # access of a volume
 OWNER = 1  # ids of a directory of the host
@@ -96,7 +96,7 @@ class Gone(Exception):
 class Rogue:
     """A launcher with a rogue server, and the rogue's end of their socket."""
 
-    def __init__(self, bin_dir, directory, sources, shared_paths=()):
+    def __init__(self, bin_dir, directory, sources, shared_paths=(), engine_socket=None):
         self.directory = Path(directory)
         self.state_dir = self.directory / "state"
         self.log_path = self.directory / "launcher.log"
@@ -123,6 +123,7 @@ class Rogue:
             f"--state-dir={self.state_dir}", f"--service-uid={SERVICE_ID}", f"--service-gid={SERVICE_ID}",
             f"--listener-fd={listener.fileno()}", f"--server-fd={python}", f"--execd-fd={execd}",
             *(f"--source={source}" for source in sources), *(f"--shared-path={path}" for path in shared_paths),
+            *([f"--engine-socket={engine_socket}"] if engine_socket else []),
             "--server-argument=python3", f"--server-argument={script}", f"--server-argument={place}",
         ]  # fmt: skip
         with open(self.log_path, "ab") as log:
@@ -336,6 +337,7 @@ def write_corpus(directory):
     seeds["sockets"] = request(8, SOCKETS, text(GOOD_ID) + struct.pack("<I", 2**32 - 1))
     seeds["listeners"] = request(12, LISTENERS, GOOD_ID)
     seeds["container"] = request(18, CONTAINER, text(GOOD_ID) + text("a" * 64) + struct.pack("<q", 1234))
+    seeds["engine"] = request(19, ENGINE, b"")
     seeds["capture"] = request(9, CAPTURE, text(GOOD_ID) + text(GOOD_ID))
     seeds["keep"] = request(10, KEEP, GOOD_ID)
     seeds["snapshots"] = request(11, SNAPSHOTS, GOOD_ID)

@@ -434,3 +434,35 @@ def test_a_server_that_does_not_read_its_answers(server):
 
 def resident(pid):
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_the_engines_socket(bin_dir, ground, server, tmp_path):
+    """A server gets a connection to the one socket that root has named, and to no other; without one there is no such verb."""
+    assert "may not ask for engine" in server.ask(rogue.ENGINE, b"").message
+    tmp_path.chmod(0o700)
+    named, other = socket.socket(socket.AF_UNIX), socket.socket(socket.AF_UNIX)
+    for listener, name in ((named, "engine.sock"), (other, "other.sock")):
+        listener.bind(str(tmp_path / name))
+        listener.listen(8)
+        listener.settimeout(10)
+    (ground / "with-engine").mkdir()
+    second = rogue.Rogue(bin_dir, ground / "with-engine", [], engine_socket=tmp_path / "engine.sock")
+    try:
+        for body in (str(tmp_path / "other.sock"), rogue.text(str(tmp_path / "other.sock")), b"\0", b"x" * 100_000):
+            answer = second.ask(rogue.ENGINE, body)
+            assert answer.error and not answer.descriptors, answer
+        answer = second.ask(rogue.ENGINE, b"")
+        assert not answer.error and len(answer.descriptors) == 1, answer
+        there, _ = named.accept()
+        with there, socket.socket(fileno=answer.descriptors.pop()) as here:
+            here.sendall(b"asked")
+            assert there.recv(16) == b"asked"
+        named.close()
+        assert "Connection refused" in second.ask(rogue.ENGINE, b"").message
+        other.settimeout(0)
+        with pytest.raises(BlockingIOError):
+            other.accept()
+        second.assert_alive()
+    finally:
+        second.close()
+        other.close()

@@ -65,6 +65,8 @@ auto with_request_of(Verb verb, Use use) {
       return use(CallersRequest{});
     case Verb::container:
       return use(ContainerRequest{});
+    case Verb::engine:
+      return use(EngineRequest{});
   }
   __builtin_unreachable();  // decode_request lets no other verb through
 }

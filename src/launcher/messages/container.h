@@ -1,6 +1,6 @@
 #pragma once
 
-// A container that another engine has made on this host, for a sandbox with a policy.
+// Another engine on this host, and a container that it has made for a sandbox with a policy.
 
 #include "launcher/messages/body.h"
 
@@ -26,6 +26,20 @@ struct ContainerRequest {
     container = in.string(kMaxIdBytes);
     pid = in.number<int64_t>();
   }
+};
+
+// Descriptors: a connection to the engine.
+struct EngineAnswer : Done {
+  static constexpr std::string_view kName = "the answer to engine";
+  static constexpr size_t kDescriptors = 1;
+};
+
+// The one whose socket the launcher was started with: a request names none. For a server whose user may not
+// connect to it. Code::exhausted: it has too many that wait; try again.
+struct EngineRequest : Done {
+  static constexpr std::string_view kName = "engine";
+  static constexpr Verb kVerb = Verb::engine;
+  using Answer = EngineAnswer;
 };
 
 }  // namespace osb::launcher

@@ -35,6 +35,7 @@ TEST(Messages, BodiesWithFieldsAreReadExactly) {
   expect_exact(ImagesRequest{});
   expect_exact(CallersRequest{});
   expect_exact(ContainerRequest{kId, std::string(64, 'a'), 1234});
+  expect_exact(EngineRequest{});
   expect_exact(ListenersAnswer{kId, true});
   expect_exact(CaptureRequest{kId, kId});
   expect_exact(KeepAnswer{"image", 1, 2, {{"root", "digest"}, {"usr", "other"}}, "record"});

@@ -33,14 +33,15 @@ enum class Verb : uint8_t {
   drop_volume,
   callers,    // looking.h
   container,  // container.h
+  engine,
 };
-inline constexpr Verb kLastVerb = Verb::container;
+inline constexpr Verb kLastVerb = Verb::engine;
 
 constexpr std::string_view to_string(Verb verb) {
   constexpr std::string_view kNames[] = {
-      "start", "stop",      "destroy", "list",   "adopt",   "sockets",     "ooms",    "freeze",
-      "thaw",  "recall",    "record",  "health", "images",  "listeners",   "capture", "keep",
-      "drop",  "snapshots", "diff",    "volume", "volumes", "drop-volume", "callers", "container"};
+      "start",  "stop",   "destroy", "list",        "adopt",     "sockets",   "ooms",  "freeze", "thaw",
+      "recall", "record", "health",  "images",      "listeners", "capture",   "keep",  "drop",   "snapshots",
+      "diff",   "volume", "volumes", "drop-volume", "callers",   "container", "engine"};
   return kNames[static_cast<uint8_t>(verb) - 1];
 }
 

@@ -217,6 +217,34 @@ Task<> create_into(NativeRuntime* runtime, Created<std::string>* out) {
   *out = co_await create(*runtime, std::move(spec), {.id = "id", .entrypoint = {"/bin/true"}});
 }
 
+Task<> engine_into(NativeRuntime* runtime, Result<bool>* out) {
+  auto connected = co_await runtime->connect_engine();
+  *out = connected ? Result<bool>(connected->is_open()) : std::unexpected(connected.error());
+}
+
+TEST_F(NativeRuntimeTest, AnEngineWithTooManyWhoWaitIsAskedAgain) {
+  int pair[2];
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+  Fd theirs(pair[1]);
+  std::vector<Fd> given;
+  given.emplace_back(pair[0]);
+  int times = 0;
+  Result<bool> connected = false;
+  with(
+      [&](int socket, const Request& request) {
+        if (++times < 3) return say_error(socket, request, Code::exhausted, "its queue is full");
+        return say(socket, request, launcher::EngineAnswer{}, std::exchange(given, {}));
+      },
+      [&](NativeRuntime& runtime) { return engine_into(&runtime, &connected); });
+  EXPECT_TRUE(connected && *connected);
+  EXPECT_EQ(times, 3);
+  with([](int socket,
+          const Request& request) { return say_error(socket, request, Code::not_found, "no socket"); },
+       [&](NativeRuntime& runtime) { return engine_into(&runtime, &connected); });
+  ASSERT_FALSE(connected);
+  EXPECT_EQ(connected.error().message, "no socket");
+}
+
 TEST_F(NativeRuntimeTest, AListIsAskedForPageByPage) {
   std::vector<std::string> after;
   Result<std::vector<std::string>> listed;

@@ -182,6 +182,20 @@ std::unique_ptr<ContainerNetworks> NativeRuntime::container_networks() {
       launcher_, socket_path(launcher::kEgressSocketName, launcher::kEgressSocketSuffix));
 }
 
+Task<Result<io::Socket>> NativeRuntime::connect_engine() {
+  constexpr io::Duration kFirst = std::chrono::milliseconds(1), kMost = std::chrono::milliseconds(50);
+  for (io::Duration pause = kFirst;; pause = std::min(pause * 2, kMost)) {
+    auto answer = co_await launcher_.ask(launcher::EngineRequest{});
+    if (answer) {
+      io::widen_unix(answer->descriptors[0].get());
+      co_return io::adopt(executor_, std::move(answer->descriptors[0]));
+    }
+    // Too many wait there already, and nothing tells when one of them is taken.
+    if (answer.error().code != Code::exhausted) co_return std::unexpected(std::move(answer.error()));
+    co_await io::sleep_for(pause);
+  }
+}
+
 Task<Result<std::string>> NativeRuntime::metrics() {
   if (!settings_.egress) co_return std::string();
   co_return co_await egress_metrics(socket_path(launcher::kEgressSocketName, launcher::kEgressSocketSuffix));

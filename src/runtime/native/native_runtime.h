@@ -79,6 +79,9 @@ class NativeRuntime : public Runtime {
   Task<Result<void>> remove_volume(std::string owner, std::string name) override;
   // For containers of another runtime of this server. Borrows from this one.
   std::unique_ptr<ContainerNetworks> container_networks();
+  // For such a runtime, where the server's user may not connect to its engine: the launcher does. The limit
+  // is the caller's.
+  Task<Result<io::Socket>> connect_engine();
 
  private:
   struct Sandbox;

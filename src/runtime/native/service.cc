@@ -65,6 +65,7 @@ Result<void> exec_launcher(ServiceOptions options) {
   settings.sources = Images(options.images).sources();
   settings.server = std::move(options.server);
   settings.engine_gid = options.engine_gid;
+  if (!settings.rootless) settings.engine_socket = std::move(options.engine_socket);
   settings.egress = std::move(options.egress);
   settings.shared_paths = std::move(options.shared_paths);
   settings.server.push_back("--host-image=" + options.images.host_version);

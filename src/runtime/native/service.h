@@ -34,6 +34,7 @@ struct ServiceOptions {
   std::vector<std::string> server;  // command line of the server role; "--host-image=VERSION" is appended
   std::vector<std::string> egress;  // command line of the egress process
   gid_t engine_gid = 0;             // see launcher/settings.h
+  std::string engine_socket = {};   // likewise
   Fd notes = {};                    // what the server is to read besides; none: nothing
   Fd runsc;                         // its executable; none: no sandbox runs under it
   std::string runsc_platform;
