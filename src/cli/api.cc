@@ -275,15 +275,17 @@ Task<Result<bj::object>> Api::push(std::string image, std::string target, std::s
   co_return std::move(answer.as_object());
 }
 
-Task<Result<std::vector<bj::value>>> Api::images() {
+Task<Result<Api::ImageList>> Api::images() {
   auto answer = CO_TRY(co_await call("GET", "/v1/images", "", kCallTime));
   json::Issues issues;
-  auto items = json::Field::root(answer, issues, "answer")["items"].array();
+  auto root = json::Field::root(answer, issues, "answer");
+  auto items = root["items"].array();
   if (!items || !issues.empty()) co_return std::unexpected(foreign(to_.server, "the list has no items"));
-  std::vector<bj::value> out;
+  ImageList out;
   for (const auto& item : *items) {
-    if (item.raw()) out.push_back(*item.raw());
+    if (item.raw()) out.stored.push_back(*item.raw());
   }
+  out.directories = root["directories"].string_list().value_or(std::vector<std::string>());
   co_return out;
 }
 

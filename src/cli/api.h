@@ -86,7 +86,11 @@ class Api {
   // The same of a push; `target` "" is the image's own name.
   Task<Result<json::bj::object>> push(std::string image, std::string target, std::string username,
                                       std::string password);
-  Task<Result<std::vector<json::bj::value>>> images();
+  struct ImageList {
+    std::vector<json::bj::value> stored;
+    std::vector<std::string> directories;  // names of what is not stored: `host`, directories of the server
+  };
+  Task<Result<ImageList>> images();
   Task<Result<void>> remove_image(std::string name, bool force);
   Task<Result<json::bj::object>> prune_images();
   Task<Result<void>> renew(std::string id, std::string expires_at);

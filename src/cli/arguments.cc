@@ -153,18 +153,25 @@ struct RawRun {
   }
 };
 
-void store_options(CLI::App& app, ImageStore& store) {
-  app.add_option("--config", store.config,
-                 "the service's configuration file (default: $SANDBOX_CONFIG_PATH, else ~/.sandbox.toml)");
-  app.add_option("--state-dir", store.state_dir,
-                 "where the service keeps its files (default: as configured)");
+enum class Instead { no, yes };  // of a server
+
+void store_options(CLI::App& app, ImageStore& store, Instead instead = Instead::no) {
+  const char* file = "the service's configuration file (default: $SANDBOX_CONFIG_PATH, else ~/.sandbox.toml)";
+  const char* directory = "where the service keeps its files (default: as configured)";
+  if (instead == Instead::yes) {
+    file = "the store of this host that this configuration names, without a server";
+    directory = "the store of this host in this state directory, without a server";
+  }
+  app.add_option("--config", store.config, file);
+  app.add_option("--state-dir", store.state_dir, directory);
 }
 
-// A server that keeps its images elsewhere. Only when it is named: the store of this host is the default.
-void server_options(CLI::App& app, ImageStore& store, std::string& key) {
-  app.add_option("-s,--server", store.server, "HOST:PORT of a server, instead of the store of this host");
-  app.add_option("--api-key", key, "the server's key; better in the environment than here")
-      ->envname("OPEN_SANDBOX_API_KEY");
+// Nothing: the store of this host, which was named.
+Result<std::optional<Connection>> server_unless(const ImageStore& store, const RawConnection& server) {
+  if (store.config.empty() && store.state_dir.empty()) return TRY(server.read());
+  if (server.server.empty()) return std::nullopt;
+  return fail(Code::invalid_argument,
+              "--server asks a server; --config and --state-dir name a store of this host: give one of them");
 }
 
 // One word each time the option is given.
@@ -179,10 +186,9 @@ struct RawImages {
   PullImageOptions pull_;
   PushImageOptions push_;
   InspectImageOptions inspect_;
-  RawConnection to_pull, to_push, to_inspect, to_prune;
+  RawConnection to_pull, to_push, to_inspect, to_prune, to_ls, to_rm;
   RawBuild build;
   RawCommit commit;
-  std::string server_key;
   std::string max_size, user, workdir;
   std::vector<std::string> env, labels;
   uint64_t max_entries = 0;
@@ -240,14 +246,16 @@ struct RawImages {
     to_prune.options(*prune);
     build.options(app);
     commit.options(app);
-    ls = app.add_subcommand("ls", "list the images on this host");
-    store_options(*ls, ls_.store);
-    server_options(*ls, ls_.store, server_key);
+    ls = app.add_subcommand("ls", "list the images of the server");
+    to_ls.options(*ls);
+    store_options(*ls, ls_.store, Instead::yes);
     ls->add_flag("--json", ls_.json, "print the records as JSON");
-    rm = app.add_subcommand("rm", "remove images by name");
-    store_options(*rm, rm_.store);
-    server_options(*rm, rm_.store, server_key);
-    rm->add_option("NAME", rm_.names, "names as `osb images ls` prints them")->required();
+    rm = app.add_subcommand("rm", "remove images by name or id, through the server");
+    to_rm.options(*rm);
+    store_options(*rm, rm_.store, Instead::yes);
+    rm->add_option("NAME", rm_.names,
+                   "names as `osb images ls` prints them, or the beginning of an id: all names of that image")
+        ->required();
     rm->add_flag("-f,--force", rm_.force,
                  "also when sandboxes use it: its files go when the last of them is gone");
   }
@@ -259,8 +267,6 @@ struct RawImages {
           "images are not imported through a server: this works in the state directory of a service on "
           "this host; name it with --config FILE or --state-dir DIR");
     }
-    if (!ls_.store.server.empty()) ls_.connection = TRY(connection_for(*ls, ls_.store.server, server_key));
-    if (!rm_.store.server.empty()) rm_.connection = TRY(connection_for(*rm, rm_.store.server, server_key));
     if (pull->parsed()) {
       pull_.connection = TRY(to_pull.read());
       return pull_;
@@ -276,8 +282,14 @@ struct RawImages {
     if (prune->parsed()) return PruneImagesOptions{TRY(to_prune.read())};
     if (build.build->parsed()) return TRY(build.read());
     if (commit.commit->parsed()) return TRY(commit.read());
-    if (ls->parsed()) return ls_;
-    if (rm->parsed()) return rm_;
+    if (ls->parsed()) {
+      ls_.connection = TRY(server_unless(ls_.store, to_ls));
+      return ls_;
+    }
+    if (rm->parsed()) {
+      rm_.connection = TRY(server_unless(rm_.store, to_rm));
+      return rm_;
+    }
     for (const auto& text : env) import_.env.push_back(TRY(in_context("--env", parse_variable(text))));
     for (const auto& text : labels)
       import_.labels.push_back(TRY(in_context("--label", parse_variable(text))));

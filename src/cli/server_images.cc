@@ -60,6 +60,13 @@ int failed(const Error& error) {
   return 1;
 }
 
+// Nobody named a server and none answers: what was imported on this host can be seen without one.
+int failed_without_server(Error error, const Connection& asked) {
+  if (error.code == Code::unavailable && asked.occasion != Occasion::none)
+    error.message += "; without a server: --config FILE or --state-dir DIR, on the service's host";
+  return failed(error);
+}
+
 // What `osb images build` has kept. One that a sandbox uses stays.
 io::Task<Result<uint64_t>> prune_steps(Api& api) {
   std::vector<std::string> ids;
@@ -153,13 +160,17 @@ io::Task<int> push_image(PushImageOptions options) {
 io::Task<int> list_server_images(LsImagesOptions options) {
   Api api(*options.connection);
   auto images = co_await api.images();
-  if (!images) co_return failed(images.error());
+  if (!images) co_return failed_without_server(std::move(images.error()), *options.connection);
   if (options.json) {
-    fmt::print("{}\n", json::print(bj::array(images->begin(), images->end())));
+    fmt::print("{}\n", json::print(bj::array(images->stored.begin(), images->stored.end())));
     co_return 0;
   }
   std::vector<std::vector<std::string>> rows{{"NAME", "ID", "LAYERS", "SIZE", "AGE"}};
-  for (const bj::value& image : *images) {
+  for (const std::string& name : images->directories) {
+    const char* what = name == "host" ? "(the server's own /usr)" : "(a directory of the server)";
+    rows.push_back({name, what, "-", "-", "-"});
+  }
+  for (const bj::value& image : images->stored) {
     json::Issues ignored;
     auto field = json::Field::root(image, ignored, "image");
     auto since = parse_time(field["createdAt"].string().value_or(""));
@@ -183,7 +194,7 @@ io::Task<int> remove_server_images(RmImagesOptions options) {
   for (const std::string& name : options.names) {
     auto removed = co_await api.remove_image(name, options.force);
     if (removed) fmt::print("{}\n", name);
-    if (!removed) status = failed(removed.error());
+    if (!removed) status = failed_without_server(std::move(removed.error()), *options.connection);
   }
   co_return status;
 }

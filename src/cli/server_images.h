@@ -1,6 +1,6 @@
 #pragma once
 
-// `osb images pull`, `inspect` and `prune`, and `ls` and `rm` with --server: what goes through a server.
+// `osb images pull`, `push`, `inspect`, `prune`, `ls` and `rm`: what goes through a server.
 
 #include "cli/arguments.h"
 #include "io/task.h"

@@ -87,6 +87,8 @@ class ImageLibrary {
  public:
   virtual ~ImageLibrary() = default;
   virtual Result<std::vector<StoredImage>> list() = 0;
+  // Names of what is there without being stored: `host`, and directories of the configuration.
+  virtual std::vector<std::string> directories() const = 0;
   // Begins a pull, or joins the one that is under way for the same image. Code::unsupported: no pulls here;
   // Code::invalid_argument: this is no name.
   virtual Result<PullPtr> pull(const ImageRequest& request) = 0;

@@ -48,17 +48,24 @@ bj::object image_json(const runtime::StoredImage& image) {
   return out;
 }
 
-// Of the store, not of a sandbox.
+// Of the store, not of a sandbox. Its messages are for a terminal: the remedy has a line of its own.
 api::ApiError store_error(const Error& error) {
+  constexpr std::string_view kRemedy = "\n  remedy: ";
+  size_t at = error.message.find(kRemedy);
+  std::string message = error.message.substr(0, at);
+  std::string remedy = at == error.message.npos ? "" : error.message.substr(at + kRemedy.size());
+  auto refused = [&](int status, const char* code) {
+    return api::ApiError{.status = status, .code = code, .message = message, .cause = "", .remedy = remedy};
+  };
   switch (error.code) {
     case Code::not_found:
-      return {.status = 404, .code = "IMAGE::NOT_FOUND", .message = error.message};
+      return refused(404, "IMAGE::NOT_FOUND");
     case Code::wrong_state:
-      return {.status = 409, .code = "IMAGE::IN_USE", .message = error.message};
+      return refused(409, "IMAGE::IN_USE");
     case Code::unsupported:
-      return {.status = 400, .code = "SANDBOX::UNSUPPORTED", .message = error.message};
+      return refused(400, "SANDBOX::UNSUPPORTED");
     case Code::invalid_argument:
-      return {.status = 400, .code = "IMAGE::NOT_FOUND", .message = error.message};
+      return refused(400, "IMAGE::NOT_FOUND");
     default:
       return api::to_api_error(sandbox::internal_error(error));
   }
@@ -77,7 +84,8 @@ Task<ApiResult<Answer>> list_images(Service& service, Request& request) {
   for (const runtime::StoredImage& image : *images) {
     if (image.owner.empty() || image.owner == owner) items.push_back(image_json(image));
   }
-  co_return Answer{.body = json::print(bj::object{{"items", std::move(items)}})};
+  co_return Answer{.body = json::print(
+                       bj::object{{"items", std::move(items)}, {"directories", strings(library->directories())}})};
 }
 
 Task<ApiResult<Answer>> pull_image(Service& service, Request& request) {

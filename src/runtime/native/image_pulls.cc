@@ -109,8 +109,9 @@ io::Task<Result<void>> ImagePulls::remove(std::string owner, std::string name, b
     if (reference && index->find(reference->name())) name = reference->name();
   }
   const image::Image* found = index->find(name);
-  if (!found || !found->is_for(owner))
+  if (found && !found->is_for(owner))
     co_return fail(Code::not_found, "there is no image named " + name.substr(0, 300));
+  if (!found) name = CO_TRY(index->find_id(name, owner))->id;
   CO_TRY(co_await order(
       {.what = registry::KeeperOrder::What::remove, .name = std::move(name), .force = force}, nullptr));
   co_return Result<void>();
