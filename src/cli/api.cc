@@ -226,6 +226,7 @@ Task<Result<bj::object>> Api::create(NewSandbox what) {
   bj::object extensions;
   if (!what.shm.empty()) extensions["opensandbox.extensions.shm-size"] = what.shm;
   if (!what.runtime.empty()) extensions["opensandbox.extensions.runtime"] = what.runtime;
+  if (!what.pull_policy.empty()) extensions["opensandbox.extensions.image-pull-policy"] = what.pull_policy;
   if (!extensions.empty()) body["extensions"] = std::move(extensions);
   auto answer = CO_TRY(co_await call("POST", "/v1/sandboxes", json::print(body), kCreateTime));
   if (!answer.is_object()) co_return std::unexpected(foreign(to_.server, "the answer is no object"));
@@ -287,6 +288,13 @@ Task<Result<Api::ImageList>> Api::images() {
   }
   out.directories = root["directories"].string_list().value_or(std::vector<std::string>());
   co_return out;
+}
+
+Task<Result<bj::object>> Api::image(std::string name) {
+  auto answer =
+      CO_TRY(co_await call("GET", "/v1/images/inspect?name=" + percent_encode(name), "", kCallTime));
+  if (!answer.is_object()) co_return std::unexpected(foreign(to_.server, "the answer is no object"));
+  co_return std::move(answer.as_object());
 }
 
 Task<Result<void>> Api::remove_image(std::string name, bool force) {

@@ -38,6 +38,7 @@ struct NewSandbox {
   std::string pids = {};                     // how many processes at once; "" means the server's default
   std::vector<std::string> entrypoint = {};  // none: it only waits
   std::string runtime = {};                  // "" means the server's choice
+  std::string pull_policy = {};              // always, if-not-present, never; "" means the server's
 };
 
 struct CommandRequest {
@@ -91,6 +92,8 @@ class Api {
     std::vector<std::string> directories;  // names of what is not stored: `host`, directories of the server
   };
   Task<Result<ImageList>> images();
+  // What a create of this name would be made from, or the image whose id begins so. Code::not_found.
+  Task<Result<json::bj::object>> image(std::string name);
   Task<Result<void>> remove_image(std::string name, bool force);
   Task<Result<json::bj::object>> prune_images();
   Task<Result<void>> renew(std::string id, std::string expires_at);

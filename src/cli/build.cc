@@ -13,7 +13,6 @@
 #include "cli/build_stage.h"
 #include "cli/copy_files.h"
 #include "cli/scratch_sandbox.h"
-#include "cli/server_images.h"
 #include "cli/terminal.h"
 #include "image/accounts.h"
 
@@ -27,6 +26,7 @@ using Sandboxes = std::vector<SandboxPtr>;
 using Work = std::function<Task<Result<void>>(Sandboxes&)>;
 
 constexpr auto kLookAgain = std::chrono::milliseconds(50);
+constexpr char kSnapshotImage[] = "opensandbox-snapshots:";  // and its id
 constexpr size_t kMaxAccounts = 4 << 20;
 
 std::string member(const bj::value& value, std::string_view name) {
@@ -132,37 +132,31 @@ class Build {
 
   // What the server knows of an image; it is brought here by a sandbox that is made from it.
   Task<Result<BuildStage>> find_base(std::string name) {
-    auto record = CO_TRY(co_await find_image(name));
-    if (!record && name != "host") {
+    auto found = co_await api_.image(name);
+    if (!found && found.error().code == Code::not_found) {
       std::vector<std::string> images = {name};
       CO_TRY(co_await in_sandboxes(std::move(images), [](Sandboxes&) { return nothing(); }));
-      record = CO_TRY(co_await find_image(name));
+      found = co_await api_.image(name);
     }
+    const bj::value record = CO_TRY(std::move(found));
     BuildStage state;
     state.image = name;
     state.key = name;
-    if (!record) co_return state;  // the host's own, or a directory of the configuration
-    state.extend_key(member(*record, "id"));
     json::Issues ignored;
-    auto field = json::Field::root(*record, ignored, "image");
+    auto field = json::Field::root(record, ignored, "image");
+    // The host's own, or a directory of the configuration: nothing tells what is in it.
+    if (field["directory"].boolean().value_or(false)) co_return state;
+    state.extend_key(member(record, "id"));
     for (const std::string& text : field["env"].string_list().value_or(std::vector<std::string>())) {
       size_t equals = text.find('=');
       if (equals != text.npos) state.env.emplace_back(text.substr(0, equals), text.substr(equals + 1));
     }
-    std::string workdir = member(*record, "workdir");
+    std::string workdir = member(record, "workdir");
     if (workdir.starts_with('/')) state.workdir = workdir;
     co_return state;
   }
 
   static Task<Result<void>> nothing() { co_return Result<void>(); }
-
-  Task<Result<std::optional<bj::value>>> find_image(std::string name) {
-    auto images = CO_TRY(co_await api_.images());
-    for (const bj::value& image : images) {
-      if (is_called(image, name)) co_return image;
-    }
-    co_return std::nullopt;
-  }
 
   Task<Result<void>> carry_out(const Instruction& one, size_t index, BuildStage& state) {
     if (one.kind == Kind::run) co_return co_await run_program(one, state);
@@ -321,7 +315,7 @@ class Build {
   // What both have
 
   static std::string image_of(const BuildStage& state) {
-    return state.snapshot.empty() ? state.image : "opensandbox-snapshots:" + state.snapshot;
+    return state.snapshot.empty() ? state.image : kSnapshotImage + state.snapshot;
   }
 
   Task<Result<void>> make_workdir(ScratchSandbox& sandbox, const BuildStage& state) {
@@ -388,6 +382,9 @@ class Build {
                     .memory = options_.memory,
                     .network = options_.network,
                     .timeout = std::nullopt};
+    // What find_base() has looked at: another one under the name would be kept as steps over this one.
+    bool is_stored = image != "host" && !image.starts_with(kSnapshotImage);
+    if (is_stored) what.pull_policy = "if-not-present";
     return std::make_unique<ScratchSandbox>(options_.connection, std::move(what),
                                             ScratchSandbox::Afterwards::remove);
   }

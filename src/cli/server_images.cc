@@ -89,18 +89,6 @@ io::Task<Result<uint64_t>> prune_steps(Api& api) {
 
 }  // namespace
 
-bool is_called(const bj::value& image, const std::string& name) {
-  json::Issues ignored;
-  auto field = json::Field::root(image, ignored, "image");
-  constexpr size_t kLeastOfAnId = 8;
-  if (name.size() >= kLeastOfAnId && field["id"].string().value_or("").starts_with(name)) return true;
-  auto names = field["names"].string_list().value_or(std::vector<std::string>());
-  return std::ranges::any_of(names, [&](const std::string& one) {
-    return one == name || one == name + ":latest" || one == "docker.io/" + name ||
-           one == "docker.io/library/" + name || one == "docker.io/library/" + name + ":latest";
-  });
-}
-
 io::Task<int> pull_image(PullImageOptions options) {
   if (!options.username.empty() && !std::getline(std::cin, options.password)) {
     print_error("osb", Error{Code::invalid_argument, 0, "no password on standard input"});
@@ -201,13 +189,12 @@ io::Task<int> remove_server_images(RmImagesOptions options) {
 
 io::Task<int> inspect_image(InspectImageOptions options) {
   Api api(options.connection);
-  auto images = co_await api.images();
-  if (!images) co_return failed(images.error());
-  for (const bj::value& image : *images) {
-    if (!is_called(image, options.name)) continue;
-    fmt::print("{}\n", json::print(image));
+  auto image = co_await api.image(options.name);
+  if (image) {
+    fmt::print("{}\n", json::print(*image));
     co_return 0;
   }
+  if (image.error().code != Code::not_found) co_return failed(image.error());
   co_return failed(
       {Code::not_found, 0,
        "the server has no image named " + options.name + "\n  remedy: osb images pull " + options.name});

@@ -88,6 +88,21 @@ Task<ApiResult<Answer>> list_images(Service& service, Request& request) {
                        bj::object{{"items", std::move(items)}, {"directories", strings(library->directories())}})};
 }
 
+// By the rules of a create, which clients need not know.
+Task<ApiResult<Answer>> inspect_image(Service& service, Request& request) {
+  runtime::Runtime& runtime = service.runtimes.standard();
+  runtime::ImageLibrary* library = CO_TRY(library_of(runtime));
+  auto name = http::Query(request.head.query()).get("name");
+  if (!name || name->empty()) co_return api::refuse(api::invalid_parameter("name", "is required"));
+  auto found = library->find(caller_of(request).owner, *name);
+  if (!found) co_return api::refuse(store_error(found.error()));
+  bj::object out = image_json(*found);
+  if (found->id.empty()) out = {{"id", ""}, {"names", strings(found->names)}, {"directory", true}};
+  const auto& platforms = runtime.capabilities().platforms;
+  if (!platforms.empty()) out["platform"] = platforms.front();
+  co_return Answer{.body = json::print(out)};
+}
+
 Task<ApiResult<Answer>> pull_image(Service& service, Request& request) {
   std::string body = CO_TRY(co_await read_body(request));
   auto wanted = CO_TRY(api::decode_pull(request.head.headers.get("Content-Type"), body));
@@ -135,6 +150,7 @@ Task<ApiResult<Answer>> prune_images(Service& service, Request&) {
 void add_image_routes(http::Router& router, Service& service) {
   mount(router, service, "GET", "/images", list_images);
   mount(router, service, "DELETE", "/images", remove_image);
+  mount(router, service, "GET", "/images/inspect", inspect_image);
   mount(router, service, "POST", "/images/pull", pull_image);
   mount(router, service, "POST", "/images/prune", prune_images);
 }

@@ -113,3 +113,23 @@ def test_a_store_of_this_host_when_it_is_named(service, osb, images):
     assert images.names() == ["second"]
     both = osb("images", "ls", "--server", "127.0.0.1:1", *place)
     assert both.returncode == 2 and "give one of them" in both.stderr, both
+
+
+@pytest.mark.parametrize("asked", ["first", "first:latest", "docker.io/first", "docker.io/library/first:latest", "called:1", "team/first:1", "docker.io/team/first:1"])
+def test_inspect_finds_what_a_create_would_take(osb, images, api, asked):
+    identity = id_of(images, "first")
+    done = osb("images", "inspect", asked)
+    assert done.returncode == 0 and json.loads(done.stdout)["id"] == identity, done
+    sandbox = api.create(image={"uri": asked}, entrypoint=["sleep", "600"])["id"]
+    assert api.run(sandbox, "cat /which").stdout == "1"
+    api.delete(sandbox)
+
+
+def test_inspect_by_id_and_what_is_not_stored(osb, images):
+    identity = id_of(images, "first")
+    assert json.loads(osb("images", "inspect", identity[:8]).stdout)["names"] == ["first", "team/first:1"]
+    host = json.loads(osb("images", "inspect", "host").stdout)
+    assert host["names"] == ["host"] and host["directory"] is True and host["platform"] == f"linux/{make.MACHINE}", host
+    for unknown in ("third", identity[:7], "first:2"):
+        done = osb("images", "inspect", unknown)
+        assert done.returncode == 1 and f"osb images pull {unknown}" in done.stderr, done

@@ -20,6 +20,28 @@ std::string key_of(const std::string& name, const ImageRequest& request) {
   return key;
 }
 
+StoredImage stored(const image::Index& index, const image::Image& image) {
+  StoredImage out{.id = image.id,
+                  .names = {},
+                  .bytes = image.bytes,
+                  .entries = image.entries,
+                  .layers = image.layers.size() + image.over.size(),
+                  .since = image.imported,
+                  .manifest = image.manifest,
+                  .entrypoint = image.config.entrypoint,
+                  .cmd = image.config.cmd,
+                  .user = image.config.user,
+                  .workdir = image.config.workdir,
+                  .env = image.config.env,
+                  .labels = image.config.labels,
+                  .ports = image.config.ports,
+                  .owner = image.owner};
+  for (const auto& [name, named] : index.names) {
+    if (named == image.id) out.names.push_back(name);
+  }
+  return out;
+}
+
 }  // namespace
 
 ImagePulls::ImagePulls(io::Executor executor, Settings settings, calls::LauncherClient& launcher,
@@ -151,30 +173,28 @@ io::Task<Result<std::string>> ImagePulls::commit(ImageCommit what) {
   co_return std::move(done.id);
 }
 
+Result<StoredImage> ImagePulls::find(const std::string& owner, const std::string& asked) {
+  auto index = TRY(index_.current());
+  auto id = settings_.id_of(asked, owner);
+  if (id && id->empty()) {
+    std::string name = settings_.base_of(asked);
+    StoredImage out;
+    out.names = {name.empty() ? asked : name};
+    return out;
+  }
+  if (id) {
+    if (auto found = index->images.find(*id); found != index->images.end())
+      return stored(*index, found->second);
+  } else if (id.error().code != Code::not_found) {
+    return std::unexpected(std::move(id.error()));
+  }
+  return stored(*index, *TRY(index->find_id(asked, owner)));
+}
+
 Result<std::vector<StoredImage>> ImagePulls::list() {
   auto index = TRY(index_.current());
   std::vector<StoredImage> out;
-  for (const auto& [id, image] : index->images) {
-    StoredImage one{.id = id,
-                    .names = {},
-                    .bytes = image.bytes,
-                    .entries = image.entries,
-                    .layers = image.layers.size() + image.over.size(),
-                    .since = image.imported,
-                    .manifest = image.manifest,
-                    .entrypoint = image.config.entrypoint,
-                    .cmd = image.config.cmd,
-                    .user = image.config.user,
-                    .workdir = image.config.workdir,
-                    .env = image.config.env,
-                    .labels = image.config.labels,
-                    .ports = image.config.ports,
-                    .owner = image.owner};
-    for (const auto& [name, named] : index->names) {
-      if (named == id) one.names.push_back(name);
-    }
-    out.push_back(std::move(one));
-  }
+  for (const auto& [id, image] : index->images) out.push_back(stored(*index, image));
   return out;
 }
 

@@ -24,11 +24,14 @@ class ImagePulls : public ImageLibrary {
     std::string obstacle = {};                                   // why there are none here, if there are none
     // Of a reference: see Images::base_of().
     std::function<std::string(const std::string&)> base_of = {};
+    // The id of what Images::find() has for a reference and an owner; "" without one.
+    std::function<Result<std::string>(const std::string&, const std::string&)> id_of = {};
     std::vector<std::string> directories = {};  // names of images that are not in the store
   };
   ImagePulls(io::Executor executor, Settings settings, calls::LauncherClient& launcher, io::TaskGroup& tasks);
 
   Result<std::vector<StoredImage>> list() override;
+  Result<StoredImage> find(const std::string& owner, const std::string& asked) override;
   std::vector<std::string> directories() const override { return settings_.directories; }
   Result<PullPtr> pull(const ImageRequest& request) override;
   Result<PullPtr> push(const PushRequest& request) override;
