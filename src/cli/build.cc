@@ -51,6 +51,7 @@ class Build {
 
   Task<Result<void>> run() {
     for (const auto& [name, value] : options_.arguments) arguments_.given[name] = value;
+    CO_TRY(co_await set_automatic_arguments());
     CO_TRY(read_global_arguments(file_, arguments_));
     size_t last = file_.stages.size() - 1;
     if (!options_.target.empty()) {
@@ -72,6 +73,18 @@ class Build {
     if (options_.quiet) return;
     fmt::print(format, std::forward<Words>(words)...);
     std::fflush(stdout);
+  }
+
+  // The server's platform: steps run there. A --build-arg of the same name comes first.
+  Task<Result<void>> set_automatic_arguments() {
+    const bj::value host = CO_TRY(co_await api_.image("host"));
+    std::string platform = member(host, "platform");
+    if (platform.empty()) co_return Result<void>();
+    for (const auto& [name, value] : automatic_arguments(platform)) {
+      auto given = arguments_.given.find(name);
+      arguments_.global[name] = given == arguments_.given.end() ? value : given->second;
+    }
+    co_return Result<void>();
   }
 
   static Error at(int line, Error error) { return std::move(error).in("line " + std::to_string(line)); }
@@ -237,6 +250,10 @@ class Build {
           !digits.empty() && digits.size() <= 4 && digits.find_first_not_of("01234567") == digits.npos;
       if (!octal) co_return fail(Code::unsupported, "--chmod takes an octal number such as 755");
       to.mode = static_cast<unsigned>(std::stoul(digits, nullptr, 8));
+      if (*to.mode > 0777)
+        co_return fail(Code::unsupported, "--chmod=" + digits +
+                                              ": files arrive without set-id and sticky bits; write --chmod=" +
+                                              digits.substr(1) + " and RUN chmod " + digits + " behind it");
     }
     // The context's files are looked at now: the key of the step covers them.
     std::string source = "context", from_image;
