@@ -79,7 +79,14 @@ class Api {
 
   Task<Result<void>> health();
   Task<Result<void>> check_key();  // Code::unauthenticated when the server does not take ours
-  Task<Result<json::bj::object>> create(NewSandbox what);  // the server's answer
+  // Hears how far the image of a new sandbox is, as PullLine::show() takes it; null when that is not known.
+  using PullWatch = std::function<void(const json::bj::value& state)>;
+  // The server's answer: a sandbox that runs, or one that waits for its image.
+  Task<Result<json::bj::object>> begin(NewSandbox what, PullWatch watch = {});
+  // Waits for that.
+  Task<Result<json::bj::object>> until_started(json::bj::object sandbox, std::string image,
+                                               PullWatch watch = {});
+  Task<Result<json::bj::object>> create(NewSandbox what, PullWatch watch = {});  // both
   Task<Result<json::bj::object>> get(std::string id);
   Task<Result<std::vector<json::bj::value>>> list();
   // How far the pull of an image is, or the server's error; asking again joins it.
@@ -149,7 +156,11 @@ class Api {
   Task<Result<void>> upload_as_user(std::string id, UploadedFile file);
 
  private:
-  Task<Result<json::bj::object>> until_started(json::bj::object sandbox);
+  Error foreign(std::string_view what) const;  // it is no server of ours
+  Result<json::bj::object> object_in(Result<json::bj::value> answer) const;
+  // Asks again and again; never ends by itself.
+  Task<> watch_pull(std::string image, PullWatch watch);
+  Task<Result<json::bj::value>> pull_state(std::string image);
   Task<Result<json::bj::value>> call(std::string method, std::string target, std::string body,
                                      io::Duration limit);
   Task<Result<json::bj::value>> exchange(std::string method, std::string target, std::string body);

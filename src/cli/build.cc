@@ -251,9 +251,9 @@ class Build {
       if (!octal) co_return fail(Code::unsupported, "--chmod takes an octal number such as 755");
       to.mode = static_cast<unsigned>(std::stoul(digits, nullptr, 8));
       if (*to.mode > 0777)
-        co_return fail(Code::unsupported, "--chmod=" + digits +
-                                              ": files arrive without set-id and sticky bits; write --chmod=" +
-                                              digits.substr(1) + " and RUN chmod " + digits + " behind it");
+        co_return fail(Code::unsupported,
+                       "--chmod=" + digits + ": files arrive without set-id and sticky bits; write --chmod=" +
+                           digits.substr(1) + " and RUN chmod " + digits + " behind it");
     }
     // The context's files are looked at now: the key of the step covers them.
     std::string source = "context", from_image;
@@ -288,17 +288,6 @@ class Build {
       quoted += c;
     }
     return expand(quoted, file_.escape, state.lookup());
-  }
-
-  static Result<void> refuse_archives(const CopyPlan& plan) {
-    for (const CopyItem& item : plan.items) {
-      for (std::string_view ending : {".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".txz", ".tar.zst"}) {
-        if (item.from.ends_with(ending))
-          return fail(Code::unsupported, "ADD does not unpack archives (" + item.from +
-                                             "); COPY it and unpack it with RUN tar -xf");
-      }
-    }
-    return {};
   }
 
   Task<Result<BuildStage>> stage_for(std::string name, size_t before) {
@@ -413,12 +402,8 @@ class Build {
     for (const std::string& image : images) {
       if (!done || signals_.count() > 0) break;
       made.push_back(sandbox_for(image));
-      // A first signal waits for the answer, which has the id to clean up with; a second one does not.
-      std::optional<Result<void>> created;
-      if (co_await io::race(store(&created, made.back()->create()), signals_.more_than(1)) == 1)
-        done = fail(Code::cancelled, "interrupted while a sandbox was being created; see: osb ls");
-      else
-        done = std::move(*created);
+      PullLine line(options_.quiet ? PullLine::Wanted::no : PullLine::Wanted::yes);
+      done = co_await made.back()->create(signals_, line);
     }
     if (done && signals_.count() == 0) {
       std::optional<Result<void>> outcome;

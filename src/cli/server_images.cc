@@ -1,8 +1,6 @@
 #include "cli/server_images.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <boost/json.hpp>
@@ -13,6 +11,7 @@
 #include "cli/api.h"
 #include "cli/api_error.h"
 #include "cli/build.h"
+#include "cli/pull_line.h"
 #include "cli/table.h"
 
 namespace osb::cli {
@@ -23,37 +22,6 @@ namespace bj = json::bj;
 uint64_t number(const json::Field& field) {
   return static_cast<uint64_t>(std::max<int64_t>(0, field.integer().value_or(0)));
 }
-
-// One line that is written over, on a terminal only.
-class PullLine {
- public:
-  explicit PullLine(bool wanted) : shown_(wanted && ::isatty(STDERR_FILENO) == 1) {}
-  ~PullLine() { clear(); }
-  // Before anything else is printed: that would go on in the same row.
-  void clear() {
-    if (dirty_) fmt::print(stderr, "\r\x1b[K");
-    std::fflush(stderr);
-    dirty_ = false;
-  }
-  void show(const json::Field& state, const char* done_bytes = "downloaded") {
-    if (!shown_) return;
-    constexpr size_t kWidth = 30;
-    uint64_t total = number(state["total"]), done = number(state[done_bytes]);
-    size_t filled = total == 0 ? 0 : static_cast<size_t>(kWidth * std::min(done, total) / total);
-    std::string text = fmt::format("[{}{}] {}", std::string(filled, '#'), std::string(kWidth - filled, ' '),
-                                   state["message"].string().value_or(""));
-    // What goes on in the next row of the terminal is not written over.
-    winsize size{};
-    if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1)
-      text.resize(std::min<size_t>(text.size(), size.ws_col - 1u));
-    fmt::print(stderr, "\r\x1b[K{}", text);
-    std::fflush(stderr);
-    dirty_ = true;
-  }
-
- private:
-  bool shown_, dirty_ = false;
-};
 
 int failed(const Error& error) {
   print_error("osb", error);
@@ -95,7 +63,7 @@ io::Task<int> pull_image(PullImageOptions options) {
     co_return 2;
   }
   Api api(options.connection);
-  PullLine line(!options.quiet);
+  PullLine line(options.quiet ? PullLine::Wanted::no : PullLine::Wanted::yes);
   while (true) {
     auto answer = co_await api.pull(options.name, options.username, options.password);
     if (!answer) {
@@ -106,7 +74,7 @@ io::Task<int> pull_image(PullImageOptions options) {
     json::Issues ignored;
     auto state = json::Field::root(value, ignored, "pull");
     if (!state["done"].boolean().value_or(false)) {
-      line.show(state);
+      line.show(value);
       continue;
     }
     line.clear();
@@ -123,7 +91,7 @@ io::Task<int> push_image(PushImageOptions options) {
     co_return 2;
   }
   Api api(options.connection);
-  PullLine line(!options.quiet);
+  PullLine line(options.quiet ? PullLine::Wanted::no : PullLine::Wanted::yes);
   while (true) {
     auto answer = co_await api.push(options.name, options.target, options.username, options.password);
     if (!answer) {
@@ -134,7 +102,7 @@ io::Task<int> push_image(PushImageOptions options) {
     json::Issues ignored;
     auto state = json::Field::root(value, ignored, "push");
     if (!state["done"].boolean().value_or(false)) {
-      line.show(state, "uploaded");
+      line.show(value, "uploaded");
       continue;
     }
     line.clear();

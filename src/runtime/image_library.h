@@ -96,6 +96,8 @@ class ImageLibrary {
   // Begins a pull, or joins the one that is under way for the same image. Code::unsupported: no pulls here;
   // Code::invalid_argument: this is no name.
   virtual Result<PullPtr> pull(const ImageRequest& request) = 0;
+  // The pull of this image that is under way; null: there is none.
+  virtual PullPtr pulling(const std::string& asked) const = 0;
   // Begins a push, or joins the one that is under way for the same. Its outcome is the digest of the
   // manifest. Code::unsupported, Code::not_found: there is no such image; Code::invalid_argument: the target
   // is no name.

@@ -84,8 +84,8 @@ Task<ApiResult<Answer>> list_images(Service& service, Request& request) {
   for (const runtime::StoredImage& image : *images) {
     if (image.owner.empty() || image.owner == owner) items.push_back(image_json(image));
   }
-  co_return Answer{.body = json::print(
-                       bj::object{{"items", std::move(items)}, {"directories", strings(library->directories())}})};
+  co_return Answer{.body = json::print(bj::object{{"items", std::move(items)},
+                                                  {"directories", strings(library->directories())}})};
 }
 
 // By the rules of a create, which clients need not know.
@@ -103,6 +103,25 @@ Task<ApiResult<Answer>> inspect_image(Service& service, Request& request) {
   co_return Answer{.body = json::print(out)};
 }
 
+bj::object pull_json(const runtime::PullState& state, bool done) {
+  return {{"name", state.name},
+          {"done", done},
+          {"downloaded", state.progress.downloaded},
+          {"total", state.progress.total},
+          {"unpacked", state.progress.unpacked},
+          {"layers", state.progress.layers},
+          {"message", done ? "here" : to_text(state.progress)}};
+}
+
+// For whoever waits for a create: how far its image is, without a pull that nobody wanted.
+Task<ApiResult<Answer>> look_at_pull(Service& service, Request& request) {
+  runtime::ImageLibrary* library = CO_TRY(library_of(service.runtimes.standard()));
+  auto name = http::Query(request.head.query()).get("name");
+  if (!name || name->empty()) co_return api::refuse(api::invalid_parameter("name", "is required"));
+  if (auto state = library->pulling(*name)) co_return Answer{.body = json::print(pull_json(*state, false))};
+  co_return api::refuse(store_error({Code::not_found, 0, "no pull of this image is under way"}));
+}
+
 Task<ApiResult<Answer>> pull_image(Service& service, Request& request) {
   std::string body = CO_TRY(co_await read_body(request));
   auto wanted = CO_TRY(api::decode_pull(request.head.headers.get("Content-Type"), body));
@@ -115,13 +134,7 @@ Task<ApiResult<Answer>> pull_image(Service& service, Request& request) {
   if (!state->done.is_set()) co_await io::race(state->done.wait(), io::sleep_for(kPullHeld));
   bool done = state->done.is_set();
   if (done && !state->outcome) co_return api::refuse(pull_error(state->outcome.error()));
-  bj::object out{{"name", state->name},
-                 {"done", done},
-                 {"downloaded", state->progress.downloaded},
-                 {"total", state->progress.total},
-                 {"unpacked", state->progress.unpacked},
-                 {"layers", state->progress.layers},
-                 {"message", done ? "here" : to_text(state->progress)}};
+  bj::object out = pull_json(*state, done);
   if (done) out["id"] = *state->outcome;
   co_return Answer{.status = done ? 200 : 202, .body = json::print(out)};
 }
@@ -151,6 +164,7 @@ void add_image_routes(http::Router& router, Service& service) {
   mount(router, service, "GET", "/images", list_images);
   mount(router, service, "DELETE", "/images", remove_image);
   mount(router, service, "GET", "/images/inspect", inspect_image);
+  mount(router, service, "GET", "/images/pull", look_at_pull);
   mount(router, service, "POST", "/images/pull", pull_image);
   mount(router, service, "POST", "/images/prune", prune_images);
 }

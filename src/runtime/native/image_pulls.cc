@@ -79,6 +79,15 @@ Result<PullPtr> ImagePulls::pull(const ImageRequest& request) {
   return pull;
 }
 
+PullPtr ImagePulls::pulling(const std::string& asked) const {
+  auto reference = image::parse_pull_reference(asked, settings_.default_registry);
+  if (!reference) return nullptr;
+  for (const auto& [key, pull] : running_) {
+    if (pull->name == reference->name()) return pull;
+  }
+  return nullptr;
+}
+
 io::Task<> ImagePulls::run_pull(std::string key, registry::KeeperOrder what, PullPtr pull) {
   log::info("pulling an image", {{"image", pull->name}});
   auto done = co_await order(std::move(what), pull);

@@ -34,6 +34,7 @@ class ImagePulls : public ImageLibrary {
   Result<StoredImage> find(const std::string& owner, const std::string& asked) override;
   std::vector<std::string> directories() const override { return settings_.directories; }
   Result<PullPtr> pull(const ImageRequest& request) override;
+  PullPtr pulling(const std::string& asked) const override;
   Result<PullPtr> push(const PushRequest& request) override;
   io::Task<Result<void>> remove(std::string owner, std::string name, bool force) override;
   io::Task<Result<RemovedImages>> prune() override;
@@ -58,7 +59,8 @@ class ImagePulls : public ImageLibrary {
   calls::LauncherClient& launcher_;
   io::TaskGroup& tasks_;
   image::IndexReader index_;
-  std::map<std::string, PullPtr> running_;
+  std::map<std::string, PullPtr> running_;  // pulls
+  std::map<std::string, PullPtr> pushing_;
 };
 
 }  // namespace osb::runtime
