@@ -155,8 +155,9 @@ TEST_F(Arguments, ImagesOfAServer) {
   ASSERT_TRUE(ls.connection);
   EXPECT_EQ(ls.connection->server.host, "h");
   EXPECT_TRUE(std::get<RmImagesOptions>(osb({"osb", "images", "rm", "x", "-s", "h:1"})).connection);
-  for (auto connection : {std::get<LsImagesOptions>(osb({"osb", "--domain", "h:2", "images", "ls"})).connection,
-                          std::get<RmImagesOptions>(osb({"osb", "--domain", "h:2", "images", "rm", "x"})).connection}) {
+  for (auto connection :
+       {std::get<LsImagesOptions>(osb({"osb", "--domain", "h:2", "images", "ls"})).connection,
+        std::get<RmImagesOptions>(osb({"osb", "--domain", "h:2", "images", "rm", "x"})).connection}) {
     ASSERT_TRUE(connection) << "the server of the other commands";
     EXPECT_EQ(connection->server.port, 2);
     EXPECT_EQ(connection->occasion, Occasion::none);

@@ -37,8 +37,8 @@ Result<const Image*> Index::find_id(std::string_view beginning, std::optional<st
     found = &at->second;
   }
   if (found) return found;
-  return fail(Code::not_found,
-              "there is no image named " + std::string(beginning.substr(0, 300)) + "\n  remedy: osb images ls");
+  return fail(Code::not_found, "there is no image named " + std::string(beginning.substr(0, 300)) +
+                                   "\n  remedy: osb images ls");
 }
 
 std::string encode(const Index& index) {
