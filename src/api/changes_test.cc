@@ -154,6 +154,23 @@ TEST(SandboxJson, LeavesOutWhatHasNoValue) {
   EXPECT_TRUE(value->at("extensions").is_object());
 }
 
+TEST(SandboxJson, SaysARuntimeThatIsNotTheStandard) {
+  sandbox::Sandbox row;
+  auto said = [&](std::string_view standard) {
+    std::string out;
+    append_sandbox(out, row, standard);
+    auto value = json::parse(out);
+    const auto* extensions = value->as_object().if_contains("extensions");
+    return extensions ? json::print(*extensions) : "";
+  };
+  EXPECT_EQ(said("native"), "") << "a row that says nothing";
+  row.runtime = "native";
+  EXPECT_EQ(said("native"), "");
+  EXPECT_EQ(said("runsc"), R"({"opensandbox.extensions.runtime":"native"})") << "older than the choice";
+  row.extensions = {{"opensandbox.extensions.runtime", "native"}, {"x", "1"}};
+  EXPECT_EQ(said("runsc"), R"({"opensandbox.extensions.runtime":"native","x":"1"})");
+}
+
 TEST(SandboxJson, EchoesEmptyMetadataOnlyInTheCreateAnswer) {
   sandbox::CreateRequest plan;
   plan.image = "host";

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "api/create_request.h"
 #include "json/escape.h"
 #include "json/string_lists.h"
 #include "sandbox/create_request.h"
@@ -95,12 +96,20 @@ void append_allocation(std::string& out, const json::StringMap& extensions) {
 }
 
 // What both forms have, from platform to createdAt.
-void append_common(std::string& out, const sandbox::Sandbox& sandbox, bool with_metadata) {
+void append_common(std::string& out, const sandbox::Sandbox& sandbox, bool with_metadata,
+                   std::string_view standard = "") {
   append_platform(out, sandbox.platform);
   out.push_back(',');
   append_status(out, sandbox.status);
   if (with_metadata) json::append_map(out.append(",\"metadata\":"), sandbox.metadata);
-  append_extensions(out, sandbox.extensions);
+  bool is_standard = standard.empty() || sandbox.runtime.empty() || sandbox.runtime == standard;
+  if (is_standard || sandbox.extensions.contains(kRuntimeExtension)) {
+    append_extensions(out, sandbox.extensions);
+  } else {
+    json::StringMap told = sandbox.extensions;
+    told[kRuntimeExtension] = sandbox.runtime;
+    append_extensions(out, told);
+  }
   json::append_list(out.append(",\"entrypoint\":"), sandbox.entrypoint);
   if (sandbox.expires) append_time_member(out, ",\"expiresAt\":\"", *sandbox.expires);
   append_time_member(out, ",\"createdAt\":\"", sandbox.created);
@@ -109,7 +118,7 @@ void append_common(std::string& out, const sandbox::Sandbox& sandbox, bool with_
 
 }  // namespace
 
-void append_sandbox(std::string& out, const sandbox::Sandbox& sandbox) {
+void append_sandbox(std::string& out, const sandbox::Sandbox& sandbox, std::string_view standard) {
   out.append("{\"id\":\"").append(sandbox.id);
   // One of the two.
   if (std::string_view snapshot = sandbox::snapshot_of_image(sandbox.image); !snapshot.empty()) {
@@ -119,7 +128,7 @@ void append_sandbox(std::string& out, const sandbox::Sandbox& sandbox) {
     out.push_back('}');
   }
   append_allocation(out, sandbox.extensions);
-  append_common(out, sandbox, !sandbox.metadata.empty());
+  append_common(out, sandbox, !sandbox.metadata.empty(), standard);
 }
 
 std::string created_json(const sandbox::Sandbox& sandbox, bool with_metadata) {

@@ -4,12 +4,15 @@
 // null.
 
 #include <string>
+#include <string_view>
 
 #include "sandbox/sandbox.h"
 
 namespace osb::api {
 
-void append_sandbox(std::string& out, const sandbox::Sandbox& sandbox);
+// `standard`: the runtime that nobody has to name. One of another says so in its extensions, also when it is
+// older than that choice.
+void append_sandbox(std::string& out, const sandbox::Sandbox& sandbox, std::string_view standard = "");
 std::string created_json(const sandbox::Sandbox& sandbox, bool with_metadata);
 
 struct PageInfo {

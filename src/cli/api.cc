@@ -67,14 +67,6 @@ Error untrusted(const ServerAddress& server, const Error& cause) {
                       server.authority(), cause.message)};
 }
 
-Error foreign(const ServerAddress& server, std::string_view what) {
-  return {Code::corrupt, 0,
-          fmt::format("SERVER::FOREIGN: what answers at {} is no OpenSandbox server\n  cause: {}\n  remedy: "
-                      "check --server and "
-                      "OPEN_SANDBOX_DOMAIN",
-                      server.authority(), what)};
-}
-
 bj::object policy_for(const std::string& network) {
   bj::array rules;
   if (network == "open") return {{"defaultAction", "allow"}, {"egress", std::move(rules)}};
@@ -101,7 +93,24 @@ bj::array volumes_for(const std::vector<VolumeArgument>& volumes) {
   return out;
 }
 
+// For io::race().
+Task<> keep(Result<bj::value>* into, Task<Result<bj::value>> task) { *into = co_await std::move(task); }
+
 }  // namespace
+
+Error Api::foreign(std::string_view what) const {
+  return {Code::corrupt, 0,
+          fmt::format("SERVER::FOREIGN: what answers at {} is no OpenSandbox server\n  cause: {}\n  remedy: "
+                      "check --server and "
+                      "OPEN_SANDBOX_DOMAIN",
+                      to_.server.authority(), what)};
+}
+
+Result<bj::object> Api::object_in(Result<bj::value> answer) const {
+  bj::value value = TRY(std::move(answer));
+  if (!value.is_object()) return std::unexpected(foreign("the answer is no object"));
+  return std::move(value.as_object());
+}
 
 Result<std::string> text_of(const bj::object& object, std::string_view name) {
   const auto* value = object.if_contains(name);
@@ -178,7 +187,7 @@ Task<Result<bj::value>> Api::exchange(std::string method, std::string target, st
   auto text = CO_TRY(co_await exchange_text(std::move(method), std::move(target), std::move(body)));
   if (text.empty()) co_return bj::value();
   auto value = json::parse(text);
-  if (!value) co_return std::unexpected(foreign(to_.server, value.error().message));
+  if (!value) co_return std::unexpected(foreign(value.error().message));
   co_return std::move(*value);
 }
 
@@ -191,8 +200,7 @@ Task<Result<bj::value>> Api::call(std::string method, std::string target, std::s
 Task<Result<void>> Api::health() {
   auto answer = CO_TRY(co_await call("GET", "/health", "", kConnectTime));
   const auto* status = answer.is_object() ? answer.as_object().if_contains("status") : nullptr;
-  if (!status || *status != "healthy")
-    co_return std::unexpected(foreign(to_.server, "/health does not say \"healthy\""));
+  if (!status || *status != "healthy") co_return std::unexpected(foreign("/health does not say \"healthy\""));
   co_return Result<void>{};
 }
 
@@ -206,7 +214,13 @@ Task<Result<bj::value>> Api::ask(std::string method, std::string target, std::st
               std::max<io::Duration>(kCreateTime, to_.patience));
 }
 
-Task<Result<bj::object>> Api::create(NewSandbox what) {
+Task<Result<bj::object>> Api::create(NewSandbox what, PullWatch watch) {
+  std::string image = what.image;
+  auto sandbox = CO_TRY(co_await begin(std::move(what), watch));
+  co_return co_await until_started(std::move(sandbox), std::move(image), std::move(watch));
+}
+
+Task<Result<bj::object>> Api::begin(NewSandbox what, PullWatch watch) {
   bj::object limits, env;
   if (!what.cpu.empty()) limits["cpu"] = what.cpu;
   if (!what.memory.empty()) limits["memory"] = what.memory;
@@ -226,25 +240,36 @@ Task<Result<bj::object>> Api::create(NewSandbox what) {
   bj::object extensions;
   if (!what.shm.empty()) extensions["opensandbox.extensions.shm-size"] = what.shm;
   if (!what.runtime.empty()) extensions["opensandbox.extensions.runtime"] = what.runtime;
+  if (!what.pull_policy.empty()) extensions["opensandbox.extensions.image-pull-policy"] = what.pull_policy;
   if (!extensions.empty()) body["extensions"] = std::move(extensions);
-  auto answer = CO_TRY(co_await call("POST", "/v1/sandboxes", json::print(body), kCreateTime));
-  if (!answer.is_object()) co_return std::unexpected(foreign(to_.server, "the answer is no object"));
-  co_return co_await until_started(std::move(answer.as_object()));
+  Result<bj::value> answer = fail(Code::cancelled, "nobody waits for the sandbox");
+  auto asking = call("POST", "/v1/sandboxes", json::print(body), kCreateTime);
+  if (watch)
+    co_await io::race(keep(&answer, std::move(asking)), watch_pull(what.image, watch));
+  else
+    answer = co_await std::move(asking);
+  if (watch) watch({});
+  co_return object_in(std::move(answer));
 }
 
 // Its image may still be on the way; the server says how far it is.
-Task<Result<bj::object>> Api::until_started(bj::object sandbox) {
+Task<Result<bj::object>> Api::until_started(bj::object sandbox, std::string image, PullWatch watch) {
   std::string id = CO_TRY(text_of(sandbox, "id"));
   while (true) {
     bj::value value = sandbox;
     json::Issues ignored;
     auto status = json::Field::root(value, ignored, "sandbox")["status"];
-    std::string state = status["state"].string().value_or("");
+    std::string state = status["state"].string().value_or(""), why = status["message"].string().value_or("");
+    if (watch && state != "Pending") watch({});
     if (state != "Pending" && state != "Failed") co_return sandbox;
     if (state == "Failed") {
-      std::string why = status["message"].string().value_or("");
       (void)co_await remove(id);
       co_return fail(Code::unavailable, why);
+    }
+    if (watch) {
+      // An engine pulls by itself; how far it is stands in the sandbox's own status.
+      auto pull = co_await pull_state(image);
+      watch(pull ? *pull : bj::value(bj::object{{"message", why}}));
     }
     co_await io::sleep_for(kPendingLook);
     sandbox = CO_TRY(co_await get(id));
@@ -252,51 +277,7 @@ Task<Result<bj::object>> Api::until_started(bj::object sandbox) {
 }
 
 Task<Result<bj::object>> Api::get(std::string id) {
-  auto answer = CO_TRY(co_await call("GET", "/v1/sandboxes/" + percent_encode(id), "", kCallTime));
-  if (!answer.is_object()) co_return std::unexpected(foreign(to_.server, "the answer is no object"));
-  co_return std::move(answer.as_object());
-}
-
-Task<Result<bj::object>> Api::pull(std::string image, std::string username, std::string password) {
-  bj::object body{{"image", std::move(image)}};
-  if (!username.empty()) body["auth"] = bj::object{{"username", username}, {"password", password}};
-  auto answer = CO_TRY(co_await call("POST", "/v1/images/pull", json::print(body), kCallTime));
-  if (!answer.is_object()) co_return std::unexpected(foreign(to_.server, "the answer is no object"));
-  co_return std::move(answer.as_object());
-}
-
-Task<Result<bj::object>> Api::push(std::string image, std::string target, std::string username,
-                                   std::string password) {
-  bj::object body{{"image", std::move(image)}};
-  if (!target.empty()) body["as"] = target;
-  if (!username.empty()) body["auth"] = bj::object{{"username", username}, {"password", password}};
-  auto answer = CO_TRY(co_await call("POST", "/v1/images/push", json::print(body), kCallTime));
-  if (!answer.is_object()) co_return std::unexpected(foreign(to_.server, "the answer is no object"));
-  co_return std::move(answer.as_object());
-}
-
-Task<Result<std::vector<bj::value>>> Api::images() {
-  auto answer = CO_TRY(co_await call("GET", "/v1/images", "", kCallTime));
-  json::Issues issues;
-  auto items = json::Field::root(answer, issues, "answer")["items"].array();
-  if (!items || !issues.empty()) co_return std::unexpected(foreign(to_.server, "the list has no items"));
-  std::vector<bj::value> out;
-  for (const auto& item : *items) {
-    if (item.raw()) out.push_back(*item.raw());
-  }
-  co_return out;
-}
-
-Task<Result<void>> Api::remove_image(std::string name, bool force) {
-  std::string target = "/v1/images?name=" + percent_encode(name) + (force ? "&force=true" : "");
-  CO_TRY(co_await call("DELETE", std::move(target), "", kCreateTime));
-  co_return Result<void>();
-}
-
-Task<Result<bj::object>> Api::prune_images() {
-  auto answer = CO_TRY(co_await call("POST", "/v1/images/prune", "", kCreateTime));
-  if (!answer.is_object()) co_return std::unexpected(foreign(to_.server, "the answer is no object"));
-  co_return std::move(answer.as_object());
+  co_return object_in(co_await call("GET", "/v1/sandboxes/" + percent_encode(id), "", kCallTime));
 }
 
 Task<Result<std::vector<bj::value>>> Api::list() {
@@ -309,7 +290,7 @@ Task<Result<std::vector<bj::value>>> Api::list() {
     auto root = json::Field::root(answer, issues, "answer");
     auto found = root["items"].array();
     bool more = root["pagination"]["hasNextPage"].boolean().value_or(false);
-    if (!found || !issues.empty()) co_return std::unexpected(foreign(to_.server, "the list has no items"));
+    if (!found || !issues.empty()) co_return std::unexpected(foreign("the list has no items"));
     for (const auto& item : *found) {
       if (item.raw() && item.raw()->is_object()) items.push_back(*item.raw());
     }

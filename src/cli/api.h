@@ -38,6 +38,7 @@ struct NewSandbox {
   std::string pids = {};                     // how many processes at once; "" means the server's default
   std::vector<std::string> entrypoint = {};  // none: it only waits
   std::string runtime = {};                  // "" means the server's choice
+  std::string pull_policy = {};              // always, if-not-present, never; "" means the server's
 };
 
 struct CommandRequest {
@@ -78,7 +79,14 @@ class Api {
 
   Task<Result<void>> health();
   Task<Result<void>> check_key();  // Code::unauthenticated when the server does not take ours
-  Task<Result<json::bj::object>> create(NewSandbox what);  // the server's answer
+  // Hears how far the image of a new sandbox is, as PullLine::show() takes it; null when that is not known.
+  using PullWatch = std::function<void(const json::bj::value& state)>;
+  // The server's answer: a sandbox that runs, or one that waits for its image.
+  Task<Result<json::bj::object>> begin(NewSandbox what, PullWatch watch = {});
+  // Waits for that.
+  Task<Result<json::bj::object>> until_started(json::bj::object sandbox, std::string image,
+                                               PullWatch watch = {});
+  Task<Result<json::bj::object>> create(NewSandbox what, PullWatch watch = {});  // both
   Task<Result<json::bj::object>> get(std::string id);
   Task<Result<std::vector<json::bj::value>>> list();
   // How far the pull of an image is, or the server's error; asking again joins it.
@@ -86,7 +94,13 @@ class Api {
   // The same of a push; `target` "" is the image's own name.
   Task<Result<json::bj::object>> push(std::string image, std::string target, std::string username,
                                       std::string password);
-  Task<Result<std::vector<json::bj::value>>> images();
+  struct ImageList {
+    std::vector<json::bj::value> stored;
+    std::vector<std::string> directories;  // names of what is not stored: `host`, directories of the server
+  };
+  Task<Result<ImageList>> images();
+  // What a create of this name would be made from, or the image whose id begins so. Code::not_found.
+  Task<Result<json::bj::object>> image(std::string name);
   Task<Result<void>> remove_image(std::string name, bool force);
   Task<Result<json::bj::object>> prune_images();
   Task<Result<void>> renew(std::string id, std::string expires_at);
@@ -142,7 +156,11 @@ class Api {
   Task<Result<void>> upload_as_user(std::string id, UploadedFile file);
 
  private:
-  Task<Result<json::bj::object>> until_started(json::bj::object sandbox);
+  Error foreign(std::string_view what) const;  // it is no server of ours
+  Result<json::bj::object> object_in(Result<json::bj::value> answer) const;
+  // Asks again and again; never ends by itself.
+  Task<> watch_pull(std::string image, PullWatch watch);
+  Task<Result<json::bj::value>> pull_state(std::string image);
   Task<Result<json::bj::value>> call(std::string method, std::string target, std::string body,
                                      io::Duration limit);
   Task<Result<json::bj::value>> exchange(std::string method, std::string target, std::string body);

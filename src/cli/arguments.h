@@ -83,7 +83,7 @@ struct DoctorOptions {
 struct ImageStore {
   std::string config;     // "" means the default places
   std::string state_dir;  // "" means the configuration's
-  std::string server;     // refused: images are not reached through one
+  std::string server;     // refused by import: images are not imported through one
 };
 
 struct ImportImageOptions {
@@ -100,7 +100,7 @@ struct ImportImageOptions {
 
 struct LsImagesOptions {
   ImageStore store;
-  std::optional<Connection> connection;  // of a server that is asked instead
+  std::optional<Connection> connection;  // absent: the store of this host was named
   bool json = false;
 };
 
@@ -146,7 +146,7 @@ struct CommitImageOptions {
 
 struct RmImagesOptions {
   ImageStore store;
-  std::optional<Connection> connection;  // of a server that does it instead
+  std::optional<Connection> connection;  // absent: the store of this host was named
   std::vector<std::string> names;
   bool force = false;
 };

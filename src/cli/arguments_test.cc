@@ -154,9 +154,21 @@ TEST_F(Arguments, ImagesOfAServer) {
   auto ls = std::get<LsImagesOptions>(osb({"osb", "images", "ls", "--server", "h:1"}));
   ASSERT_TRUE(ls.connection);
   EXPECT_EQ(ls.connection->server.host, "h");
-  EXPECT_FALSE(std::get<LsImagesOptions>(osb({"osb", "images", "ls"})).connection)
-      << "this host's, unless it is named";
   EXPECT_TRUE(std::get<RmImagesOptions>(osb({"osb", "images", "rm", "x", "-s", "h:1"})).connection);
+  for (auto connection :
+       {std::get<LsImagesOptions>(osb({"osb", "--domain", "h:2", "images", "ls"})).connection,
+        std::get<RmImagesOptions>(osb({"osb", "--domain", "h:2", "images", "rm", "x"})).connection}) {
+    ASSERT_TRUE(connection) << "the server of the other commands";
+    EXPECT_EQ(connection->server.port, 2);
+    EXPECT_EQ(connection->occasion, Occasion::none);
+  }
+  EXPECT_TRUE(std::get<LsImagesOptions>(osb({"osb", "images", "ls"})).connection);
+  for (const char* option : {"--config", "--state-dir"}) {
+    EXPECT_FALSE(std::get<LsImagesOptions>(osb({"osb", "images", "ls", option, "/x"})).connection)
+        << "a store of this host, when it is named";
+    EXPECT_FALSE(std::get<RmImagesOptions>(osb({"osb", "images", "rm", "x", option, "/x"})).connection);
+    EXPECT_EQ(stop(osb({"osb", "images", "ls", "-s", "h:1", option, "/x"})).status, 2) << "not both";
+  }
   EXPECT_EQ(std::get<InspectImageOptions>(osb({"osb", "images", "inspect", "x"})).name, "x");
   EXPECT_EQ(std::get<PruneImagesOptions>(osb({"osb", "images", "prune", "-s", "h:7"})).connection.server.port,
             7);

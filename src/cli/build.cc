@@ -13,7 +13,6 @@
 #include "cli/build_stage.h"
 #include "cli/copy_files.h"
 #include "cli/scratch_sandbox.h"
-#include "cli/server_images.h"
 #include "cli/terminal.h"
 #include "image/accounts.h"
 
@@ -27,6 +26,7 @@ using Sandboxes = std::vector<SandboxPtr>;
 using Work = std::function<Task<Result<void>>(Sandboxes&)>;
 
 constexpr auto kLookAgain = std::chrono::milliseconds(50);
+constexpr char kSnapshotImage[] = "opensandbox-snapshots:";  // and its id
 constexpr size_t kMaxAccounts = 4 << 20;
 
 std::string member(const bj::value& value, std::string_view name) {
@@ -51,6 +51,7 @@ class Build {
 
   Task<Result<void>> run() {
     for (const auto& [name, value] : options_.arguments) arguments_.given[name] = value;
+    CO_TRY(co_await set_automatic_arguments());
     CO_TRY(read_global_arguments(file_, arguments_));
     size_t last = file_.stages.size() - 1;
     if (!options_.target.empty()) {
@@ -72,6 +73,18 @@ class Build {
     if (options_.quiet) return;
     fmt::print(format, std::forward<Words>(words)...);
     std::fflush(stdout);
+  }
+
+  // The server's platform: steps run there. A --build-arg of the same name comes first.
+  Task<Result<void>> set_automatic_arguments() {
+    const bj::value host = CO_TRY(co_await api_.image("host"));
+    std::string platform = member(host, "platform");
+    if (platform.empty()) co_return Result<void>();
+    for (const auto& [name, value] : automatic_arguments(platform)) {
+      auto given = arguments_.given.find(name);
+      arguments_.global[name] = given == arguments_.given.end() ? value : given->second;
+    }
+    co_return Result<void>();
   }
 
   static Error at(int line, Error error) { return std::move(error).in("line " + std::to_string(line)); }
@@ -132,37 +145,31 @@ class Build {
 
   // What the server knows of an image; it is brought here by a sandbox that is made from it.
   Task<Result<BuildStage>> find_base(std::string name) {
-    auto record = CO_TRY(co_await find_image(name));
-    if (!record && name != "host") {
+    auto found = co_await api_.image(name);
+    if (!found && found.error().code == Code::not_found) {
       std::vector<std::string> images = {name};
       CO_TRY(co_await in_sandboxes(std::move(images), [](Sandboxes&) { return nothing(); }));
-      record = CO_TRY(co_await find_image(name));
+      found = co_await api_.image(name);
     }
+    const bj::value record = CO_TRY(std::move(found));
     BuildStage state;
     state.image = name;
     state.key = name;
-    if (!record) co_return state;  // the host's own, or a directory of the configuration
-    state.extend_key(member(*record, "id"));
     json::Issues ignored;
-    auto field = json::Field::root(*record, ignored, "image");
+    auto field = json::Field::root(record, ignored, "image");
+    // The host's own, or a directory of the configuration: nothing tells what is in it.
+    if (field["directory"].boolean().value_or(false)) co_return state;
+    state.extend_key(member(record, "id"));
     for (const std::string& text : field["env"].string_list().value_or(std::vector<std::string>())) {
       size_t equals = text.find('=');
       if (equals != text.npos) state.env.emplace_back(text.substr(0, equals), text.substr(equals + 1));
     }
-    std::string workdir = member(*record, "workdir");
+    std::string workdir = member(record, "workdir");
     if (workdir.starts_with('/')) state.workdir = workdir;
     co_return state;
   }
 
   static Task<Result<void>> nothing() { co_return Result<void>(); }
-
-  Task<Result<std::optional<bj::value>>> find_image(std::string name) {
-    auto images = CO_TRY(co_await api_.images());
-    for (const bj::value& image : images) {
-      if (is_called(image, name)) co_return image;
-    }
-    co_return std::nullopt;
-  }
 
   Task<Result<void>> carry_out(const Instruction& one, size_t index, BuildStage& state) {
     if (one.kind == Kind::run) co_return co_await run_program(one, state);
@@ -243,6 +250,10 @@ class Build {
           !digits.empty() && digits.size() <= 4 && digits.find_first_not_of("01234567") == digits.npos;
       if (!octal) co_return fail(Code::unsupported, "--chmod takes an octal number such as 755");
       to.mode = static_cast<unsigned>(std::stoul(digits, nullptr, 8));
+      if (*to.mode > 0777)
+        co_return fail(Code::unsupported,
+                       "--chmod=" + digits + ": files arrive without set-id and sticky bits; write --chmod=" +
+                           digits.substr(1) + " and RUN chmod " + digits + " behind it");
     }
     // The context's files are looked at now: the key of the step covers them.
     std::string source = "context", from_image;
@@ -279,17 +290,6 @@ class Build {
     return expand(quoted, file_.escape, state.lookup());
   }
 
-  static Result<void> refuse_archives(const CopyPlan& plan) {
-    for (const CopyItem& item : plan.items) {
-      for (std::string_view ending : {".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".txz", ".tar.zst"}) {
-        if (item.from.ends_with(ending))
-          return fail(Code::unsupported, "ADD does not unpack archives (" + item.from +
-                                             "); COPY it and unpack it with RUN tar -xf");
-      }
-    }
-    return {};
-  }
-
   Task<Result<BuildStage>> stage_for(std::string name, size_t before) {
     if (auto found = stage_named(name, before)) {
       CO_TRY(co_await ensure_stage(*found));
@@ -321,7 +321,7 @@ class Build {
   // What both have
 
   static std::string image_of(const BuildStage& state) {
-    return state.snapshot.empty() ? state.image : "opensandbox-snapshots:" + state.snapshot;
+    return state.snapshot.empty() ? state.image : kSnapshotImage + state.snapshot;
   }
 
   Task<Result<void>> make_workdir(ScratchSandbox& sandbox, const BuildStage& state) {
@@ -388,6 +388,9 @@ class Build {
                     .memory = options_.memory,
                     .network = options_.network,
                     .timeout = std::nullopt};
+    // What find_base() has looked at: another one under the name would be kept as steps over this one.
+    bool is_stored = image != "host" && !image.starts_with(kSnapshotImage);
+    if (is_stored) what.pull_policy = "if-not-present";
     return std::make_unique<ScratchSandbox>(options_.connection, std::move(what),
                                             ScratchSandbox::Afterwards::remove);
   }
@@ -399,12 +402,8 @@ class Build {
     for (const std::string& image : images) {
       if (!done || signals_.count() > 0) break;
       made.push_back(sandbox_for(image));
-      // A first signal waits for the answer, which has the id to clean up with; a second one does not.
-      std::optional<Result<void>> created;
-      if (co_await io::race(store(&created, made.back()->create()), signals_.more_than(1)) == 1)
-        done = fail(Code::cancelled, "interrupted while a sandbox was being created; see: osb ls");
-      else
-        done = std::move(*created);
+      PullLine line(options_.quiet ? PullLine::Wanted::no : PullLine::Wanted::yes);
+      done = co_await made.back()->create(signals_, line);
     }
     if (done && signals_.count() == 0) {
       std::optional<Result<void>> outcome;

@@ -126,6 +126,19 @@ std::string join_path(const std::string& workdir, const std::string& path) {
   return "/" + clean_path(path.starts_with('/') ? path : workdir + "/" + path);
 }
 
+std::map<std::string, std::string> automatic_arguments(const std::string& platform) {
+  auto parts = split(platform, '/');
+  std::map<std::string, std::string> out;
+  for (const char* side : {"TARGET", "BUILD"}) {
+    std::string of = side;
+    out[of + "PLATFORM"] = platform;
+    out[of + "OS"] = parts[0];
+    out[of + "ARCH"] = parts.size() > 1 ? parts[1] : "";
+    out[of + "VARIANT"] = parts.size() > 2 ? parts[2] : "";
+  }
+  return out;
+}
+
 Result<void> read_global_arguments(const Dockerfile& file, BuildArguments& arguments) {
   Lookup lookup = [&](std::string_view name) -> std::optional<std::string> {
     auto found = arguments.global.find(std::string(name));

@@ -49,6 +49,10 @@ struct BuildArguments {
   std::set<std::string> used = {};
 };
 
+// What a build for "linux/amd64" has without being told: TARGETPLATFORM, TARGETOS, TARGETARCH, TARGETVARIANT,
+// and BUILD... of the same. An ARG without a value takes it over into its stage.
+std::map<std::string, std::string> automatic_arguments(const std::string& platform);
+
 // Those before the first FROM.
 Result<void> read_global_arguments(const Dockerfile& file, BuildArguments& arguments);
 

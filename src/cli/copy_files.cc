@@ -115,6 +115,17 @@ Task<Result<CopyPlan>> plan_copy(FileTree& tree, std::vector<std::string> source
   co_return plan;
 }
 
+Result<void> refuse_archives(const CopyPlan& plan) {
+  for (const CopyItem& item : plan.items) {
+    for (std::string_view ending : {".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tar.xz", ".txz", ".tar.zst"}) {
+      if (item.from.ends_with(ending))
+        return fail(Code::unsupported, "ADD does not unpack archives (" + item.from +
+                                           "); COPY it and unpack it with RUN tar -xf");
+    }
+  }
+  return {};
+}
+
 Task<Result<std::string>> digest_of(FileTree& tree, const CopyPlan& plan) {
   std::string all;
   for (const CopyItem& item : plan.items) {

@@ -27,6 +27,9 @@ struct CopyPlan {
 // Sources may have wildcards. Code::not_found names a source that is not there, or is hidden.
 Task<Result<CopyPlan>> plan_copy(FileTree& tree, std::vector<std::string> sources);
 
+// ADD: Code::unsupported for what it would unpack.
+Result<void> refuse_archives(const CopyPlan& plan);
+
 // Of everything that the copies would be: names, kinds, modes, contents.
 Task<Result<std::string>> digest_of(FileTree& tree, const CopyPlan& plan);
 

@@ -36,7 +36,7 @@ void say_whose(const Place& place) {
   if (!server || !*server) return;
   fmt::print(stderr,
              "osb: these are the images of the service on this host with the state directory {}; "
-             "OPEN_SANDBOX_DOMAIN ({}) has no effect on osb images\n",
+             "OPEN_SANDBOX_DOMAIN ({}) has no effect on them\n",
              place.state_dir, server);
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// `osb images`: what is done on the service's host, as root, with the store below its state directory. The
-// service need not run.
+// `osb images import`, and `ls` and `rm` with --config or --state-dir: what is done on the service's host, as
+// root, with the store below its state directory. The service need not run.
 
 #include <map>
 #include <string>

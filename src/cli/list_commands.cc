@@ -55,7 +55,7 @@ struct Ls : ServerCommand {
                               "only those with this KEY=VALUE in their metadata; repeatable"));
     app.add_flag("-q,--quiet", quiet, "print ids only");
     app.add_flag("--json", as_json, "print the server's records as JSON");
-    output.options(app);
+    output.options(app, {"table", "wide", "json", "yaml"});
   }
   bool wanted(const bj::value& sandbox, const bj::object& pairs) const {
     bool state = states.empty() || std::ranges::any_of(states, [&](const std::string& one) {
@@ -69,14 +69,20 @@ struct Ls : ServerCommand {
     std::erase_if(found, [&](const bj::value& one) { return !wanted(one, pairs); });
     if (quiet) {
       for (const bj::value& one : found) fmt::print("{}\n", member(one, "id"));
-    } else if (as_json) {
-      fmt::print("{}\n", json::print(bj::array(found.begin(), found.end())));
-    } else if (!output.is_table()) {
-      bj::array all(found.begin(), found.end());
-      output.rows("", {}, all, all);
-    } else {
-      fmt::print("{}", sandbox_table(found, wall_now()));
+      co_return 0;
     }
+    ServerRuntimes runtimes = co_await runtimes_of(api);
+    bool is_wide = output.format() == "wide";
+    if (!as_json && (is_wide || output.is_table())) {
+      fmt::print("{}", sandbox_table(found, wall_now(), runtimes, is_wide ? Columns::all : Columns::needed));
+      co_return 0;
+    }
+    for (bj::value& one : found) one.as_object()["runtime"] = runtime_of(one, runtimes);
+    bj::array all(found.begin(), found.end());
+    if (as_json)
+      fmt::print("{}\n", json::print(all));
+    else
+      output.rows("", {}, all, all);
     co_return 0;
   }
 };

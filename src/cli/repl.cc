@@ -243,15 +243,16 @@ Task<int> run_repl(ReplOptions options) {
                   .memory = options.memory,
                   .timeout = std::nullopt};
   ScratchSandbox sandbox(options.connection, std::move(what), ScratchSandbox::Afterwards::remove);
-  std::optional<Result<void>> created;
-  if (co_await io::race(store(&created, sandbox.create()), signals->more_than(1)) == 1) {
+  PullLine line(PullLine::Wanted::yes);
+  auto created = co_await sandbox.create(*signals, line);
+  bool interrupted = !created && created.error().code == Code::cancelled;
+  if (interrupted && sandbox.id().empty())
     fmt::print(stderr, "osb: interrupted while the sandbox was being created; see: osb ls\n");
-    co_return 128 + *signals->first();
-  }
-  if (!*created) {
-    print_error("osb", created->error());
+  else if (!created && !interrupted)
+    print_error("osb", created.error());
+  if (!created) {
     co_await sandbox.clean_up(*signals);
-    co_return kOwnFailure;
+    co_return interrupted ? 128 + *signals->first() : kOwnFailure;
   }
 
   std::optional<Result<void>> ended;

@@ -79,7 +79,11 @@ Task<int> start_detached(RunOptions options) {
   NewSandbox what = sandbox_of(options);
   what.entrypoint = options.command;
   what.timeout = options.ttl;
-  auto made = co_await api.create(std::move(what));
+  PullLine line(PullLine::Wanted::yes);
+  Api::PullWatch watch;
+  if (line.is_shown()) watch = [&line](const json::bj::value& state) { line.follow(state); };
+  auto made = co_await api.create(std::move(what), std::move(watch));
+  line.clear();
   auto id = made ? text_of(*made, "id") : std::unexpected(made.error());
   if (id) {
     fmt::print("{}\n", *id);
@@ -100,16 +104,16 @@ Task<int> run_in_sandbox(RunOptions options) {
   }
   Run run{.options = options, .sandbox = sandbox_for(options)};
 
-  // A first signal waits for the answer, which has the id to clean up with; a second one does not.
-  std::optional<Result<void>> created;
-  if (co_await io::race(store(&created, run.sandbox.create()), signals->more_than(1)) == 1) {
+  PullLine line(PullLine::Wanted::yes);
+  auto created = co_await run.sandbox.create(*signals, line);
+  if (!created && created.error().code == Code::cancelled && run.sandbox.id().empty()) {
     fmt::print(stderr, "osb: interrupted while the sandbox was being created; see: osb ls\n");
     co_return 128 + *signals->first();
   }
 
   std::optional<Result<int>> status;
-  if (!*created) {
-    status = std::unexpected(created->error());
+  if (!created) {
+    status = std::unexpected(created.error());
   } else if (signals->count() == 0) {
     status = co_await execute(run, *signals);
   }
@@ -120,7 +124,7 @@ Task<int> run_in_sandbox(RunOptions options) {
     co_return 128 + *signals->first();
   }
   if (!*status && !run.output_closed) {
-    print_error("osb", *created ? co_await run.sandbox.explain(status->error()) : status->error());
+    print_error("osb", created ? co_await run.sandbox.explain(status->error()) : status->error());
   }
   co_await run.sandbox.clean_up(*signals);
   if (run.output_closed) co_return kOutputClosed;

@@ -44,7 +44,7 @@ Row row_of(const bj::value& sandbox, WallTime now) {
 }
 
 // Of one that is not the server's standard.
-std::string runtime_of(const bj::value& sandbox) {
+std::string named_runtime(const bj::value& sandbox) {
   json::Issues ignored;
   auto field = json::Field::root(sandbox, ignored, "sandbox");
   return clean(field["extensions"]["opensandbox.extensions.runtime"].string().value_or(""));
@@ -59,15 +59,35 @@ Task<Result<std::string>> remove_by_name(Api& api, std::string name) {
 
 }  // namespace
 
-std::string sandbox_table(const std::vector<bj::value>& sandboxes, WallTime now) {
+io::Task<ServerRuntimes> runtimes_of(Api& api) {
+  ServerRuntimes out;
+  auto health = co_await api.ask("GET", "/health");
+  if (!health) co_return out;
+  json::Issues ignored;
+  auto root = json::Field::root(*health, ignored, "health");
+  out.standard = clean(root["runtime"].string().value_or(""));
+  out.several = root["runtimes"].string_list().value_or(std::vector<std::string>()).size() > 1;
+  co_return out;
+}
+
+std::string runtime_of(const bj::value& sandbox, const ServerRuntimes& runtimes) {
+  std::string named = named_runtime(sandbox);
+  return named.empty() ? runtimes.standard : named;
+}
+
+std::string sandbox_table(const std::vector<bj::value>& sandboxes, WallTime now,
+                          const ServerRuntimes& runtimes, Columns columns) {
   std::vector<Row> rows{{"ID", "STATE", "IMAGE", "AGE", "EXPIRES IN"}};
   for (const auto& sandbox : sandboxes) rows.push_back(row_of(sandbox, now));
-  // Most servers have one; where somebody chose, the table says what.
-  if (std::ranges::any_of(sandboxes, [](const bj::value& one) { return !runtime_of(one).empty(); })) {
+  // Most servers have one; where there is a choice, the table says what was chosen.
+  bool needed = runtimes.several || std::ranges::any_of(sandboxes, [](const bj::value& one) {
+                  return !named_runtime(one).empty();
+                });
+  if (needed || columns == Columns::all) {
     rows[0].push_back("RUNTIME");
     for (size_t i = 0; i < sandboxes.size(); ++i) {
-      std::string runtime = runtime_of(sandboxes[i]);
-      rows[i + 1].push_back(runtime.empty() ? "-" : runtime);
+      std::string runtime = runtime_of(sandboxes[i], runtimes);
+      rows[i + 1].push_back(runtime.empty() ? "?" : runtime);
     }
   }
   return print_table(rows);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/strings.h"
+
 namespace osb::cli {
 namespace {
 
@@ -19,6 +21,23 @@ TEST(SandboxTable, AlignsAndCounts) {
             "ID  STATE    IMAGE        AGE   EXPIRES IN\n"
             "a   Running  host         1m5s  1h\n"
             "bb  Paused   snapshot s1  0s    never\n");
+}
+
+TEST(SandboxTable, SaysTheRuntimeWhereThereIsAChoice) {
+  auto list =
+      parse_list(R"([{"id":"a"},{"id":"b","extensions":{"opensandbox.extensions.runtime":"runsc"}}])");
+  auto runtimes = [&](const ServerRuntimes& known, Columns columns, size_t count) {
+    std::vector<json::bj::value> some(list.begin(), list.begin() + static_cast<ptrdiff_t>(count));
+    std::string table = sandbox_table(some, WallTime{}, known, columns), out;
+    for (std::string_view line : split(table, '\n'))
+      out += std::string(line.substr(line.rfind(' ') + 1)) + " ";
+    return out;
+  };
+  EXPECT_EQ(runtimes({"native", true}, Columns::needed, 2), "RUNTIME native runsc  ");
+  EXPECT_EQ(runtimes({"native", true}, Columns::needed, 1), "RUNTIME native  ");
+  EXPECT_EQ(runtimes({"native", false}, Columns::all, 1), "RUNTIME native  ");
+  EXPECT_EQ(runtimes({"native", false}, Columns::needed, 1), "IN never  ");
+  EXPECT_EQ(runtimes({}, Columns::needed, 2), "RUNTIME ? runsc  ") << "the server does not say";
 }
 
 TEST(SandboxTable, SurvivesNonsense) {

@@ -14,7 +14,6 @@ namespace bj = json::bj;
 constexpr auto kLease = 60s;  // as short as a server may demand, so within what every server allows
 constexpr auto kRenewEvery = 20s;
 constexpr auto kRetryEvery = 5s;
-constexpr auto kStartTime = 300s;
 
 // The state of a sandbox in the server's words, for people.
 std::string describe_state(const bj::object& sandbox) {
@@ -34,19 +33,39 @@ bool is_in(const bj::object& sandbox, std::string_view state) {
 
 }  // namespace
 
-Task<Result<void>> ScratchSandbox::create() {
+Task<Result<void>> ScratchSandbox::create(Signals& signals, PullLine& line) {
+  Api::PullWatch watch;
+  if (line.is_shown()) watch = [&line](const bj::value& state) { line.follow(state); };
+  std::optional<Result<void>> made;
+  if (co_await io::race(store(&made, begin(watch)), signals.more_than(1)) == 1) made.reset();
+  if (made && *made && signals.count() == 0) {
+    made.reset();
+    if (co_await io::race(store(&made, until_running(watch)), signals.more_than(0)) == 1) made.reset();
+  }
+  line.clear();
+  if (!made || (*made && signals.count() > 0)) co_return fail(Code::cancelled, "interrupted");
+  co_return std::move(*made);
+}
+
+Task<Result<void>> ScratchSandbox::begin(Api::PullWatch watch) {
   bool keep = afterwards_ == Afterwards::keep;
   what_.timeout = keep ? std::nullopt : std::optional(kLease);
   created_ = Steady::now();
-  auto sandbox = CO_TRY(co_await api_.create(what_));
-  id_ = CO_TRY(text_of(sandbox, "id"));
-  if (!keep) first_expiry_ = CO_TRY(parse_time(CO_TRY(text_of(sandbox, "expiresAt"))));
-  while (is_in(sandbox, "Pending")) {  // the image is being fetched
-    if (Steady::now() - created_ > kStartTime)
-      co_return fail(Code::timeout, "the sandbox did not start within 5 minutes");
-    co_await io::sleep_for(200ms);
-    sandbox = CO_TRY(co_await api_.get(id_));
-  }
+  first_ = CO_TRY(co_await api_.begin(what_, std::move(watch)));
+  id_ = CO_TRY(text_of(first_, "id"));
+  if (!keep) first_expiry_ = CO_TRY(parse_time(CO_TRY(text_of(first_, "expiresAt"))));
+  co_return Result<void>{};
+}
+
+// An image may take longer than a lease.
+Task<Result<void>> ScratchSandbox::until_running(Api::PullWatch watch) {
+  if (is_in(first_, "Running")) co_return Result<void>{};
+  std::optional<Result<bj::object>> started;
+  auto waiting = api_.until_started(std::move(first_), what_.image, std::move(watch));
+  if (co_await io::race(store(&started, std::move(waiting)), keep_lease()) == 1)
+    co_return fail(Code::unavailable, "lost the connection to the server for a minute");
+  if (!started) co_return fail(Code::cancelled, "interrupted");
+  CO_TRY(std::move(*started));
   co_return Result<void>{};
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "cli/api.h"
+#include "cli/pull_line.h"
 #include "cli/terminal.h"
 
 namespace osb::cli {
@@ -22,8 +23,10 @@ class ScratchSandbox {
   Api& api() { return api_; }
   const std::string& id() const { return id_; }  // "" before it is created
 
-  // Returns when it runs.
-  Task<Result<void>> create();
+  // Returns when it runs; `line` says how far its image is. Code::cancelled after a signal: at once when the
+  // server has answered, and id() is known; before that the first waits for the answer, which has the id to
+  // clean up with, and the second does not.
+  Task<Result<void>> create(Signals& signals, PullLine& line);
 
   // Renews the lease for ever; returns only when the server could not be reached for a whole lease. So it
   // also bounds the wait for a stream whose server has vanished.
@@ -36,12 +39,15 @@ class ScratchSandbox {
   Task<> clean_up(Signals& signals);
 
  private:
+  Task<Result<void>> begin(Api::PullWatch watch);
+  Task<Result<void>> until_running(Api::PullWatch watch);
   Task<Result<void>> renew_once();
 
   Api api_;
   NewSandbox what_;
   Afterwards afterwards_;
   std::string id_;
+  json::bj::object first_;  // what the server answered
   WallTime first_expiry_{};
   std::chrono::steady_clock::time_point created_;
 };

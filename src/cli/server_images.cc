@@ -1,8 +1,6 @@
 #include "cli/server_images.h"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <boost/json.hpp>
@@ -13,6 +11,7 @@
 #include "cli/api.h"
 #include "cli/api_error.h"
 #include "cli/build.h"
+#include "cli/pull_line.h"
 #include "cli/table.h"
 
 namespace osb::cli {
@@ -24,40 +23,16 @@ uint64_t number(const json::Field& field) {
   return static_cast<uint64_t>(std::max<int64_t>(0, field.integer().value_or(0)));
 }
 
-// One line that is written over, on a terminal only.
-class PullLine {
- public:
-  explicit PullLine(bool wanted) : shown_(wanted && ::isatty(STDERR_FILENO) == 1) {}
-  ~PullLine() { clear(); }
-  // Before anything else is printed: that would go on in the same row.
-  void clear() {
-    if (dirty_) fmt::print(stderr, "\r\x1b[K");
-    std::fflush(stderr);
-    dirty_ = false;
-  }
-  void show(const json::Field& state, const char* done_bytes = "downloaded") {
-    if (!shown_) return;
-    constexpr size_t kWidth = 30;
-    uint64_t total = number(state["total"]), done = number(state[done_bytes]);
-    size_t filled = total == 0 ? 0 : static_cast<size_t>(kWidth * std::min(done, total) / total);
-    std::string text = fmt::format("[{}{}] {}", std::string(filled, '#'), std::string(kWidth - filled, ' '),
-                                   state["message"].string().value_or(""));
-    // What goes on in the next row of the terminal is not written over.
-    winsize size{};
-    if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1)
-      text.resize(std::min<size_t>(text.size(), size.ws_col - 1u));
-    fmt::print(stderr, "\r\x1b[K{}", text);
-    std::fflush(stderr);
-    dirty_ = true;
-  }
-
- private:
-  bool shown_, dirty_ = false;
-};
-
 int failed(const Error& error) {
   print_error("osb", error);
   return 1;
+}
+
+// Nobody named a server and none answers: what was imported on this host can be seen without one.
+int failed_without_server(Error error, const Connection& asked) {
+  if (error.code == Code::unavailable && asked.occasion != Occasion::none)
+    error.message += "; without a server: --config FILE or --state-dir DIR, on the service's host";
+  return failed(error);
 }
 
 // What `osb images build` has kept. One that a sandbox uses stays.
@@ -82,25 +57,13 @@ io::Task<Result<uint64_t>> prune_steps(Api& api) {
 
 }  // namespace
 
-bool is_called(const bj::value& image, const std::string& name) {
-  json::Issues ignored;
-  auto field = json::Field::root(image, ignored, "image");
-  constexpr size_t kLeastOfAnId = 8;
-  if (name.size() >= kLeastOfAnId && field["id"].string().value_or("").starts_with(name)) return true;
-  auto names = field["names"].string_list().value_or(std::vector<std::string>());
-  return std::ranges::any_of(names, [&](const std::string& one) {
-    return one == name || one == name + ":latest" || one == "docker.io/" + name ||
-           one == "docker.io/library/" + name || one == "docker.io/library/" + name + ":latest";
-  });
-}
-
 io::Task<int> pull_image(PullImageOptions options) {
   if (!options.username.empty() && !std::getline(std::cin, options.password)) {
     print_error("osb", Error{Code::invalid_argument, 0, "no password on standard input"});
     co_return 2;
   }
   Api api(options.connection);
-  PullLine line(!options.quiet);
+  PullLine line(options.quiet ? PullLine::Wanted::no : PullLine::Wanted::yes);
   while (true) {
     auto answer = co_await api.pull(options.name, options.username, options.password);
     if (!answer) {
@@ -111,7 +74,7 @@ io::Task<int> pull_image(PullImageOptions options) {
     json::Issues ignored;
     auto state = json::Field::root(value, ignored, "pull");
     if (!state["done"].boolean().value_or(false)) {
-      line.show(state);
+      line.show(value);
       continue;
     }
     line.clear();
@@ -128,7 +91,7 @@ io::Task<int> push_image(PushImageOptions options) {
     co_return 2;
   }
   Api api(options.connection);
-  PullLine line(!options.quiet);
+  PullLine line(options.quiet ? PullLine::Wanted::no : PullLine::Wanted::yes);
   while (true) {
     auto answer = co_await api.push(options.name, options.target, options.username, options.password);
     if (!answer) {
@@ -139,7 +102,7 @@ io::Task<int> push_image(PushImageOptions options) {
     json::Issues ignored;
     auto state = json::Field::root(value, ignored, "push");
     if (!state["done"].boolean().value_or(false)) {
-      line.show(state, "uploaded");
+      line.show(value, "uploaded");
       continue;
     }
     line.clear();
@@ -153,13 +116,17 @@ io::Task<int> push_image(PushImageOptions options) {
 io::Task<int> list_server_images(LsImagesOptions options) {
   Api api(*options.connection);
   auto images = co_await api.images();
-  if (!images) co_return failed(images.error());
+  if (!images) co_return failed_without_server(std::move(images.error()), *options.connection);
   if (options.json) {
-    fmt::print("{}\n", json::print(bj::array(images->begin(), images->end())));
+    fmt::print("{}\n", json::print(bj::array(images->stored.begin(), images->stored.end())));
     co_return 0;
   }
   std::vector<std::vector<std::string>> rows{{"NAME", "ID", "LAYERS", "SIZE", "AGE"}};
-  for (const bj::value& image : *images) {
+  for (const std::string& name : images->directories) {
+    const char* what = name == "host" ? "(the server's own /usr)" : "(a directory of the server)";
+    rows.push_back({name, what, "-", "-", "-"});
+  }
+  for (const bj::value& image : images->stored) {
     json::Issues ignored;
     auto field = json::Field::root(image, ignored, "image");
     auto since = parse_time(field["createdAt"].string().value_or(""));
@@ -183,20 +150,19 @@ io::Task<int> remove_server_images(RmImagesOptions options) {
   for (const std::string& name : options.names) {
     auto removed = co_await api.remove_image(name, options.force);
     if (removed) fmt::print("{}\n", name);
-    if (!removed) status = failed(removed.error());
+    if (!removed) status = failed_without_server(std::move(removed.error()), *options.connection);
   }
   co_return status;
 }
 
 io::Task<int> inspect_image(InspectImageOptions options) {
   Api api(options.connection);
-  auto images = co_await api.images();
-  if (!images) co_return failed(images.error());
-  for (const bj::value& image : *images) {
-    if (!is_called(image, options.name)) continue;
-    fmt::print("{}\n", json::print(image));
+  auto image = co_await api.image(options.name);
+  if (image) {
+    fmt::print("{}\n", json::print(*image));
     co_return 0;
   }
+  if (image.error().code != Code::not_found) co_return failed(image.error());
   co_return failed(
       {Code::not_found, 0,
        "the server has no image named " + options.name + "\n  remedy: osb images pull " + options.name});

@@ -1,10 +1,9 @@
 #pragma once
 
-// `osb images pull`, `inspect` and `prune`, and `ls` and `rm` with --server: what goes through a server.
+// `osb images pull`, `push`, `inspect`, `prune`, `ls` and `rm`: what goes through a server.
 
 #include "cli/arguments.h"
 #include "io/task.h"
-#include "json/decode.h"
 
 namespace osb::cli {
 
@@ -15,8 +14,5 @@ io::Task<int> list_server_images(LsImagesOptions options);
 io::Task<int> remove_server_images(RmImagesOptions options);
 io::Task<int> inspect_image(InspectImageOptions options);
 io::Task<int> prune_images(PruneImagesOptions options);
-
-// Whether a record of GET /images is of an image with this name, or whose id begins like this.
-bool is_called(const json::bj::value& image, const std::string& name);
 
 }  // namespace osb::cli

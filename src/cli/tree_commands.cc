@@ -34,7 +34,8 @@ Task<Result<void>> offer_things(Api& api, Wanted wanted, std::string beginning) 
       if (metadata) offer(*metadata, kNameKey.data(), beginning);
     }
   } else if (wanted == Wanted::images) {
-    for (const bj::value& one : CO_TRY(co_await api.images())) {
+    auto images = CO_TRY(co_await api.images());
+    for (const bj::value& one : images.stored) {
       offer(one, "name", beginning);
       const auto* names = one.is_object() ? one.as_object().if_contains("names") : nullptr;
       if (!names || !names->is_array()) continue;
@@ -42,7 +43,8 @@ Task<Result<void>> offer_things(Api& api, Wanted wanted, std::string beginning) 
         if (name.is_string() && name.as_string().starts_with(beginning))
           fmt::print("{}\n", std::string_view(name.as_string()));
     }
-    if (std::string_view("host").starts_with(beginning)) fmt::print("host\n");
+    for (const std::string& name : images.directories)
+      if (name.starts_with(beginning)) fmt::print("{}\n", name);
   } else if (wanted == Wanted::snapshots) {
     auto answer = CO_TRY(co_await api.ask("GET", "/v1/snapshots?pageSize=200"));
     const auto* items = answer.is_object() ? answer.as_object().if_contains("items") : nullptr;

@@ -91,6 +91,27 @@ TEST(Index, ReadsWhatItWrote) {
   EXPECT_FALSE(again->find("three"));
 }
 
+TEST(Index, FindsByTheBeginningOfAnId) {
+  Index index;
+  for (const char* start : {"aaaaaaaa1", "aaaaaaaa2", "bbbbbbbbb"}) {
+    Image image = sample();
+    image.id = start + std::string(55, 'c');
+    index.images[image.id] = image;
+  }
+  index.images["bbbbbbbbb" + std::string(55, 'c')].owner = "somebody";
+  auto one = index.find_id("aaaaaaaa1");
+  ASSERT_TRUE(one) << one.error().message;
+  EXPECT_TRUE((*one)->id.starts_with("aaaaaaaa1c"));
+  EXPECT_TRUE(index.find_id((*one)->id));
+  EXPECT_EQ(index.find_id("aaaaaaaa").error().code, Code::invalid_argument) << "of two";
+  EXPECT_EQ(index.find_id("aaaaaaaa3").error().code, Code::not_found);
+  EXPECT_EQ(index.find_id("bbbbbbb").error().code, Code::not_found) << "too short";
+  EXPECT_EQ(index.find_id("").error().code, Code::not_found);
+  EXPECT_TRUE(index.find_id("bbbbbbbb")) << "whoever asks";
+  EXPECT_TRUE(index.find_id("bbbbbbbb", "somebody"));
+  EXPECT_EQ(index.find_id("bbbbbbbb", "another").error().code, Code::not_found);
+}
+
 TEST(Index, RefusesNonsense) {
   std::string good = encode([] {
     Index index;

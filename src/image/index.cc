@@ -24,6 +24,23 @@ const Image* Index::find(const std::string& name) const {
   return found == images.end() ? nullptr : &found->second;
 }
 
+Result<const Image*> Index::find_id(std::string_view beginning, std::optional<std::string_view> owner) const {
+  constexpr size_t kLeastOfAnId = 8;
+  const Image* found = nullptr;
+  auto at = beginning.size() < kLeastOfAnId ? images.end() : images.lower_bound(std::string(beginning));
+  for (; at != images.end() && at->first.starts_with(beginning); ++at) {
+    if (owner && !at->second.is_for(*owner)) continue;
+    if (found) {
+      return fail(Code::invalid_argument, "the ids of several images begin with " + std::string(beginning) +
+                                              "\n  remedy: give more of the id");
+    }
+    found = &at->second;
+  }
+  if (found) return found;
+  return fail(Code::not_found, "there is no image named " + std::string(beginning.substr(0, 300)) +
+                                   "\n  remedy: osb images ls");
+}
+
 std::string encode(const Index& index) {
   bj::array images;
   for (const auto& [id, image] : index.images) images.push_back(to_json(image));

@@ -8,7 +8,9 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "image/image.h"
 
@@ -20,6 +22,9 @@ struct Index {
       names;  // name -> id; an image may have none, as long as a sandbox uses it
 
   const Image* find(const std::string& name) const;
+  // The image whose id begins like this, with 8 digits at least; not one that somebody else owns, unless
+  // nobody in particular asks. Code::not_found; Code::invalid_argument where several ids begin so.
+  Result<const Image*> find_id(std::string_view beginning, std::optional<std::string_view> owner = {}) const;
 };
 
 std::string encode(const Index& index);

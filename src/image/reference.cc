@@ -123,4 +123,20 @@ std::vector<std::string> candidates(const std::string& asked,
   return out;
 }
 
+std::vector<std::string> spellings(const std::string& asked, std::string_view default_registry) {
+  std::vector<std::string> out;
+  add_with_latest(out, asked);
+  auto reference = parse_pull_reference(asked, default_registry);
+  if (!reference) return out;
+  constexpr std::string_view kHub = "docker.io/", kOfficial = "docker.io/library/";
+  std::vector<std::string> names = {reference->name()};
+  if (names[0].starts_with(kOfficial)) names.push_back(std::string(kHub) + names[0].substr(kOfficial.size()));
+  for (const std::string& name : names) {
+    add_with_latest(out, name);
+    if (name.starts_with(kHub)) add_with_latest(out, "index." + name);
+    if (reference->registry == default_registry) add_with_latest(out, without_host(name));
+  }
+  return out;
+}
+
 }  // namespace osb::image

@@ -356,18 +356,22 @@ Result<std::vector<std::string>> Store::users_of(const std::string& image_id) co
   return ids;
 }
 
-Result<void> Store::remove(const std::string& name, InUse in_use) {
-  const Image* image = index_.find(name);
-  if (!image) return fail(Code::not_found, "there is no image named " + name + "\n  remedy: osb images ls");
+Result<void> Store::remove(const std::string& called, InUse in_use) {
   Index next = index_;
-  next.names.erase(name);
+  const Image* image = index_.find(called);
+  if (image) {
+    next.names.erase(called);
+  } else {
+    image = TRY(index_.find_id(called));
+    std::erase_if(next.names, [&](const auto& name) { return name.second == image->id; });
+  }
   if (!has_name(next, image->id) && in_use == InUse::refuse) {
     auto ids = TRY(users_of(image->id));
     if (!ids.empty()) {
       std::string list;
       for (const std::string& id : ids) list += (list.empty() ? "" : ", ") + id;
       return fail(Code::wrong_state,
-                  "sandboxes use the image " + name + ": " + list +
+                  "sandboxes use the image " + called + ": " + list +
                       "\n  remedy: osb rm them, or give --force to drop the name now and the "
                       "files when the last of them is gone");
     }

@@ -55,9 +55,10 @@ class Store {
 
   // Makes the image known under the names, which others lose. Its layers are there.
   Result<void> add(Image image, const std::vector<std::string>& names);
-  // Code::not_found; Code::wrong_state with the sandboxes' ids when it is the last name of an image in use.
+  // A name, or an image with all of its names by the beginning of its id (Index::find_id). Code::not_found;
+  // Code::wrong_state with the sandboxes' ids when it is the last name of an image in use.
   enum class InUse { refuse, keep_until_unused };
-  Result<void> remove(const std::string& name, InUse in_use);
+  Result<void> remove(const std::string& called, InUse in_use);
   // Removes images without a name that no sandbox uses, and layers without an image.
   Result<void> collect();
 

@@ -87,9 +87,17 @@ class ImageLibrary {
  public:
   virtual ~ImageLibrary() = default;
   virtual Result<std::vector<StoredImage>> list() = 0;
+  // What a create of this name by `owner` would be made from, or the image whose id begins so. Without an id:
+  // `host`, or a directory of the configuration, by its name there. Code::not_found: it would have to be
+  // pulled, or there is none; Code::invalid_argument: several ids begin so.
+  virtual Result<StoredImage> find(const std::string& owner, const std::string& asked) = 0;
+  // Names of what is there without being stored: `host`, and directories of the configuration.
+  virtual std::vector<std::string> directories() const = 0;
   // Begins a pull, or joins the one that is under way for the same image. Code::unsupported: no pulls here;
   // Code::invalid_argument: this is no name.
   virtual Result<PullPtr> pull(const ImageRequest& request) = 0;
+  // The pull of this image that is under way; null: there is none.
+  virtual PullPtr pulling(const std::string& asked) const = 0;
   // Begins a push, or joins the one that is under way for the same. Its outcome is the digest of the
   // manifest. Code::unsupported, Code::not_found: there is no such image; Code::invalid_argument: the target
   // is no name.

@@ -401,8 +401,12 @@ bool Config::offers(std::string_view name) const {
 }
 
 std::string Config::runtime_for(std::string_view image) const {
-  auto rule = std::ranges::find_if(runtime.rules,
-                                   [&](const RuntimeRule& one) { return image::matches(one.image, image); });
+  // A rule is for an image, however that is written.
+  const auto written = image::spellings(std::string(image), registry.standard);
+  auto rule = std::ranges::find_if(runtime.rules, [&](const RuntimeRule& one) {
+    return std::ranges::any_of(written,
+                               [&](const std::string& name) { return image::matches(one.image, name); });
+  });
   return rule == runtime.rules.end() ? std::string() : rule->runtime;
 }
 

@@ -23,6 +23,10 @@ std::optional<RuntimeRule> read_rule(const toml::node& node) {
   auto pattern = image ? image->value_exact<std::string>() : std::nullopt;
   auto name = runtime ? runtime->value_exact<std::string>() : std::nullopt;
   if (!pattern || !name || pattern->empty() || pattern->size() > kMostPattern) return std::nullopt;
+  // The host of a registry has no capitals in the names that it is compared with.
+  size_t host = pattern->find('/') == pattern->npos ? 0 : pattern->find('/');
+  if (pattern->substr(0, host).find_first_of(".:") != pattern->npos)
+    pattern = to_lower(pattern->substr(0, host)) + pattern->substr(host);
   return RuntimeRule{*pattern, *name};
 }
 

@@ -38,6 +38,49 @@ TEST(ConfigRuntime, TheFirstRuleThatFits) {
   EXPECT_EQ(config->runtime_for("host"), "docker");
 }
 
+std::string with_rule(const std::string& pattern, const std::string& registry, const std::string& image) {
+  auto config = parse("[runtime]\nalso = [\"runsc\"]\nrules = [{ image = \"" + pattern +
+                      "\", runtime = \"runsc\" }]\n[registry]\ndefault = \"" + registry + "\"\n");
+  return config ? config->runtime_for(image) : config.error().message;
+}
+
+TEST(ConfigRuntime, ARuleIsForAnImageHoweverItIsWritten) {
+  struct Case {
+    const char *pattern, *image;
+  };
+  for (auto [pattern, image] : {Case{"untrusted/*", "untrusted/x"},
+                                {"untrusted/*", "docker.io/untrusted/x"},
+                                {"untrusted/*", "index.docker.io/untrusted/x:1"},
+                                {"untrusted/*", "DOCKER.IO/untrusted/x"},
+                                {"untrusted/x", "docker.io/untrusted/x:latest"},
+                                {"untrusted/x:latest", "untrusted/x"},
+                                {"docker.io/untrusted/*", "untrusted/x"},
+                                {"index.docker.io/untrusted/*", "untrusted/x:2"},
+                                {"python:*", "docker.io/library/python:3.12"},
+                                {"python:*", "library/python"},
+                                {"docker.io/library/python:*", "python:3.12"},
+                                {"docker.io/python", "python"},
+                                {"host", "docker.io/library/host:latest"},
+                                {"Registry.Example/team/*", "registry.example/team/x"},
+                                {"registry.example/team/*", "Registry.Example/team/x"},
+                                {"Local/Name", "Local/Name"},
+                                {"*", "anything at all"}})
+    EXPECT_EQ(with_rule(pattern, "docker.io", image), "runsc") << pattern << " " << image;
+  for (auto [pattern, image] :
+       {Case{"untrusted/*", "registry.example/untrusted/x"},
+        {"untrusted/x", "untrusted/x:1"},
+        {"python:*", "registry.example/library/python:3"},
+        {"opensandbox/code-interpreter", "registry.example/opensandbox/code-interpreter"},
+        {"library/*", "other/x"},
+        {"local/name", "Local/Name"}})
+    EXPECT_EQ(with_rule(pattern, "docker.io", image), "") << pattern << " " << image;
+  // Another default registry.
+  EXPECT_EQ(with_rule("team/*", "registry.example", "registry.example/team/x"), "runsc");
+  EXPECT_EQ(with_rule("registry.example/*", "registry.example", "x"), "runsc");
+  EXPECT_EQ(with_rule("team/*", "registry.example", "docker.io/team/x"), "");
+  EXPECT_EQ(with_rule("docker.io/python:*", "registry.example", "docker.io/library/python:3"), "runsc");
+}
+
 TEST(ConfigRuntime, RulesAreReadWhole) {
   for (const char* rules :
        {"1", "[1]", "[{ image = \"a\" }]", "[{ image = \"a\", runtime = \"podman\" }]",

@@ -4,13 +4,13 @@
 
 namespace osb::server {
 
-const std::string& RenderedRows::of(const sandbox::SandboxPtr& row) {
+const std::string& RenderedRows::of(const sandbox::SandboxPtr& row, std::string_view standard) {
   if (auto found = rows_.find(row.get()); found != rows_.end()) return found->second.text;
   // About what a row and its places here take, beside the text.
   constexpr size_t kBesideText = 1024;
   std::string text;
   text.reserve(640);
-  api::append_sandbox(text, *row);
+  api::append_sandbox(text, *row, standard);
   text.shrink_to_fit();
   if (bytes_ > kMaxBytes) {
     rows_.clear();

@@ -16,8 +16,8 @@ class RenderedRows {
  public:
   static constexpr size_t kMaxBytes = 4 << 20;  // then all are forgotten, and printed again when asked for
 
-  // Valid until the next call.
-  const std::string& of(const sandbox::SandboxPtr& row);
+  // Valid until the next call. `standard` is of the server: always the same.
+  const std::string& of(const sandbox::SandboxPtr& row, std::string_view standard = "");
   size_t size() const { return rows_.size(); }
 
  private:

@@ -48,17 +48,24 @@ bj::object image_json(const runtime::StoredImage& image) {
   return out;
 }
 
-// Of the store, not of a sandbox.
+// Of the store, not of a sandbox. Its messages are for a terminal: the remedy has a line of its own.
 api::ApiError store_error(const Error& error) {
+  constexpr std::string_view kRemedy = "\n  remedy: ";
+  size_t at = error.message.find(kRemedy);
+  std::string message = error.message.substr(0, at);
+  std::string remedy = at == error.message.npos ? "" : error.message.substr(at + kRemedy.size());
+  auto refused = [&](int status, const char* code) {
+    return api::ApiError{.status = status, .code = code, .message = message, .cause = "", .remedy = remedy};
+  };
   switch (error.code) {
     case Code::not_found:
-      return {.status = 404, .code = "IMAGE::NOT_FOUND", .message = error.message};
+      return refused(404, "IMAGE::NOT_FOUND");
     case Code::wrong_state:
-      return {.status = 409, .code = "IMAGE::IN_USE", .message = error.message};
+      return refused(409, "IMAGE::IN_USE");
     case Code::unsupported:
-      return {.status = 400, .code = "SANDBOX::UNSUPPORTED", .message = error.message};
+      return refused(400, "SANDBOX::UNSUPPORTED");
     case Code::invalid_argument:
-      return {.status = 400, .code = "IMAGE::NOT_FOUND", .message = error.message};
+      return refused(400, "IMAGE::NOT_FOUND");
     default:
       return api::to_api_error(sandbox::internal_error(error));
   }
@@ -77,7 +84,42 @@ Task<ApiResult<Answer>> list_images(Service& service, Request& request) {
   for (const runtime::StoredImage& image : *images) {
     if (image.owner.empty() || image.owner == owner) items.push_back(image_json(image));
   }
-  co_return Answer{.body = json::print(bj::object{{"items", std::move(items)}})};
+  co_return Answer{.body = json::print(bj::object{{"items", std::move(items)},
+                                                  {"directories", strings(library->directories())}})};
+}
+
+// By the rules of a create, which clients need not know.
+Task<ApiResult<Answer>> inspect_image(Service& service, Request& request) {
+  runtime::Runtime& runtime = service.runtimes.standard();
+  runtime::ImageLibrary* library = CO_TRY(library_of(runtime));
+  auto name = http::Query(request.head.query()).get("name");
+  if (!name || name->empty()) co_return api::refuse(api::invalid_parameter("name", "is required"));
+  auto found = library->find(caller_of(request).owner, *name);
+  if (!found) co_return api::refuse(store_error(found.error()));
+  bj::object out = image_json(*found);
+  if (found->id.empty()) out = {{"id", ""}, {"names", strings(found->names)}, {"directory", true}};
+  const auto& platforms = runtime.capabilities().platforms;
+  if (!platforms.empty()) out["platform"] = platforms.front();
+  co_return Answer{.body = json::print(out)};
+}
+
+bj::object pull_json(const runtime::PullState& state, bool done) {
+  return {{"name", state.name},
+          {"done", done},
+          {"downloaded", state.progress.downloaded},
+          {"total", state.progress.total},
+          {"unpacked", state.progress.unpacked},
+          {"layers", state.progress.layers},
+          {"message", done ? "here" : to_text(state.progress)}};
+}
+
+// For whoever waits for a create: how far its image is, without a pull that nobody wanted.
+Task<ApiResult<Answer>> look_at_pull(Service& service, Request& request) {
+  runtime::ImageLibrary* library = CO_TRY(library_of(service.runtimes.standard()));
+  auto name = http::Query(request.head.query()).get("name");
+  if (!name || name->empty()) co_return api::refuse(api::invalid_parameter("name", "is required"));
+  if (auto state = library->pulling(*name)) co_return Answer{.body = json::print(pull_json(*state, false))};
+  co_return api::refuse(store_error({Code::not_found, 0, "no pull of this image is under way"}));
 }
 
 Task<ApiResult<Answer>> pull_image(Service& service, Request& request) {
@@ -92,13 +134,7 @@ Task<ApiResult<Answer>> pull_image(Service& service, Request& request) {
   if (!state->done.is_set()) co_await io::race(state->done.wait(), io::sleep_for(kPullHeld));
   bool done = state->done.is_set();
   if (done && !state->outcome) co_return api::refuse(pull_error(state->outcome.error()));
-  bj::object out{{"name", state->name},
-                 {"done", done},
-                 {"downloaded", state->progress.downloaded},
-                 {"total", state->progress.total},
-                 {"unpacked", state->progress.unpacked},
-                 {"layers", state->progress.layers},
-                 {"message", done ? "here" : to_text(state->progress)}};
+  bj::object out = pull_json(*state, done);
   if (done) out["id"] = *state->outcome;
   co_return Answer{.status = done ? 200 : 202, .body = json::print(out)};
 }
@@ -127,6 +163,8 @@ Task<ApiResult<Answer>> prune_images(Service& service, Request&) {
 void add_image_routes(http::Router& router, Service& service) {
   mount(router, service, "GET", "/images", list_images);
   mount(router, service, "DELETE", "/images", remove_image);
+  mount(router, service, "GET", "/images/inspect", inspect_image);
+  mount(router, service, "GET", "/images/pull", look_at_pull);
   mount(router, service, "POST", "/images/pull", pull_image);
   mount(router, service, "POST", "/images/prune", prune_images);
 }

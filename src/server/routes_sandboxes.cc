@@ -83,17 +83,17 @@ Task<ApiResult<Answer>> get_sandbox(Service& service, Request& request) {
       CO_TRY(on_wire(co_await service.lifecycle.get(caller_of(request), id_of(request))));
   Answer answer;
   answer.body.reserve(640);
-  api::append_sandbox(answer.body, *found);
+  api::append_sandbox(answer.body, *found, service.runtimes.standard().name());
   co_return answer;
 }
 
-std::string render_list(RenderedRows& rows, const store::Page& page, const api::ListQuery& query) {
+std::string render_list(Service& service, const store::Page& page, const api::ListQuery& query) {
   std::string out;
   out.reserve(256 + 512 * page.sandboxes.size());
   out = "{\"items\":[";
   for (const sandbox::SandboxPtr& shown : page.sandboxes) {
     if (out.back() == '}') out.push_back(',');
-    out.append(rows.of(shown));
+    out.append(service.rendered.of(shown, service.runtimes.standard().name()));
   }
   out.append("],");
   api::append_pagination(out, {query.page, query.page_size, page.total});
@@ -117,7 +117,7 @@ Task<ApiResult<Answer>> list_sandboxes(Service& service, Request& request) {
     log::error("cannot list sandboxes", {{"owner", who.owner}, {"error", page.error().message}});
     co_return api::refuse(api::to_api_error(sandbox::internal_error(page.error())));
   }
-  std::string text = render_list(service.rendered, *page, query);
+  std::string text = render_list(service, *page, query);
   if (generation) service.lists.put(who.owner, raw_query, *generation, text);
   co_return Answer{.body = std::move(text)};
 }

@@ -88,7 +88,7 @@ COPY --chown=user:user --chmod=640 a.txt /srv/mine
 COPY dir /srv/dir
 COPY ["a.txt", "/srv/with blank/"]
 ADD b.txt /srv/added
-COPY --chmod=755 run.sh /usr/local/bin/run
+COPY --chmod=0755 run.sh /usr/local/bin/run
 RUN chown user /srv/app/sub
 USER user
 RUN id -u > whoami; echo $HOME > home
@@ -113,6 +113,25 @@ CMD ["x"]
     assert record["workdir"] == "/srv/app/sub" and record["exposedPorts"] == ["53/udp", "8080/tcp"]
     assert record["labels"] == {"maker": "me", "purpose": "test"} and "NAME=world" in record["env"]
     assert not any(text.startswith("GREETING=") for text in record["env"]), "an ARG is not part of the image"
+
+
+def test_what_a_build_knows_of_its_platform(build, osb):
+    names = [side + part for side in ("TARGET", "BUILD") for part in ("PLATFORM", "OS", "ARCH", "VARIANT")]
+    declared = "".join(f"ARG {name}\n" for name in names)
+    show = "RUN echo " + " ".join(f"$%s," % name for name in names) + " > /srv/out\n"
+    values = f"linux/{make.MACHINE}, linux, {make.MACHINE}, ,"
+    built(build(f"FROM host\nRUN echo $TARGETARCH, > /srv/undeclared\n{declared}{show}", "-t", "platform"))
+    assert in_image(osb, "platform", "cat", "/srv/undeclared", "/srv/out").splitlines() == [",", f"{values} {values}"]
+    # In FROM without an ARG; what is written comes first, and a --build-arg before that.
+    dockerfile = """FROM host AS build-%s
+ARG TARGETARCH=mine TARGETOS
+RUN echo $TARGETARCH $TARGETOS > /srv/out
+FROM build-$TARGETARCH
+"""
+    built(build(dockerfile % make.MACHINE, "-t", "platform"))
+    assert in_image(osb, "platform", "cat", "/srv/out") == "mine linux\n"
+    built(build(dockerfile % "other", "-t", "platform", "--build-arg", "TARGETARCH=other"))
+    assert in_image(osb, "platform", "cat", "/srv/out") == "other linux\n"
 
 
 def test_stages(build, osb):
@@ -206,6 +225,8 @@ def test_the_context_has_no_way_out(build, osb, tmp_path):
         ("FROM host\nADD https://registry.example/x /x\n", "line 2: ADD of a URL is not supported"),
         ("FROM host\nADD x.tar.gz /x\n", "line 2: ADD does not unpack archives"),
         ("FROM host\nCOPY --chmod=u+x x.tar.gz /x\n", "line 2: --chmod takes an octal number"),
+        ("FROM host\nCOPY --chmod=4755 x.tar.gz /x\n", "line 2: --chmod=4755: files arrive without set-id and sticky bits; write --chmod=755 and RUN chmod 4755"),
+        ("FROM host\nCOPY --chmod=1777 x.tar.gz /x\n", "line 2: --chmod=1777: "),
         ("FROM host\nENV A=${B#x}\n", "line 2: ${B...}: only"),
         ("RUN x\n", "line 1: RUN before the first FROM"),
         ("# nothing\n", "the file has no FROM"),

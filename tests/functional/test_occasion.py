@@ -38,7 +38,7 @@ class Place:
         if self.user:
             enter += ["setpriv", "--reuid", self.user, "--regid", self.user, "--clear-groups", "--inh-caps=-all"]
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.home), **env}
-        return subprocess.Popen([*map(str, enter), self.directory / "osb", *words], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, **more)
+        return subprocess.Popen([*map(str, enter), self.directory / "osb", *map(str, words)], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True, **more)
 
     def osb(self, *words, env={}):
         process = self.start(*words, env=env)
@@ -205,6 +205,20 @@ def test_one_that_cannot_start_says_why(roots):
     (roots.lib / "osb-occasion" / "state").write_text("in the way")
     done = roots.osb(*RUN)
     assert done.returncode == 125 and "none could be started" in done.stderr and "state" in done.stderr and "osb doctor" in done.stderr, done
+
+
+def test_images_are_those_of_the_server_that_other_commands_ask(roots):
+    """As a pull: one is started, unless somebody has configured one, who is told how to look without it."""
+    listed = roots.osb("images", "ls")
+    assert listed.returncode == 0 and listed.stdout.splitlines()[1].startswith("host "), listed
+    assert "started for the occasion" in listed.stderr and roots.record()
+    assert roots.osb("server", "stop").returncode == 0
+    (roots.home / ".sandbox.toml").write_text("")
+    for words in (("ls",), ("rm", "x")):
+        refused = roots.osb("images", *words)
+        assert refused.returncode == 1 and "your server does not run" in refused.stderr and "--state-dir DIR" in refused.stderr, refused
+    local = roots.osb("images", "ls", "--config", roots.home / ".sandbox.toml")
+    assert local.returncode == 0 and "\nhost " in local.stdout, local
 
 
 class TestInTheBackground:

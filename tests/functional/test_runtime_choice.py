@@ -1,6 +1,10 @@
 """Several runtimes in one server, chosen by request, by image and by section. The Docker ones are skipped where no engine is installed."""
 
+import json
+import subprocess
+
 import pytest
+from lib import rawhttp
 from lib.api import Api, assert_envelope
 from lib.dockerd import IMAGE, new_engine
 from lib.engine_network import inside_network
@@ -49,6 +53,62 @@ def test_three_runtimes(bin_dir, engine):
         assert_envelope(api.post_create(extensions={EXTENSION: "podman"}), 400)
     finally:
         made.destroy()
+
+
+def test_by_command(bin_dir, engine, tmp_path):
+    """osb run --runtime chooses, osb ls says what was chosen, of all of them."""
+    made = service_with(bin_dir, engine, {"type": "native", "also": ["docker"]})
+    try:
+        api = Api(made.start(timeout=60))
+        env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "OPEN_SANDBOX_DOMAIN": "%s:%d" % made.address}
+
+        def osb(*words):
+            return subprocess.run([bin_dir / "osb", *words], env=env, capture_output=True, text=True, timeout=60)
+
+        def runtimes():
+            rows = [line.split() for line in osb("ls").stdout.splitlines()]
+            assert rows[0][-1] == "RUNTIME", rows
+            return {row[0]: row[-1] for row in rows[1:]}
+
+        assert runtimes() == {}
+        plain = osb("run", "-d", "host", "--", "sleep", "1000").stdout.strip()
+        assert runtimes() == {plain: "native"}, "the standard one by its name, also when there is no other"
+        done = osb("run", "--runtime", "docker", IMAGE, "--", "echo", "there")
+        assert (done.returncode, done.stdout) == (0, "there\n"), done
+        chosen = osb("run", "-d", "--runtime", "docker", IMAGE, "--", "sleep", "1000").stdout.strip()
+        assert len(engine.containers()) == 1 and runtimes() == {plain: "native", chosen: "docker"}
+        for words in (("--json",), ("-o", "json")):
+            assert {one["id"]: one["runtime"] for one in json.loads(osb("ls", *words).stdout)} == {plain: "native", chosen: "docker"}
+        assert "runtime docker" in " ".join(osb("inspect", chosen).stdout.split()), osb("inspect", chosen).stdout
+        refused = osb("run", "--runtime", "podman", "host", "--", "true")
+        assert refused.returncode == 125 and "native, docker" in refused.stderr, refused
+        # Another standard does not change what there is, nor what is said of it.
+        text = made.config_path.read_text()
+        changed = text.replace('type = "native"', 'type = "docker"').replace('also = ["docker"]', 'also = ["native"]')
+        assert changed.count("native") == text.count("native"), text
+        made.config_path.write_text(changed)
+        made.restart()
+        assert wait_for(lambda: runtimes() == {plain: "native", chosen: "docker"}, 20, "they are what they were")
+        for sandbox in (plain, chosen):
+            assert api.delete(sandbox).status == 204
+    finally:
+        made.destroy()
+
+
+def test_a_server_with_one_runtime(service, bin_dir, tmp_path):
+    env = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), "OPEN_SANDBOX_DOMAIN": "%s:%d" % service.address}
+    api = Api(service)
+    sandbox = api.create(entrypoint=SLEEPER)["id"]
+    standard = rawhttp.request(service.address, "GET", "/health").json["runtime"]
+
+    def rows(*words):
+        done = subprocess.run([bin_dir / "osb", "ls", *words], env=env, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done
+        return [line.split() for line in done.stdout.splitlines()]
+
+    assert rows()[0] == ["ID", "STATE", "IMAGE", "AGE", "EXPIRES", "IN"]
+    assert rows("-o", "wide")[0][-1] == "RUNTIME" and {row[-1] for row in rows("-o", "wide")[1:]} == {standard}
+    assert api.delete(sandbox).status == 204
 
 
 def test_what_the_engine_starts_containers_with(bin_dir, engine):

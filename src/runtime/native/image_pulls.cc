@@ -20,6 +20,28 @@ std::string key_of(const std::string& name, const ImageRequest& request) {
   return key;
 }
 
+StoredImage stored(const image::Index& index, const image::Image& image) {
+  StoredImage out{.id = image.id,
+                  .names = {},
+                  .bytes = image.bytes,
+                  .entries = image.entries,
+                  .layers = image.layers.size() + image.over.size(),
+                  .since = image.imported,
+                  .manifest = image.manifest,
+                  .entrypoint = image.config.entrypoint,
+                  .cmd = image.config.cmd,
+                  .user = image.config.user,
+                  .workdir = image.config.workdir,
+                  .env = image.config.env,
+                  .labels = image.config.labels,
+                  .ports = image.config.ports,
+                  .owner = image.owner};
+  for (const auto& [name, named] : index.names) {
+    if (named == image.id) out.names.push_back(name);
+  }
+  return out;
+}
+
 }  // namespace
 
 ImagePulls::ImagePulls(io::Executor executor, Settings settings, calls::LauncherClient& launcher,
@@ -55,6 +77,15 @@ Result<PullPtr> ImagePulls::pull(const ImageRequest& request) {
   running_[key] = pull;
   tasks_.spawn(run_pull(std::move(key), std::move(order), pull));
   return pull;
+}
+
+PullPtr ImagePulls::pulling(const std::string& asked) const {
+  auto reference = image::parse_pull_reference(asked, settings_.default_registry);
+  if (!reference) return nullptr;
+  for (const auto& [key, pull] : running_) {
+    if (pull->name == reference->name()) return pull;
+  }
+  return nullptr;
 }
 
 io::Task<> ImagePulls::run_pull(std::string key, registry::KeeperOrder what, PullPtr pull) {
@@ -109,8 +140,9 @@ io::Task<Result<void>> ImagePulls::remove(std::string owner, std::string name, b
     if (reference && index->find(reference->name())) name = reference->name();
   }
   const image::Image* found = index->find(name);
-  if (!found || !found->is_for(owner))
+  if (found && !found->is_for(owner))
     co_return fail(Code::not_found, "there is no image named " + name.substr(0, 300));
+  if (!found) name = CO_TRY(index->find_id(name, owner))->id;
   CO_TRY(co_await order(
       {.what = registry::KeeperOrder::What::remove, .name = std::move(name), .force = force}, nullptr));
   co_return Result<void>();
@@ -150,30 +182,28 @@ io::Task<Result<std::string>> ImagePulls::commit(ImageCommit what) {
   co_return std::move(done.id);
 }
 
+Result<StoredImage> ImagePulls::find(const std::string& owner, const std::string& asked) {
+  auto index = TRY(index_.current());
+  auto id = settings_.id_of(asked, owner);
+  if (id && id->empty()) {
+    std::string name = settings_.base_of(asked);
+    StoredImage out;
+    out.names = {name.empty() ? asked : name};
+    return out;
+  }
+  if (id) {
+    if (auto found = index->images.find(*id); found != index->images.end())
+      return stored(*index, found->second);
+  } else if (id.error().code != Code::not_found) {
+    return std::unexpected(std::move(id.error()));
+  }
+  return stored(*index, *TRY(index->find_id(asked, owner)));
+}
+
 Result<std::vector<StoredImage>> ImagePulls::list() {
   auto index = TRY(index_.current());
   std::vector<StoredImage> out;
-  for (const auto& [id, image] : index->images) {
-    StoredImage one{.id = id,
-                    .names = {},
-                    .bytes = image.bytes,
-                    .entries = image.entries,
-                    .layers = image.layers.size() + image.over.size(),
-                    .since = image.imported,
-                    .manifest = image.manifest,
-                    .entrypoint = image.config.entrypoint,
-                    .cmd = image.config.cmd,
-                    .user = image.config.user,
-                    .workdir = image.config.workdir,
-                    .env = image.config.env,
-                    .labels = image.config.labels,
-                    .ports = image.config.ports,
-                    .owner = image.owner};
-    for (const auto& [name, named] : index->names) {
-      if (named == id) one.names.push_back(name);
-    }
-    out.push_back(std::move(one));
-  }
+  for (const auto& [id, image] : index->images) out.push_back(stored(*index, image));
   return out;
 }
 

@@ -24,11 +24,17 @@ class ImagePulls : public ImageLibrary {
     std::string obstacle = {};                                   // why there are none here, if there are none
     // Of a reference: see Images::base_of().
     std::function<std::string(const std::string&)> base_of = {};
+    // The id of what Images::find() has for a reference and an owner; "" without one.
+    std::function<Result<std::string>(const std::string&, const std::string&)> id_of = {};
+    std::vector<std::string> directories = {};  // names of images that are not in the store
   };
   ImagePulls(io::Executor executor, Settings settings, calls::LauncherClient& launcher, io::TaskGroup& tasks);
 
   Result<std::vector<StoredImage>> list() override;
+  Result<StoredImage> find(const std::string& owner, const std::string& asked) override;
+  std::vector<std::string> directories() const override { return settings_.directories; }
   Result<PullPtr> pull(const ImageRequest& request) override;
+  PullPtr pulling(const std::string& asked) const override;
   Result<PullPtr> push(const PushRequest& request) override;
   io::Task<Result<void>> remove(std::string owner, std::string name, bool force) override;
   io::Task<Result<RemovedImages>> prune() override;
@@ -53,7 +59,8 @@ class ImagePulls : public ImageLibrary {
   calls::LauncherClient& launcher_;
   io::TaskGroup& tasks_;
   image::IndexReader index_;
-  std::map<std::string, PullPtr> running_;
+  std::map<std::string, PullPtr> running_;  // pulls
+  std::map<std::string, PullPtr> pushing_;
 };
 
 }  // namespace osb::runtime

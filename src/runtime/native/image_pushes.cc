@@ -39,13 +39,13 @@ Result<PullPtr> ImagePulls::push(const PushRequest& request) {
   order.own_logins = request.own_logins;
   if (request.auth) order.login = registry::Login{request.auth->username, request.auth->password};
   // Whoever joins it must be allowed to: the same, with the same password.
-  std::string key = "push\n" + order.name + "\n" + order.snapshot + "\n" + order.target + "\n" +
-                    (order.own_logins ? "own" : "");
+  std::string key =
+      order.name + "\n" + order.snapshot + "\n" + order.target + "\n" + (order.own_logins ? "own" : "");
   if (order.login) key += "\n" + order.login->username + "\n" + order.login->password;
-  if (auto found = running_.find(key); found != running_.end()) return found->second;
+  if (auto found = pushing_.find(key); found != pushing_.end()) return found->second;
   auto push = std::make_shared<PullState>(executor_);
   push->name = order.target;
-  running_[key] = push;
+  pushing_[key] = push;
   tasks_.spawn(run_push(std::move(key), std::move(order), push));
   return push;
 }
@@ -53,7 +53,7 @@ Result<PullPtr> ImagePulls::push(const PushRequest& request) {
 io::Task<> ImagePulls::run_push(std::string key, registry::KeeperOrder what, PullPtr push) {
   log::info("pushing an image", {{"image", push->name}});
   auto done = co_await order(std::move(what), push);
-  running_.erase(key);
+  pushing_.erase(key);
   if (done) {
     push->outcome = std::move(done->id);
     log::info("image pushed", {{"image", push->name}});

@@ -76,6 +76,12 @@ std::string Images::base_of(const std::string& asked) const {
   return "";
 }
 
+std::vector<std::string> Images::directories() const {
+  std::vector<std::string> names = {image::kHostImage};
+  for (const auto& [name, path] : settings_.directories) names.push_back(name);
+  return names;
+}
+
 Result<ImageRoot> Images::find(const std::string& asked, const std::string& owner, const std::string& id) {
   auto imported = TRY(imported_.current());
   if (!id.empty()) {

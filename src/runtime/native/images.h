@@ -50,6 +50,7 @@ class Images {
   // Of an image without a digest: `host`, or the configured name that serves what was asked for. "" for
   // others.
   std::string base_of(const std::string& asked) const;
+  std::vector<std::string> directories() const;  // the names that it may answer, `host` first
   // Every directory of the host that a plan may name, for the launcher's settings.
   std::vector<std::string> sources() const;
 

@@ -59,7 +59,11 @@ NativeRuntime::NativeRuntime(io::Executor executor, NativeSettings settings, Fd 
               .default_registry = settings_.images.default_registry,
               .policy = settings_.pull_policy,
               .obstacle = capabilities_.pull ? "" : capabilities_.pull.why,
-              .base_of = [this](const std::string& asked) { return images_.base_of(asked); }},
+              .base_of = [this](const std::string& asked) { return images_.base_of(asked); },
+              .id_of = [this](const std::string& asked, const std::string& owner) -> Result<std::string> {
+                return TRY(images_.find(asked, owner)).id;
+              },
+              .directories = images_.directories()},
              launcher_, tasks_) {
   if (!settings_.egress)
     capabilities_.network_policy = Ability::cannot(
