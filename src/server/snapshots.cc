@@ -174,9 +174,11 @@ Task<Outcome<>> Snapshots::remove(Principal who, std::string id) {
 
 // The row says that it is on its way out before anything of it goes.
 Task<Result<void>> Snapshots::remove_now(Snapshot row) {
-  sandbox::SnapshotStatus deleting{SnapshotState::deleting, reason::kDeleting,
-                                   "The snapshot is being removed.", clock_.now()};
-  CO_TRY(co_await store_.set_snapshot_status(row.id, std::move(deleting)));
+  if (row.status.state != SnapshotState::deleting) {
+    sandbox::SnapshotStatus deleting{SnapshotState::deleting, reason::kDeleting,
+                                     "The snapshot is being removed.", clock_.now()};
+    CO_TRY(co_await store_.set_snapshot_status(row.id, std::move(deleting)));
+  }
   CO_TRY(co_await runtimes_.of(row.runtime).drop(row.id));
   CO_TRY(co_await store_.remove_snapshot(row.id));
   log::info("snapshot removed", {{"id", row.id}, {"owner", row.owner}});

@@ -242,6 +242,68 @@ TEST(Snapshots, ForksAreAllOrNone) {
   EXPECT_THAT(server.call("GET", "/v1/snapshots").body, HasSubstr("\"items\":[]"));
 }
 
+// The id of what is captured for a fork that is held before it makes its first sandbox.
+std::string passing(TestServer& server) {
+  for (int i = 0; i < 200; ++i) {
+    const auto& all = server.runtime.snapshots;
+    if (!all.empty() && all.begin()->second.is_kept) return all.begin()->first;
+    server.call("GET", "/health");
+  }
+  ADD_FAILURE() << "nothing is captured";
+  return "";
+}
+
+void expect_unseen(TestServer& server, const std::string& id) {
+  auto page = server.call("GET", "/v1/snapshots").json();
+  EXPECT_TRUE(page.at("items").as_array().empty());
+  EXPECT_EQ(page.at("pagination").at("totalItems").as_int64(), 0);
+  EXPECT_EQ(server.call("GET", "/v1/snapshots/" + id).code(), "SNAPSHOT::NOT_FOUND");
+  EXPECT_EQ(server.call("DELETE", "/v1/snapshots/" + id).code(), "SNAPSHOT::NOT_FOUND");
+  EXPECT_EQ(server.call("POST", "/v1/sandboxes", from_snapshot(id)).code(), "SNAPSHOT::NOT_FOUND");
+  EXPECT_TRUE(server.runtime.snapshots.contains(id));
+}
+
+TEST(Snapshots, WhatAForkPassesThroughIsNobodysToSeeOrDelete) {
+  TestServer server;
+  std::string source = create(server);
+  server.runtime.hold.reset();
+  auto fork = server.begin("POST", "/v1/sandboxes/" + source + "/fork", R"({"count":2})");
+  std::string id = passing(server);
+  expect_unseen(server, id);
+  server.runtime.hold.set();
+  Reply reply = TestServer::to_reply(server.loop.finish(fork));
+  ASSERT_EQ(reply.status, 202) << reply.body;
+  for (const auto& one : reply.json().at("items").as_array()) {
+    const auto& layers =
+        server.runtime.sandboxes.at(std::string(one.at("id").as_string()))->spec.image.layers;
+    ASSERT_EQ(layers.size(), 1u);
+    EXPECT_EQ(layers[0].digest, "of-" + id);
+  }
+  for (int i = 0; i < 200 && server.runtime.snapshots.contains(id); ++i) server.call("GET", "/health");
+  EXPECT_FALSE(server.runtime.snapshots.contains(id));
+}
+
+TEST(Snapshots, NorIsItAfterAServerThatEndedMeanwhile) {
+  TestServer server;
+  std::string source = create(server);
+  server.runtime.hold.reset();
+  auto fork = server.begin("POST", "/v1/sandboxes/" + source + "/fork", R"({"count":1})");
+  std::string id = passing(server);
+  server.stop();
+  std::ignore = server.loop.finish(fork);
+  server.runtime.hold.set();
+  ASSERT_TRUE(server.runtime.snapshots.contains(id));
+  // While it cannot be taken away: of an engine that is away nobody knows what it has.
+  server.runtime.faults.away = true;
+  server.start();
+  expect_unseen(server, id);
+  server.stop();
+  server.runtime.faults.away = false;
+  server.start();
+  for (int i = 0; i < 200 && server.runtime.snapshots.contains(id); ++i) server.call("GET", "/health");
+  EXPECT_FALSE(server.runtime.snapshots.contains(id));
+}
+
 TEST(Snapshots, WhatCannotBeForkedOrRolledBackSaysWhy) {
   TestServer server;
   std::string source = create(server);
