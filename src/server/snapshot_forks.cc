@@ -59,6 +59,11 @@ Task<Outcome<CreateRequest>> Snapshots::request_like(const Sandbox& row, std::op
         row.id,
         "its environment was not kept, because it is too long or the sandbox is of an older version"));
   if (env) request.env = std::move(*env);
+  auto hooks = hooks_of(*record);
+  if (!hooks)
+    co_return refuse(
+        sandbox::cannot_be_copied(row.id, "its lifecycle hooks were not kept, because they are too long"));
+  request.hooks = std::move(*hooks);
   // As it is now, and not as it was asked for: whoever tightened it meant its copies, too.
   auto network = co_await runtimes_.of(row.runtime).network_of(row.handle);
   if (!network) co_return refuse(sandbox::unreachable(row.id, network.error()));

@@ -220,6 +220,34 @@ TEST(Snapshots, TheEnvironmentComesBackWhenAsked) {
   EXPECT_FALSE(has(other, "A", "1"));
 }
 
+std::string hooks_given(TestServer& server, const std::string& sandbox) {
+  for (const auto& [name, value] : server.runtime.sandboxes.at(sandbox)->claim.env) {
+    if (name == "OPENSANDBOX_LIFECYCLE") return value;
+  }
+  return "";
+}
+
+TEST(Snapshots, CopiesHaveTheHooks) {
+  TestServer server;
+  std::string source =
+      create(server, R"({"image":{"uri":"host"},"entrypoint":["a"],"resourceLimits":{},)"
+                     R"("lifecycle":{"preStart":{"command":["b"]},)"
+                     R"("periodic":[{"name":"n","schedule":"@every 9s","command":["c"]}]}})");
+  std::string hooks = hooks_given(server, source);
+  EXPECT_THAT(hooks, HasSubstr("@every 9s"));
+  std::string id = snapshot(server, source);
+  ASSERT_TRUE(becomes(server, id, "Ready"));
+  // What writes the record anew keeps them.
+  EXPECT_EQ(server.call("PATCH", "/v1/sandboxes/" + source + "/metadata", R"({"a":"b"})").status, 200);
+  Reply reply = server.call("POST", "/v1/sandboxes/" + source + "/fork", "{}");
+  ASSERT_EQ(reply.status, 202) << reply.body;
+  EXPECT_EQ(hooks_given(server, std::string(reply.json().at("items").at(0).at("id").as_string())), hooks);
+  std::string body = R"({"snapshotId":")" + id + R"("})";
+  ASSERT_EQ(server.call("POST", "/v1/sandboxes/" + source + "/rollback", body).status, 200);
+  EXPECT_EQ(hooks_given(server, source), hooks);
+  EXPECT_EQ(hooks_given(server, create(server, from_snapshot(id))), "") << "that says what it wants";
+}
+
 TEST(Snapshots, ForksAreAllOrNone) {
   TestServer server;
   std::string source = create(server);

@@ -1,4 +1,4 @@
-"""What forks and commits pass through is seen by nobody."""
+"""What forks, rollbacks and commits pass through is seen by nobody, and copies have everything that their sandbox was made with."""
 
 import threading
 from contextlib import contextmanager
@@ -110,3 +110,45 @@ def test_nor_after_kill_9_in_the_middle(api):
             wait_for(lambda: of.nothing_on_disk(service), 20, "the next start takes it away")
     assert not seen, seen[:3]
     assert api.run(source, "cd /root && sha256sum -c sum").exit_code == 0
+
+
+def ticks(api, sandbox, kind):
+    return api.run(sandbox, f"cat /tmp/{kind} 2>/dev/null").stdout.split()
+
+
+def test_hooks_are_copied(api):
+    """As a create would: the first hook runs before the entry process of the copy, the others on their schedule."""
+    hooks = {
+        "preStart": {"command": ["sh", "-c", "echo $COLOUR >> /tmp/pre"]},
+        "periodic": [{"name": "tick", "schedule": "@every 1s", "command": ["sh", "-c", "echo $OPENSANDBOX_ID >> /tmp/ticks"]}],
+    }
+    source = api.create(lifecycle=hooks, env={"COLOUR": "blue"}, entrypoint=["sh", "-c", "wc -l < /tmp/pre >> /tmp/entry; exec tail -f /dev/null"])["id"]
+    wait_for(lambda: ticks(api, source, "ticks"), 20, "it has hooks")
+    taken = of.make(api, source)
+    # A change of the row writes its record anew.
+    assert api.call("PATCH", f"/sandboxes/{source}/metadata", json={"stage": "two"}).status == 200
+    (fork,) = of.fork(api, source)
+    wait_for(lambda: fork in ticks(api, fork, "ticks"), 20, "a fork has them, too")
+    assert ticks(api, fork, "pre") == ["blue", "blue"] and ticks(api, fork, "entry") == ["1", "2"]
+    (deeper,) = of.fork(api, fork)
+    wait_for(lambda: deeper in ticks(api, deeper, "ticks"), 20, "and a fork of a fork")
+
+    before = ticks(api, source, "ticks")
+    assert of.rollback(api, source, taken["id"]).status == 200
+    assert ticks(api, source, "pre") == ["blue", "blue"]
+    kept = len(ticks(api, source, "ticks"))
+    wait_for(lambda: len(ticks(api, source, "ticks")) > kept + 1, 20, f"they go on after a rollback, {before}")
+    # And after one of what a rollback has made, which another service finds.
+    api.service.kill_both()
+    api.service.start()
+    assert of.rollback(api, source, taken["id"]).status == 200
+    kept = len(ticks(api, source, "ticks"))
+    wait_for(lambda: len(ticks(api, source, "ticks")) > kept + 1, 20, "and after another one")
+
+
+def test_a_restored_snapshot_has_no_hooks_of_its_sandbox(api):
+    """It is another sandbox, with what its request says."""
+    source = api.create(lifecycle={"preStart": {"command": ["sh", "-c", "echo x >> /tmp/pre"]}})["id"]
+    taken = of.make(api, source)
+    restored = of.restore(api, taken["id"])
+    assert ticks(api, restored, "pre") == ["x"]
