@@ -246,6 +246,42 @@ def test_diff(api, bin_dir):
     assert api.call("GET", f"/sandboxes/{api.create()['id']}/diff").json == {"changes": []}
 
 
+@pytest.mark.parametrize("code, state", [(0, "Terminated"), (3, "Failed")])
+def test_diff_of_one_that_has_ended(api, bin_dir, code, state):
+    """Its files are kept until it is deleted, and so is what it has changed."""
+    sandbox = api.create(entrypoint=["sh", "-c", f"echo a > /root/new; rm /usr/bin/base64; exit {code}"])["id"]
+    wait_for(lambda: api.status(sandbox)["state"] == state, 10, "it ends")
+    reply = api.call("GET", f"/sandboxes/{sandbox}/diff")
+    assert reply.status == 200, reply
+    assert {("Added", "/root/new"), ("Deleted", "/usr/bin/base64")} <= {(one["kind"], one["path"]) for one in reply.json["changes"]}
+    told = subprocess.run([bin_dir / "osb", "diff", sandbox, "--server", "%s:%d" % api.address], check=True, capture_output=True, text=True).stdout
+    assert "A /root/new\n" in told
+    # Also by the service after this one.
+    api.service.kill_both()
+    api.service.start()
+    assert api.call("GET", f"/sandboxes/{sandbox}/diff").json == reply.json
+    assert api.delete(sandbox).status == 204
+    assert_envelope(api.call("GET", f"/sandboxes/{sandbox}/diff"), 404, "SANDBOX::NOT_FOUND")
+
+
+@no_disks
+def test_diff_of_one_whose_disk_was_put_away(api):
+    """It is not said that nothing was changed."""
+    sandbox = api.create(entrypoint=["sh", "-c", "echo a > /root/new; until test -e /root/end; do sleep 0.1; done"], resourceLimits={"disk": "32Mi"})["id"]
+    api.run(sandbox, "until test -s /root/new; do sleep 0.1; done")
+    assert "/root/new" in [one["path"] for one in api.call("GET", f"/sandboxes/{sandbox}/diff").json["changes"]]
+    api.run(sandbox, "touch /root/end")
+    wait_for(lambda: api.status(sandbox)["state"] == "Terminated", 10, "it ends")
+    # Its disk goes a moment later.
+    reply = wait_for(lambda: refused(api.call("GET", f"/sandboxes/{sandbox}/diff")), 20, "its disk is put away")
+    assert "its disk was put away" in assert_envelope(reply, 409, "SNAPSHOT::INVALID_SOURCE_STATE")["message"]
+    assert api.delete(sandbox).status == 204
+
+
+def refused(reply):
+    return reply if reply.status != 200 else None
+
+
 def test_forks(api):
     baseline = leaks.snapshot(api.service)
     source = api.create(env={"COLOUR": "blue"}, metadata={"team": "a", "name": "the-one"})["id"]
