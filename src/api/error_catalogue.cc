@@ -289,7 +289,9 @@ ApiError backend_connection_failed(std::string_view id, int port, const Error& e
 ApiError no_egress() {
   return {.status = 502,
           .code = "BACKEND_CONNECTION_FAILED",
-          .message = "This sandbox has no egress at this address: it has no network, or has ended.",
+          .message =
+              "This sandbox has no egress at this address: it has no network, its sidecar does not answer, "
+              "or it has ended.",
           .remedy =
               "ask at the endpoint of port 18080; a sandbox has a network when the server has egress.enabled "
               "= true, "

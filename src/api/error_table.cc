@@ -179,7 +179,10 @@ constexpr ErrorRow kSnapshots[] = {
     {"SNAPSHOT::NOT_READY", "409", "A sandbox is to be made from a snapshot that is not `Ready`.",
      "Wait until `GET /snapshots/{id}` says `Ready`, or make another one."},
     {"SNAPSHOT::INVALID_SOURCE_STATE", "409",
-     "A snapshot of a sandbox that is neither `Running` nor `Paused`.", "Make it while the sandbox lives."},
+     "A snapshot of a sandbox that is neither `Running` nor `Paused`, or the changes of one that has no "
+     "files "
+     "(any more).",
+     "Make it while the sandbox lives."},
     {"SNAPSHOT::INVALID_STATE", "409", "A snapshot is to be deleted while it is being made.",
      "Delete it when it is `Ready` or `Failed`."},
     {"SNAPSHOT::DELETE_CONFLICT", "409", "A sandbox that was made from the snapshot lives.",

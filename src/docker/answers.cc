@@ -157,6 +157,7 @@ Result<Container> parse_container(std::string_view text) {
   out.error = cut(state["Error"].string().value_or(""));
   out.reference = root["Config"]["Image"].string().value_or("");
   out.command = root["Config"]["Cmd"].string_list().value_or(std::vector<std::string>());
+  out.env = root["Config"]["Env"].string_list().value_or(std::vector<std::string>());
   out.created = root["Created"].string().value_or("");
   out.network_mode = root["HostConfig"]["NetworkMode"].string().value_or("");
   read_network(in.value, out);
@@ -206,6 +207,7 @@ Result<Image> parse_image(std::string_view text) {
   out.parent = root["Parent"].string().value_or("");
   out.tags = tags_of(root["RepoTags"]);
   out.labels = root["Config"]["Labels"].string_map().value_or(std::map<std::string, std::string>());
+  out.env = root["Config"]["Env"].string_list().value_or(std::vector<std::string>());
   out.bytes = static_cast<uint64_t>(std::max<int64_t>(0, root["Size"].integer().value_or(0)));
   if (!in.issues.empty() || out.id.empty()) return odd("image");
   return out;

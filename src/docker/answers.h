@@ -52,6 +52,7 @@ struct Container {
   std::string reference = {};  // the image as whoever made it called it
   std::string created = {};
   std::vector<std::string> command = {};  // behind its entry point
+  std::vector<std::string> env = {};      // NAME=value, those of its image included
 };
 // On this network, or on any.
 std::optional<std::string> address_on(const Container& container, const std::string& network);
@@ -70,8 +71,9 @@ struct Image {
   std::string parent = {};  // of one that was committed
   std::vector<std::string> tags = {};
   std::map<std::string, std::string> labels = {};
-  uint64_t bytes = 0;     // with everything below
-  std::string name = {};  // as a container is to call it; "": by its id
+  std::vector<std::string> env = {};  // NAME=value
+  uint64_t bytes = 0;                 // with everything below
+  std::string name = {};              // as a container is to call it; "": by its id
 };
 Result<Image> parse_image(std::string_view json);
 // Ids, names and labels; what cannot be read is left out.

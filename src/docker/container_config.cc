@@ -4,6 +4,7 @@
 #include <boost/json.hpp>
 
 #include "base/limit_bounds.h"
+#include "base/shown.h"
 #include "docker/sandbox_files.h"
 #include "json/decode.h"
 
@@ -239,23 +240,34 @@ std::string sidecar_body(const Sidecar& sidecar, const ContainerRules& rules) {
                                 {"HostConfig", std::move(host)}});
 }
 
-// An engine adds the container's own labels to these, and cannot take one away.
-std::string commit_body(const std::map<std::string, std::string>& labels, const std::string& owner,
+// An engine adds the container's own labels to these, and cannot take one away. A variable without a value is
+// taken away from what is made of the image.
+std::string commit_body(const std::map<std::string, std::string>& labels,
+                        const std::vector<std::string>& variables, const std::string& owner,
                         const std::string& snapshot) {
   bj::object out;
   for (const auto& [name, value] : labels) out[name] = "";
   out[kSnapshotOwnerLabel] = owner;
   out[kSnapshotLabel] = snapshot;
-  return json::print(bj::object{{"Labels", std::move(out)}});
+  bj::object body{{"Labels", std::move(out)}};
+  if (!variables.empty()) body["Env"] = bj::array(variables.begin(), variables.end());
+  return json::print(body);
 }
 
-std::vector<std::string> commit_changes(const std::map<std::string, std::string>& labels,
-                                        const std::string& owner, const std::string& snapshot) {
+Result<std::vector<std::string>> commit_changes(const std::map<std::string, std::string>& labels,
+                                                const std::vector<std::string>& variables,
+                                                const std::string& owner, const std::string& snapshot) {
   // A line in a name would be another change.
   constexpr std::string_view kWord = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789./-_";
   std::vector<std::string> out;
   for (const auto& [name, value] : labels)
     if (name.find_first_not_of(kWord) == name.npos) out.push_back("LABEL " + name + "=");
+  for (const std::string& one : variables) {
+    if (one.find_first_not_of(std::string(kWord) + "=:") != one.npos)
+      return fail(Code::unsupported,
+                  "the container has a variable that Podman cannot keep out of an image: " + shown(one));
+    out.push_back("ENV " + one + (one.contains('=') ? "" : "="));
+  }
   out.push_back(std::string("LABEL ") + kSnapshotOwnerLabel + "=" + owner);
   out.push_back(std::string("LABEL ") + kSnapshotLabel + "=" + snapshot);
   return out;

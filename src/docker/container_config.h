@@ -69,12 +69,16 @@ struct Sidecar {
   std::vector<std::string> environment = {};
 };
 std::string sidecar_body(const Sidecar& sidecar, const ContainerRules& rules);
-// With which a container becomes the image of a snapshot: what `labels` say of it is taken off.
-std::string commit_body(const std::map<std::string, std::string>& labels, const std::string& owner,
+// With which a container becomes the image of a snapshot: what `labels` and `variables` say of it is taken
+// off. A variable is its name, or with a value when the image below has one.
+std::string commit_body(const std::map<std::string, std::string>& labels,
+                        const std::vector<std::string>& variables, const std::string& owner,
                         const std::string& snapshot);
-// The same for Podman, which reads changes and no body. Names of labels that are no words are an image's own.
-std::vector<std::string> commit_changes(const std::map<std::string, std::string>& labels,
-                                        const std::string& owner, const std::string& snapshot);
+// The same for Podman, which reads changes and no body. Names of labels that are no words are an image's own;
+// Code::unsupported for such variables.
+Result<std::vector<std::string>> commit_changes(const std::map<std::string, std::string>& labels,
+                                                const std::vector<std::string>& variables,
+                                                const std::string& owner, const std::string& snapshot);
 // Of the container whose network a sandbox shares.
 std::string sidecar_name(const std::string& id);
 

@@ -167,18 +167,24 @@ TEST(ContainerConfig, OneOnAnotherHostHasExecdFromAVolume) {
 
 TEST(ContainerConfig, ASnapshotHasNothingOfItsSandboxOnIt) {
   bj::object labels =
-      bj::parse(commit_body({{kOwnerLabel, "o"}, {kHandleLabel, "h"}, {"team", "red"}}, "o", "s"))
+      bj::parse(commit_body({{kOwnerLabel, "o"}, {kHandleLabel, "h"}, {"team", "red"}}, {}, "o", "s"))
           .at("Labels")
           .as_object();
   for (const char* gone : {kOwnerLabel, kHandleLabel, "team"}) EXPECT_EQ(labels[gone], "") << gone;
   EXPECT_EQ(labels[kSnapshotLabel], "s");
   EXPECT_EQ(labels[kSnapshotOwnerLabel], "o");
+  EXPECT_FALSE(bj::parse(commit_body({}, {}, "o", "s")).as_object().contains("Env"));
+  EXPECT_EQ(bj::parse(commit_body({}, {"TOKEN", "A"}, "o", "s")).at("Env"), (bj::array{"TOKEN", "A"}))
+      << "without a value, which takes them away";
 }
 
 TEST(ContainerConfig, PodmanIsToldTheSameByChanges) {
-  EXPECT_EQ(commit_changes({{"team", "red"}, {"a b\nUSER root", "x"}}, "o", "s"),
-            (std::vector<std::string>{"LABEL team=", std::string("LABEL ") + kSnapshotOwnerLabel + "=o",
-                                      std::string("LABEL ") + kSnapshotLabel + "=s"}));
+  EXPECT_EQ(
+      *commit_changes({{"team", "red"}, {"a b\nUSER root", "x"}}, {"TOKEN", "PATH=/bin:/sbin"}, "o", "s"),
+      (std::vector<std::string>{"LABEL team=", "ENV TOKEN=", "ENV PATH=/bin:/sbin",
+                                std::string("LABEL ") + kSnapshotOwnerLabel + "=o",
+                                std::string("LABEL ") + kSnapshotLabel + "=s"}));
+  EXPECT_FALSE(commit_changes({}, {"A\nUSER root"}, "o", "s"));
 }
 
 TEST(ContainerConfig, OneWithAPolicyHasNoNetworkOfTheEngine) {

@@ -41,7 +41,7 @@ Task<Result<void>> DockerRuntime::list_inherited(std::set<std::string>& handles)
 
 Task<runtime::Inherited> DockerRuntime::inherit(Container container) {
   auto image = co_await engine_.image(container.image);
-  auto out = inherited_from(container, image ? image->labels : std::map<std::string, std::string>());
+  auto out = inherited_from(container, image.value_or(Image()));
   apply_note(settings_.original, out);
   co_return out;
 }
@@ -112,6 +112,42 @@ Task<Result<io::Socket>> DockerRuntime::connect_inherited(SandboxPtr sandbox, ui
   if (!there) co_return fail(Code::corrupt, "the engine tells no port of the host");
   if (host == "0.0.0.0") host = "127.0.0.1";
   co_return co_await io::with_deadline(kConnectDeadline, what, io::connect_tcp(std::move(host), *there));
+}
+
+// While it runs the port is its own. When it has ended, anybody in there can answer in its place.
+Task<Result<Container>> DockerRuntime::find_running_sidecar(std::string id) {
+  auto sidecar = CO_TRY(co_await find_sidecar(std::move(id)));
+  if (!sidecar.running) co_return fail(Code::unavailable, "its sidecar has ended");
+  if (sidecar.paused) co_return fail(Code::unavailable, "its sidecar stands still with it; resume it first");
+  co_return sidecar;
+}
+
+Task<Result<io::Stream>> DockerRuntime::connect_others_egress(SandboxPtr sandbox) {
+  CO_TRY(co_await find_running_sidecar(sandbox->id));
+  co_return CO_TRY(co_await connect_inherited(sandbox, runtime::kEgressPort));
+}
+
+Task<Result<std::string>> DockerRuntime::ask_others_policy(SandboxPtr sandbox) {
+  auto stream = CO_TRY(co_await connect_others_egress(sandbox));
+  auto text = CO_TRY(
+      co_await ask_egress(std::move(stream), sandbox->others_egress.value_or(""), "GET", "/policy", ""));
+  CO_TRY(co_await find_running_sidecar(sandbox->id));
+  co_return text;
+}
+
+// A copy gets it from this service. Without it the copy would have the whole of the engine's network.
+Task<Result<std::optional<runtime::NetworkPolicy>>> DockerRuntime::others_policy(SandboxPtr sandbox) {
+  auto text = co_await ask_others_policy(sandbox);
+  Result<runtime::NetworkPolicy> policy;
+  if (text)
+    policy = policy_in(*text);
+  else
+    policy = std::unexpected(std::move(text.error()));
+  if (policy) co_return std::optional(std::move(*policy));
+  co_return fail(
+      Code::unavailable,
+      "another server made it with a network policy, and the sidecar that has it does not say which (" +
+          policy.error().message + "); nothing is made of it without");
 }
 
 // The execd of that server relays to 127.0.0.1 of its container; ours needs no path for it.

@@ -44,6 +44,7 @@ Task<Created<void>> DockerRuntime::open_network(SandboxPtr sandbox, std::string 
 }
 
 Task<Result<io::Stream>> DockerRuntime::connect_egress(SandboxPtr sandbox) {
+  if (sandbox->others_egress) co_return co_await connect_others_egress(sandbox);
   if (sandbox->has_policy && sandbox->by_engine())
     co_return co_await io::with_deadline(kSidecarDeadline, "the egress of the sandbox",
                                          connect_sidecar(sandbox->handle));
@@ -61,6 +62,7 @@ Task<Result<std::optional<runtime::NetworkPolicy>>> DockerRuntime::network_of(st
   auto found = sandboxes_.find(handle);
   if (found == sandboxes_.end())
     co_return fail(Code::unavailable, "this server does not hold the container yet, and not its policy");
+  if (found->second->others_egress) co_return co_await others_policy(found->second);
   if (!found->second->has_policy) co_return std::optional<runtime::NetworkPolicy>();
   if (found->second->by_engine()) co_return co_await sidecars_policy(found->second);
   if (!settings_.networks)

@@ -198,6 +198,8 @@ class DockerRuntime : public runtime::Runtime {
   Task<Result<io::Stream>> connect_sidecar(std::string handle);
   Task<Result<std::string>> ask_sidecar(std::string handle, std::string token, std::string method,
                                         std::string path, std::string body);
+  Task<Result<std::string>> ask_egress(io::Stream stream, std::string token, std::string method,
+                                       std::string path, std::string body);
   Task<Result<void>> tell_sidecar(SandboxPtr sandbox, runtime::NetworkPolicy policy);
   Task<Result<std::optional<runtime::NetworkPolicy>>> sidecars_policy(SandboxPtr sandbox);
   Task<Result<void>> remove_sidecar(std::string handle);
@@ -211,6 +213,10 @@ class DockerRuntime : public runtime::Runtime {
   Task<Result<void>> resume_sidecar(std::string id);
   Task<> sweep_sidecars();
   Task<Result<io::Socket>> connect_inherited(SandboxPtr sandbox, uint16_t port);
+  Task<Result<Container>> find_running_sidecar(std::string id);
+  Task<Result<io::Stream>> connect_others_egress(SandboxPtr sandbox);
+  Task<Result<std::string>> ask_others_policy(SandboxPtr sandbox);
+  Task<Result<std::optional<runtime::NetworkPolicy>>> others_policy(SandboxPtr sandbox);
   Task<Result<runtime::Output>> inherited_logs(std::string container);
   Task<> forget_inherited(SandboxPtr sandbox);
   // See docker_ends.cc.

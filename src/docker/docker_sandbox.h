@@ -26,6 +26,7 @@ struct DockerRuntime::Sandbox {
     volumes = inherited ? inherited_volumes(seen.labels) : volumes_in(seen.labels);
     auto egress = seen.labels.find(kEgressLabel);
     has_policy = egress != seen.labels.end() && egress->second == kWithPolicy;
+    if (inherited) others_egress = inherited_egress(seen);
     published = seen.published;
     if (auto volume = seen.labels.find(kBootLabel); volume != seen.labels.end() && !inherited)
       boot = volume->second;
@@ -48,11 +49,12 @@ struct DockerRuntime::Sandbox {
   io::Event over;                                     // `end` says how, or why that is not known
   Result<End> end = fail(Code::cancelled, "the server ends");
   bool removed = false;
-  bool inherited = false;                 // another server has made it: see docker_inherited.cc
-  bool has_policy = false;                // its network is led through the egress process
-  std::vector<std::string> volumes = {};  // by the engine's names
-  std::vector<MadeVolume> made = {};      // of these, what was not there before: for a start that fails
-  std::string image = {};                 // the id of the one it was made from, when that is a snapshot
+  bool inherited = false;                         // another server has made it: see docker_inherited.cc
+  bool has_policy = false;                        // its network is led through the egress process
+  std::optional<std::string> others_egress = {};  // or through a sidecar of another server, with this token
+  std::vector<std::string> volumes = {};          // by the engine's names
+  std::vector<MadeVolume> made = {};  // of these, what was not there before: for a start that fails
+  std::string image = {};             // the id of the one it was made from, when that is a snapshot
   // While it waits for a claim; set when that has come.
   std::optional<Limits> waiting = {};
   io::Event claimed;
@@ -66,6 +68,9 @@ struct DockerPrepared : runtime::Prepared {
   runtime::SandboxSpec spec;
   Image image;
 };
+
+// What an egress process answers about its policy.
+Result<runtime::NetworkPolicy> policy_in(std::string_view answer);
 
 // What the engine says about the end of a container of which execd said nothing.
 End end_of(const Container& container);

@@ -57,7 +57,9 @@ std::string token_of(const std::string& secret) { return to_hex(hmac_sha256(secr
 
 std::string DockerRuntime::egress_token(const std::string& handle) const {
   auto found = sandboxes_.find(handle);
-  if (found == sandboxes_.end() || !found->second->by_engine() || !found->second->has_policy) return "";
+  if (found == sandboxes_.end()) return "";
+  if (found->second->others_egress) return *found->second->others_egress;
+  if (!found->second->by_engine() || !found->second->has_policy) return "";
   return token_of(found->second->secret);
 }
 
@@ -119,6 +121,12 @@ Task<Result<std::string>> DockerRuntime::ask_sidecar(std::string handle, std::st
                                                      std::string method, std::string path, std::string body) {
   auto stream = CO_TRY(
       co_await io::with_deadline(kAnswerDeadline, "the egress of the sandbox", connect_sidecar(handle)));
+  co_return co_await ask_egress(std::move(stream), std::move(token), std::move(method), std::move(path),
+                                std::move(body));
+}
+
+Task<Result<std::string>> DockerRuntime::ask_egress(io::Stream stream, std::string token, std::string method,
+                                                    std::string path, std::string body) {
   http::ClientConnection connection(CO_TRY(io::to_socket(std::move(stream), executor_, tasks_)));
   http::RequestHead head{std::move(method), std::move(path), true, {}};
   head.headers.set("Host", "egress");
@@ -142,12 +150,16 @@ Task<Result<std::optional<runtime::NetworkPolicy>>> DockerRuntime::sidecars_poli
   // While it runs the port is its own. When it has ended, anybody in there can have answered in its place.
   auto there = CO_TRY(co_await engine_.inspect(sidecar_name(sandbox->handle)));
   if (!there.running) co_return fail(Code::unavailable, "the egress of the sandbox has ended");
-  auto value = CO_TRY(json::parse(text));
+  co_return std::optional(CO_TRY(policy_in(text)));
+}
+
+Result<runtime::NetworkPolicy> policy_in(std::string_view answer) {
+  auto value = TRY(json::parse(answer));
   json::Issues issues;
   auto field = json::Field::root(value, issues, "answer", json::Reading::lenient);
   auto policy = runtime::read_policy(field["policy"]);
-  if (!issues.empty()) co_return fail(Code::corrupt, "an odd answer of the egress of the sandbox");
-  co_return std::optional(std::move(policy));
+  if (!issues.empty()) return fail(Code::corrupt, "an odd answer of the egress of the sandbox");
+  return policy;
 }
 
 // After the sandbox's own container. Fine when there is none.

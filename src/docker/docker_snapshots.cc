@@ -22,6 +22,13 @@ bool is_below(std::string_view path, std::string_view directory) {
   return path.size() > directory.size() && path.starts_with(directory) && path[directory.size()] == '/';
 }
 
+// The variable as the image has it; its name alone when it has none.
+std::string of_image(const Image& image, const std::string& variable) {
+  auto has_name = [&](const std::string& one) { return one.starts_with(variable + "="); };
+  auto found = std::ranges::find_if(image.env, has_name);
+  return found == image.env.end() ? variable : *found;
+}
+
 // The engine makes the place where execd is shown, and counts that, and the directory that it is in, as
 // changes of the container.
 std::vector<sandbox::FileChange> without_ours(std::vector<sandbox::FileChange> changes) {
@@ -41,10 +48,18 @@ Task<Result<void>> DockerRuntime::capture(std::string handle, std::string snapsh
   CO_TRY(files_.write_snapshot_record(snapshot, record.value_or("")));
   std::string name = tag_of(snapshot);
   size_t colon = name.find(':');
-  std::vector<std::string> changes;
-  if (CO_TRY(co_await engine_.is_podman())) changes = commit_changes(container.labels, owner_, snapshot);
-  auto made = co_await engine_.commit(container.id, name.substr(0, colon), name.substr(colon + 1),
-                                      commit_body(container.labels, owner_, snapshot), std::move(changes));
+  // Ours have no variables of their sandbox; those of the original server have, secrets among them.
+  std::vector<std::string> variables, changes;
+  if (!container.labels.contains(kOwnerLabel)) {
+    auto image = CO_TRY(co_await engine_.image(container.image));
+    for (const auto& [variable, value] : inherited_from(container, image).env)
+      variables.push_back(of_image(image, variable));
+  }
+  if (CO_TRY(co_await engine_.is_podman()))
+    changes = CO_TRY(commit_changes(container.labels, variables, owner_, snapshot));
+  auto made =
+      co_await engine_.commit(container.id, name.substr(0, colon), name.substr(colon + 1),
+                              commit_body(container.labels, variables, owner_, snapshot), std::move(changes));
   if (!made) co_return std::unexpected(std::move(made.error()));
   co_return Result<void>();
 }

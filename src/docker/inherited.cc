@@ -13,6 +13,8 @@ namespace osb::docker {
 namespace {
 
 constexpr char kManagedLabel[] = "opensandbox.io/volume-managed-by";
+constexpr char kEgressTokenLabel[] = "opensandbox.io/egress-auth-token";
+constexpr std::string_view kSharedNetwork = "container:";
 constexpr std::array<std::string_view, 4> kNotMetadata = {"opensandbox.io/", "org.opencontainers.image.",
                                                           "com.docker.", "desktop.docker."};
 
@@ -43,8 +45,7 @@ std::string handle_of(const std::string& id) {
   return out;
 }
 
-runtime::Inherited inherited_from(const Container& container,
-                                  const std::map<std::string, std::string>& of_image) {
+runtime::Inherited inherited_from(const Container& container, const Image& of_image) {
   runtime::Inherited out;
   out.id = label_of(container, kIdLabel);
   out.image = container.reference;
@@ -55,11 +56,23 @@ runtime::Inherited inherited_from(const Container& container,
   // One that says nothing, or nothing that can be read, is left until somebody deletes it.
   if (auto expires = parse_time(label_of(container, kExpiresLabel))) out.expires = *expires;
   for (const auto& [name, value] : container.labels) {
-    auto same = of_image.find(name);
-    bool baked = same != of_image.end() && same->second == value;
+    auto same = of_image.labels.find(name);
+    bool baked = same != of_image.labels.end() && same->second == value;
     if (is_metadata(name) && !baked) out.metadata[name] = value;
   }
+  for (const std::string& one : container.env) {
+    size_t sign = one.find('=');
+    if (sign == one.npos || std::ranges::find(of_image.env, one) != of_image.env.end()) continue;
+    out.env.emplace_back(one.substr(0, sign), one.substr(sign + 1));
+  }
   return out;
+}
+
+std::optional<std::string> inherited_egress(const Container& container) {
+  auto token = container.labels.find(kEgressTokenLabel);
+  if (token != container.labels.end()) return token->second;
+  if (container.network_mode.starts_with(kSharedNetwork)) return std::string();
+  return std::nullopt;
 }
 
 std::vector<std::string> inherited_volumes(const std::map<std::string, std::string>& labels) {

@@ -5,6 +5,7 @@
 // everybody on their network.
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "docker/answers.h"
@@ -18,9 +19,11 @@ bool is_of_others(const std::map<std::string, std::string>& labels);
 // What it is called here: its id, or, of an id that is no UUID, one that comes from it.
 std::string handle_of(const std::string& id);
 
-// `of_image`: labels that the container has from its image, which are nobody's metadata.
-runtime::Inherited inherited_from(const Container& container,
-                                  const std::map<std::string, std::string>& of_image);
+// Labels and variables that the container has from its image are nobody's.
+runtime::Inherited inherited_from(const Container& container, const Image& of_image);
+// The token of the sidecar that holds its network policy ("": it is not said). Nothing of one that has the
+// engine's network.
+std::optional<std::string> inherited_egress(const Container& container);
 // Volumes that were made for it and go with it.
 std::vector<std::string> inherited_volumes(const std::map<std::string, std::string>& labels);
 // Its first process ends as its entry process does.

@@ -22,6 +22,13 @@ Container container_with(Labels labels) {
   return out;
 }
 
+Image image_with(Labels labels, std::vector<std::string> env = {}) {
+  Image out;
+  out.labels = std::move(labels);
+  out.env = std::move(env);
+  return out;
+}
+
 TEST(Inherited, WhatLabelsSay) {
   auto found =
       inherited_from(container_with({{"opensandbox.io/expires-at", "2026-01-02T04:00:00.000000+00:00"},
@@ -32,7 +39,7 @@ TEST(Inherited, WhatLabelsSay) {
                                      {"maintainer", "somebody"},
                                      {"stage", "of the request"},
                                      {"com.docker.compose.project", "x"}}),
-                     {{"maintainer", "somebody"}, {"stage", "of the image"}});
+                     image_with({{"maintainer", "somebody"}, {"stage", "of the image"}}));
   EXPECT_EQ(found.id, kId);
   EXPECT_EQ(found.image, "team/app:1");
   EXPECT_EQ(found.platform, "linux/arm64");
@@ -47,6 +54,24 @@ TEST(Inherited, WithoutAnExpiryItStays) {
   EXPECT_FALSE(inherited_from(container_with({}), {}).expires);
   for (const char* odd : {"", "soon", "2026-13-01T00:00:00Z", "1767323045"})
     EXPECT_FALSE(inherited_from(container_with({{"opensandbox.io/expires-at", odd}}), {}).expires) << odd;
+}
+
+TEST(Inherited, VariablesThatItsImageDoesNotHave) {
+  Container container = container_with({});
+  container.env = {"PATH=/bin", "TOKEN=a=b", "HOME=/here", "EMPTY=", "odd"};
+  EXPECT_EQ(
+      inherited_from(container, image_with({}, {"PATH=/bin", "HOME=/root"})).env,
+      (std::vector<std::pair<std::string, std::string>>{{"TOKEN", "a=b"}, {"HOME", "/here"}, {"EMPTY", ""}}));
+}
+
+TEST(Inherited, WhetherASidecarHasItsNetwork) {
+  EXPECT_EQ(inherited_egress(container_with({})), std::nullopt);
+  EXPECT_EQ(inherited_egress(container_with({{"opensandbox.io/egress-auth-token", "t"}})), "t");
+  Container container = container_with({});
+  container.network_mode = "bridge";
+  EXPECT_EQ(inherited_egress(container), std::nullopt);
+  container.network_mode = "container:sandbox-egress-x";
+  EXPECT_EQ(inherited_egress(container), "") << "who may change its policy is not said";
 }
 
 TEST(Inherited, WhoseTheyAre) {

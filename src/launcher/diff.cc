@@ -173,9 +173,7 @@ Result<void> hear(int socket, int to) {
   }
 }
 
-}  // namespace
-
-Result<void> write_diff(const StateDir& state, const std::string& id, int to) {
+Result<void> tell_changes(const StateDir& state, const std::string& id, int to) {
   Fd sandbox = TRY(state.open_sandbox(id));
   uint32_t first_id = TRY(state.range_of(id));
   Uppers uppers = TRY(open_uppers(sandbox.get()));
@@ -203,6 +201,20 @@ Result<void> write_diff(const StateDir& state, const std::string& id, int to) {
   Cleanup undo;
   undo.push([&] { end_confined(process); });
   return hear(process.socket.get(), to);
+}
+
+}  // namespace
+
+Result<void> write_diff(const StateDir& state, const std::string& id, int to) {
+  auto told = tell_changes(state, id, to);
+  std::string last = ".\n";
+  if (!told) {
+    last = "! " + std::to_string(static_cast<int>(told.error().code)) + " ";
+    append_escaped(last, told.error().message);
+    last += '\n';
+  }
+  TRY(write_all(to, last));
+  return told;
 }
 
 }  // namespace osb::launcher

@@ -7,6 +7,9 @@
 //   M  changed: it was there, and is another now
 //   D  deleted
 //
+// The last line is "." when everything was said; else it is "!", the number of an error's code, and its
+// message.
+//
 // In a process of its own; the sandbox goes on meanwhile, so what changes then may be told either way.
 
 #include <string>

@@ -15,6 +15,9 @@ Result<Uppers> open_uppers(int sandbox) {
     return Uppers{TRY(open_at(sandbox, ".", O_RDONLY | O_DIRECTORY)), false};
   if (!image) return std::unexpected(std::move(image.error()));
   Fd disk(mount_disk_again(image->get()));
+  if (disk.get() == -ENOENT)
+    return fail(Code::wrong_state,
+                "its disk was put away when it ended, as that of every sandbox with resourceLimits.disk");
   if (!disk.valid()) return fail_errno("mount the sandbox's disk", -disk.get());
   return Uppers{TRY(open_at(disk.get(), ".", O_RDONLY | O_DIRECTORY)), true};
 }

@@ -106,6 +106,7 @@ struct Inherited {
   std::string platform = {};
   std::vector<std::string> entrypoint = {};
   std::map<std::string, std::string> metadata = {};
+  std::vector<std::pair<std::string, std::string>> env = {};
   WallTime created = {};
   std::optional<WallTime> expires = {};
 };

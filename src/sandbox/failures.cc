@@ -315,6 +315,13 @@ Failure snapshot_of_wrong_state(std::string_view id, std::string_view state) {
                              shown(id), state)};
 }
 
+Failure no_files(std::string_view id, std::string_view state, std::string_view why) {
+  return {.kind = Kind::wrong_state,
+          .code = "SNAPSHOT::INVALID_SOURCE_STATE",
+          .message = fmt::format("Sandbox {} is {}; it has no files that can be compared{}{}.", shown(id),
+                                 state, why.empty() ? "" : ": ", why)};
+}
+
 Failure snapshot_being_made(std::string_view id) {
   return {
       .kind = Kind::wrong_state,

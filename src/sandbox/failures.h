@@ -47,6 +47,8 @@ Failure snapshot_not_found(std::string_view id);
 Failure snapshot_not_found_on_create(std::string_view id);  // of a kind that clients know on create
 Failure snapshot_not_ready(std::string_view id, std::string_view state, std::string_view message);
 Failure snapshot_of_wrong_state(std::string_view id, std::string_view state);
+// `why`: "" when the state says it.
+Failure no_files(std::string_view id, std::string_view state, std::string_view why);
 Failure snapshot_being_made(std::string_view id);
 Failure snapshot_in_use(std::string_view id, std::string_view sandbox);
 Failure snapshots_unsupported(std::string_view why);

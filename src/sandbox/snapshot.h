@@ -30,6 +30,8 @@ inline constexpr char kFailed[] = "snapshot_runtime_failed";
 inline constexpr char kRecovered[] = "snapshot_recovery_ready";
 inline constexpr char kLost[] = "snapshot_recovery_failed";
 inline constexpr char kDeleting[] = "snapshot_delete_requested";
+// Of one that nobody asked for: something is made of it at once, and it goes. No client ever sees it.
+inline constexpr char kPassing[] = "snapshot_passing";
 }  // namespace snapshot_reason
 
 struct SnapshotStatus {

@@ -57,7 +57,7 @@ Task<> Lifecycle::write_record(std::string id) {
   auto row = co_await store_.find(Scope::everybody(), id);
   if (!row || !*row) co_return;
   runtime::Runtime& runtime = runtime_of(**row);
-  // The row has neither variables nor volumes: an older record is better than one without them.
+  // The row has no variables, volumes or hooks: an older record is better than one without them.
   auto recalled = co_await runtime.recall((*row)->handle);
   if (!recalled) {
     if (recalled.error().code != Code::not_found)
@@ -66,7 +66,7 @@ Task<> Lifecycle::write_record(std::string id) {
   }
   auto env = environment_of(recalled->record);
   auto volumes = volumes_of(recalled->record).value_or(std::vector<sandbox::Volume>());
-  std::string record = to_record(**row, env, volumes);
+  std::string record = to_record(**row, env, volumes, hooks_of(recalled->record));
   if (auto network = kept_network_of(recalled->record)) record = with_network(std::move(record), *network);
   auto kept = co_await runtime.keep_record((*row)->handle, std::move(record));
   if (!kept && kept.error().code != Code::not_found)

@@ -63,6 +63,7 @@ Sandbox row_of(runtime::Inherited from) {
   row.platform = std::move(from.platform);
   row.entrypoint = std::move(from.entrypoint);
   row.metadata = std::move(from.metadata);
+  for (const auto& [name, value] : from.env) row.env_names.push_back(name);
   row.created = from.created;
   row.expires = from.expires;
   return row;
@@ -287,6 +288,7 @@ Task<> Lifecycle::recover_stranger_later(runtime::Runtime& runtime, std::string 
 // it should be, so it is left as it is found, paused or ended.
 Task<Result<void>> Lifecycle::settle_inherited(runtime::Runtime& runtime, std::string handle,
                                                runtime::Recalled recalled) {
+  Environment env = recalled.inherited->env;
   Sandbox row = row_of(std::move(*recalled.inherited));
   row.handle = handle;
   row.runtime = runtime.name();
@@ -297,7 +299,7 @@ Task<Result<void>> Lifecycle::settle_inherited(runtime::Runtime& runtime, std::s
               {{"id", row.id}});
     co_return Result<void>();
   }
-  CO_TRY(co_await runtime.keep_record(handle, to_record(row)));
+  CO_TRY(co_await runtime.keep_record(handle, to_record(row, std::move(env))));
   auto found = co_await runtime.adopt(handle, row.identity);
   if (found.kind == Adoption::Kind::unknown) co_return std::unexpected(std::move(found.error));
   row.status = status_while(found.paused ? State::paused : State::running, clock_.now());

@@ -70,7 +70,7 @@ sandbox::Volume read_volume(const json::Field& field) {
 }  // namespace
 
 std::string to_record(const sandbox::Sandbox& row, const std::optional<Environment>& env,
-                      const std::vector<sandbox::Volume>& volumes) {
+                      const std::vector<sandbox::Volume>& volumes, const std::optional<std::string>& hooks) {
   bj::object record{{"version", 1},
                     {"id", row.id},
                     {"owner", row.owner},
@@ -85,8 +85,13 @@ std::string to_record(const sandbox::Sandbox& row, const std::optional<Environme
   const std::vector<Part> parts = parts_of(row);
   for (const Part& part : parts) record[part.name] = part.text;
   if (env) record["env"] = json::map_text({env->begin(), env->end()});
+  if (!hooks || !hooks->empty()) record["hooks"] = hooks ? bj::value(*hooks) : bj::value(nullptr);
   std::string text = json::print(record);
   if (text.size() > runtime::kMaxRecord && record.erase("env") > 0) text = json::print(record);
+  if (text.size() > runtime::kMaxRecord && record.contains("hooks")) {
+    record["hooks"] = nullptr;
+    text = json::print(record);
+  }
   for (const Part& part : parts) {
     if (text.size() <= runtime::kMaxRecord) break;
     record[part.name] = part.empty;
@@ -149,6 +154,14 @@ Result<std::vector<sandbox::Volume>> volumes_of(std::string_view record) {
   }
   if (!issues.empty()) return fail(Code::corrupt, "the volumes in a sandbox's record make no sense");
   return volumes;
+}
+
+std::optional<std::string> hooks_of(std::string_view record) {
+  auto value = json::parse(record);
+  const bj::value* hooks = value && value->is_object() ? value->get_object().if_contains("hooks") : nullptr;
+  if (hooks == nullptr) return std::string();
+  if (!hooks->is_string()) return std::nullopt;
+  return std::string(hooks->get_string());
 }
 
 std::string with_network(std::string record, const std::string& network) {

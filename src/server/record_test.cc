@@ -76,6 +76,23 @@ TEST(Record, VolumesComeBackAsTheyWere) {
     EXPECT_FALSE(volumes_of(bad)) << bad;
 }
 
+TEST(Record, HooksComeBackAsTheyWere) {
+  const std::string hooks = R"({"preStart":{"command":["a","\"b\""]}})";
+  std::string record = to_record(row(), Environment{{"A", "1"}}, {}, hooks);
+  EXPECT_EQ(hooks_of(record), hooks);
+  EXPECT_EQ(hooks_of(with_network(record, "x")), hooks);
+  EXPECT_TRUE(from_record(record));
+  EXPECT_EQ(hooks_of(to_record(row())), "");
+  for (const char* without : {"", "{", "[]", R"({"version":1})"}) EXPECT_EQ(hooks_of(without), "") << without;
+  // What was there and is not known any more is not the same as none.
+  std::string cut = to_record(row(), Environment{}, {}, std::string(70'000, 'x'));
+  EXPECT_LE(cut.size(), runtime::kMaxRecord);
+  EXPECT_EQ(hooks_of(cut), std::nullopt);
+  EXPECT_EQ(hooks_of(to_record(row(), Environment{}, {}, hooks_of(cut))), std::nullopt);
+  EXPECT_EQ(hooks_of(R"({"hooks":1})"), std::nullopt);
+  EXPECT_EQ(from_record(cut)->metadata, row().metadata);
+}
+
 TEST(Record, IsBounded) {
   sandbox::Sandbox made = row();
   made.entrypoint = {"sh", std::string(100'000, 'x')};

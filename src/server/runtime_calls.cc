@@ -107,7 +107,7 @@ std::optional<runtime::NetworkPolicy> network_of(const sandbox::CreateRequest& r
 runtime::Claim claim_of(const sandbox::Sandbox& row, sandbox::CreateRequest request) {
   runtime::Claim claim;
   claim.id = row.id;
-  claim.record = to_record(row, request.env, request.volumes);
+  claim.record = to_record(row, request.env, request.volumes, request.hooks);
   // For whoever copies it while nobody can be asked what it may reach.
   if (auto network = network_of(request))
     claim.record = with_network(std::move(claim.record), to_text(network));

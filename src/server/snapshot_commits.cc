@@ -64,15 +64,15 @@ Task<Outcome<std::string>> Snapshots::commit_sandbox(Committing& committing) {
   if (!library) co_return refuse(no_images(runtimes_.of(source->runtime)));
   auto free = library->check_name(committing.what.name, source->owner);
   if (!free) co_return refuse(sandbox::image_commit_failed(free.error()));
-  Snapshot row = CO_TRY(co_await insert_passing(*source, "For an image."));
-  auto kept = co_await capture_and_keep(row, std::move(guard), source->handle);
+  Passing passing = CO_TRY(co_await insert_passing(*source, "For an image."));
+  auto kept = co_await capture_and_keep(passing.row, std::move(guard), source->handle);
   Outcome<std::string> made = std::string();
   if (kept)
-    made = co_await commit_now(row, std::move(committing.what));
+    made = co_await commit_now(passing.row, std::move(committing.what));
   else
     made = refuse(sandbox::snapshot_failed(kept.error()));
   // What the image uses of it stays with the image.
-  tasks_.spawn(forget_passing(std::move(row)));
+  tasks_.spawn(forget_passing(std::move(passing)));
   co_return made;
 }
 

@@ -59,6 +59,11 @@ Task<Outcome<CreateRequest>> Snapshots::request_like(const Sandbox& row, std::op
         row.id,
         "its environment was not kept, because it is too long or the sandbox is of an older version"));
   if (env) request.env = std::move(*env);
+  auto hooks = hooks_of(*record);
+  if (!hooks)
+    co_return refuse(
+        sandbox::cannot_be_copied(row.id, "its lifecycle hooks were not kept, because they are too long"));
+  request.hooks = std::move(*hooks);
   // As it is now, and not as it was asked for: whoever tightened it meant its copies, too.
   auto network = co_await runtimes_.of(row.runtime).network_of(row.handle);
   if (!network) co_return refuse(sandbox::unreachable(row.id, network.error()));
@@ -112,18 +117,20 @@ Task<> Snapshots::fork_some(std::shared_ptr<Forking> forking) {
   if (--forking->workers == 0) forking->made_all.set();
 }
 
-// A snapshot for as long as something is made of it: a server that starts meanwhile finds it on its way out.
-Task<Outcome<Snapshot>> Snapshots::insert_passing(const Sandbox& source, std::string what_for) {
+// A snapshot for as long as something is made of it, of which no client knows: a server that starts meanwhile
+// finds it on its way out.
+Task<Outcome<Snapshots::Passing>> Snapshots::insert_passing(const Sandbox& source, std::string what_for) {
   Snapshot row{.id = new_uuid4(), .owner = source.owner, .sandbox_id = source.id};
   row.created = clock_.now();
   row.runtime = source.runtime;
-  row.status = {SnapshotState::deleting, sandbox::snapshot_reason::kDeleting, std::move(what_for),
+  row.status = {SnapshotState::deleting, sandbox::snapshot_reason::kPassing, std::move(what_for),
                 row.created};
   row.base.image = co_await base_image_of(source.image);
+  auto turn = co_await locks_.lock(row.id);
   auto stored = co_await store_.check_room();
   if (stored) stored = co_await store_.insert_snapshot(row);
   if (!stored) co_return refuse(sandbox::snapshot_failed(stored.error()));
-  co_return row;
+  co_return Passing{std::move(row), std::move(turn)};
 }
 
 Task<Outcome<Snapshots::Forks>> Snapshots::fork_now(std::shared_ptr<Forking> forking, std::string sandbox_id,
@@ -134,7 +141,8 @@ Task<Outcome<Snapshots::Forks>> Snapshots::fork_now(std::shared_ptr<Forking> for
   sandbox::SandboxPtr source = CO_TRY(co_await find_source(who, sandbox_id));
   CreateRequest request = CO_TRY(co_await request_like(*source, {}));
   if (request.metadata) request.metadata->erase(kName);
-  Snapshot row = CO_TRY(co_await insert_passing(*source, "For a fork."));
+  Passing passing = CO_TRY(co_await insert_passing(*source, "For a fork."));
+  Snapshot& row = passing.row;
   auto kept = co_await capture_and_keep(row, std::move(guard), source->handle);
   if (kept) {
     row.base.image_id = std::move(kept->image_id);
@@ -147,18 +155,18 @@ Task<Outcome<Snapshots::Forks>> Snapshots::fork_now(std::shared_ptr<Forking> for
     co_await forking->made_all.wait();
   }
   // What they use of it stays with them.
-  tasks_.spawn(forget_passing(row));
+  tasks_.spawn(forget_passing(std::move(passing)));
   if (!kept) co_return refuse(sandbox::snapshot_failed(kept.error()));
   if (!forking->failure) co_return std::move(forking->made);
   for (const Sandbox& one : forking->made) (void)co_await lifecycle_.remove(who, one.id);
   co_return refuse(std::move(*forking->failure));
 }
 
-Task<> Snapshots::forget_passing(Snapshot row) {
-  auto removed = co_await remove_now(row);
+Task<> Snapshots::forget_passing(Passing passing) {
+  auto removed = co_await remove_now(passing.row);
   if (!removed)
     log::warn("a snapshot that was needed for a moment is not removed; the next start does it",
-              {{"id", row.id}, {"error", removed.error().message}});
+              {{"id", passing.row.id}, {"error", removed.error().message}});
 }
 
 Task<Outcome<Sandbox>> Snapshots::roll_back(Principal who, std::string sandbox_id, std::string snapshot_id) {

@@ -24,6 +24,11 @@ bool can_be_captured(sandbox::State state) {
   return state == sandbox::State::running || state == sandbox::State::paused;
 }
 
+// One that has ended keeps them until it is deleted.
+bool has_files(sandbox::State state) {
+  return state != sandbox::State::pending && state != sandbox::State::stopping;
+}
+
 }  // namespace
 
 Snapshots::Snapshots(io::Executor executor, store::Repository& store, runtime::Runtimes& runtimes,
@@ -174,9 +179,11 @@ Task<Outcome<>> Snapshots::remove(Principal who, std::string id) {
 
 // The row says that it is on its way out before anything of it goes.
 Task<Result<void>> Snapshots::remove_now(Snapshot row) {
-  sandbox::SnapshotStatus deleting{SnapshotState::deleting, reason::kDeleting,
-                                   "The snapshot is being removed.", clock_.now()};
-  CO_TRY(co_await store_.set_snapshot_status(row.id, std::move(deleting)));
+  if (row.status.state != SnapshotState::deleting) {
+    sandbox::SnapshotStatus deleting{SnapshotState::deleting, reason::kDeleting,
+                                     "The snapshot is being removed.", clock_.now()};
+    CO_TRY(co_await store_.set_snapshot_status(row.id, std::move(deleting)));
+  }
   CO_TRY(co_await runtimes_.of(row.runtime).drop(row.id));
   CO_TRY(co_await store_.remove_snapshot(row.id));
   log::info("snapshot removed", {{"id", row.id}, {"owner", row.owner}});
@@ -222,8 +229,17 @@ Task<Outcome<Snapshots::Use>> Snapshots::find_base(Principal who, sandbox::Creat
 }
 
 Task<Outcome<std::vector<sandbox::FileChange>>> Snapshots::changes(Principal who, std::string sandbox_id) {
-  sandbox::SandboxPtr source = CO_TRY(co_await find_source(std::move(who), sandbox_id));
+  sandbox::SandboxPtr source = CO_TRY(co_await lifecycle_.get(std::move(who), sandbox_id));
+  if (!has_files(source->status.state))
+    co_return refuse(sandbox::no_files(sandbox_id, to_string(source->status.state), ""));
+  if (const Error* why = lifecycle_.unreachable(sandbox_id))
+    co_return refuse(sandbox::unreachable(sandbox_id, *why));
+  const runtime::Ability& can = runtimes_.of(source->runtime).capabilities().snapshots;
+  if (!can) co_return refuse(sandbox::snapshots_unsupported(can.why));
   auto found = co_await runtimes_.of(source->runtime).changes(source->handle);
+  if (!found && (found.error().code == Code::not_found || found.error().code == Code::wrong_state))
+    co_return refuse(
+        sandbox::no_files(sandbox_id, to_string(source->status.state), std::move(found.error().message)));
   if (!found) co_return refuse(sandbox::internal_error(found.error()));
   std::ranges::sort(*found, {}, &sandbox::FileChange::path);
   co_return std::move(*found);

@@ -74,13 +74,17 @@ class Snapshots {
   Task<> fork_job(std::shared_ptr<Forking> forking, std::string sandbox_id, int64_t count);
   Task<Outcome<Forks>> fork_now(std::shared_ptr<Forking> forking, std::string sandbox_id, int64_t count);
   Task<> fork_some(std::shared_ptr<Forking> forking);
-  Task<Outcome<sandbox::Snapshot>> insert_passing(const sandbox::Sandbox& source, std::string what_for);
+  struct Passing {
+    sandbox::Snapshot row;
+    KeyedLock::Guard turn;  // held to the end: nobody takes it away meanwhile
+  };
+  Task<Outcome<Passing>> insert_passing(const sandbox::Sandbox& source, std::string what_for);
   struct Committing;
   Task<> commit_job(std::shared_ptr<Committing> committing);
   Task<Outcome<std::string>> commit_sandbox(Committing& committing);
   Task<Outcome<std::string>> commit_snapshot(Committing& committing);
   Task<Outcome<std::string>> commit_now(sandbox::Snapshot row, runtime::ImageCommit what);
-  Task<> forget_passing(sandbox::Snapshot row);
+  Task<> forget_passing(Passing passing);
   Task<std::string> base_image_of(std::string image);
 
   io::Executor executor_;

@@ -220,6 +220,34 @@ TEST(Snapshots, TheEnvironmentComesBackWhenAsked) {
   EXPECT_FALSE(has(other, "A", "1"));
 }
 
+std::string hooks_given(TestServer& server, const std::string& sandbox) {
+  for (const auto& [name, value] : server.runtime.sandboxes.at(sandbox)->claim.env) {
+    if (name == "OPENSANDBOX_LIFECYCLE") return value;
+  }
+  return "";
+}
+
+TEST(Snapshots, CopiesHaveTheHooks) {
+  TestServer server;
+  std::string source =
+      create(server, R"({"image":{"uri":"host"},"entrypoint":["a"],"resourceLimits":{},)"
+                     R"("lifecycle":{"preStart":{"command":["b"]},)"
+                     R"("periodic":[{"name":"n","schedule":"@every 9s","command":["c"]}]}})");
+  std::string hooks = hooks_given(server, source);
+  EXPECT_THAT(hooks, HasSubstr("@every 9s"));
+  std::string id = snapshot(server, source);
+  ASSERT_TRUE(becomes(server, id, "Ready"));
+  // What writes the record anew keeps them.
+  EXPECT_EQ(server.call("PATCH", "/v1/sandboxes/" + source + "/metadata", R"({"a":"b"})").status, 200);
+  Reply reply = server.call("POST", "/v1/sandboxes/" + source + "/fork", "{}");
+  ASSERT_EQ(reply.status, 202) << reply.body;
+  EXPECT_EQ(hooks_given(server, std::string(reply.json().at("items").at(0).at("id").as_string())), hooks);
+  std::string body = R"({"snapshotId":")" + id + R"("})";
+  ASSERT_EQ(server.call("POST", "/v1/sandboxes/" + source + "/rollback", body).status, 200);
+  EXPECT_EQ(hooks_given(server, source), hooks);
+  EXPECT_EQ(hooks_given(server, create(server, from_snapshot(id))), "") << "that says what it wants";
+}
+
 TEST(Snapshots, ForksAreAllOrNone) {
   TestServer server;
   std::string source = create(server);
@@ -240,6 +268,68 @@ TEST(Snapshots, ForksAreAllOrNone) {
   for (int i = 0; i < 200 && !server.runtime.snapshots.empty(); ++i) server.call("GET", "/health");
   EXPECT_TRUE(server.runtime.snapshots.empty());
   EXPECT_THAT(server.call("GET", "/v1/snapshots").body, HasSubstr("\"items\":[]"));
+}
+
+// The id of what is captured for a fork that is held before it makes its first sandbox.
+std::string passing(TestServer& server) {
+  for (int i = 0; i < 200; ++i) {
+    const auto& all = server.runtime.snapshots;
+    if (!all.empty() && all.begin()->second.is_kept) return all.begin()->first;
+    server.call("GET", "/health");
+  }
+  ADD_FAILURE() << "nothing is captured";
+  return "";
+}
+
+void expect_unseen(TestServer& server, const std::string& id) {
+  auto page = server.call("GET", "/v1/snapshots").json();
+  EXPECT_TRUE(page.at("items").as_array().empty());
+  EXPECT_EQ(page.at("pagination").at("totalItems").as_int64(), 0);
+  EXPECT_EQ(server.call("GET", "/v1/snapshots/" + id).code(), "SNAPSHOT::NOT_FOUND");
+  EXPECT_EQ(server.call("DELETE", "/v1/snapshots/" + id).code(), "SNAPSHOT::NOT_FOUND");
+  EXPECT_EQ(server.call("POST", "/v1/sandboxes", from_snapshot(id)).code(), "SNAPSHOT::NOT_FOUND");
+  EXPECT_TRUE(server.runtime.snapshots.contains(id));
+}
+
+TEST(Snapshots, WhatAForkPassesThroughIsNobodysToSeeOrDelete) {
+  TestServer server;
+  std::string source = create(server);
+  server.runtime.hold.reset();
+  auto fork = server.begin("POST", "/v1/sandboxes/" + source + "/fork", R"({"count":2})");
+  std::string id = passing(server);
+  expect_unseen(server, id);
+  server.runtime.hold.set();
+  Reply reply = TestServer::to_reply(server.loop.finish(fork));
+  ASSERT_EQ(reply.status, 202) << reply.body;
+  for (const auto& one : reply.json().at("items").as_array()) {
+    const auto& layers =
+        server.runtime.sandboxes.at(std::string(one.at("id").as_string()))->spec.image.layers;
+    ASSERT_EQ(layers.size(), 1u);
+    EXPECT_EQ(layers[0].digest, "of-" + id);
+  }
+  for (int i = 0; i < 200 && server.runtime.snapshots.contains(id); ++i) server.call("GET", "/health");
+  EXPECT_FALSE(server.runtime.snapshots.contains(id));
+}
+
+TEST(Snapshots, NorIsItAfterAServerThatEndedMeanwhile) {
+  TestServer server;
+  std::string source = create(server);
+  server.runtime.hold.reset();
+  auto fork = server.begin("POST", "/v1/sandboxes/" + source + "/fork", R"({"count":1})");
+  std::string id = passing(server);
+  server.stop();
+  std::ignore = server.loop.finish(fork);
+  server.runtime.hold.set();
+  ASSERT_TRUE(server.runtime.snapshots.contains(id));
+  // While it cannot be taken away: of an engine that is away nobody knows what it has.
+  server.runtime.faults.away = true;
+  server.start();
+  expect_unseen(server, id);
+  server.stop();
+  server.runtime.faults.away = false;
+  server.start();
+  for (int i = 0; i < 200 && server.runtime.snapshots.contains(id); ++i) server.call("GET", "/health");
+  EXPECT_FALSE(server.runtime.snapshots.contains(id));
 }
 
 TEST(Snapshots, WhatCannotBeForkedOrRolledBackSaysWhy) {

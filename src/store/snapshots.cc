@@ -68,7 +68,10 @@ std::string where(const Scope& scope, const SnapshotFilter& filter, std::vector<
     sql.append(sql.empty() ? " WHERE " : " AND ").append(condition);
     texts.push_back(text);
   };
-  if (scope.owner()) also("owner = ?", *scope.owner());
+  if (scope.owner()) {
+    also("owner = ?", *scope.owner());
+    also("reason <> ?", sandbox::snapshot_reason::kPassing);
+  }
   if (filter.sandbox_id) also("sandbox_id = ?", *filter.sandbox_id);
   if (filter.name) also("name = ?", *filter.name);
   if (!filter.states) return sql;
@@ -117,7 +120,9 @@ Result<std::optional<Snapshot>> Snapshots::find(const Scope& scope, std::string_
   if (!TRY(query.next())) return std::nullopt;
   Snapshot row = read_row(query);
   // A token opens a sandbox, never a snapshot: whoever has no owner sees none.
-  if (scope.owner() && *scope.owner() != row.owner) return std::nullopt;
+  if (scope.owner() &&
+      (*scope.owner() != row.owner || row.status.reason == sandbox::snapshot_reason::kPassing))
+    return std::nullopt;
   return row;
 }
 

@@ -1,7 +1,9 @@
 #pragma once
 
 // The rows of snapshots. A row is there before anything is copied (state Creating) and goes after everything
-// is removed, so that after a kill -9 at any instruction the rows name all there can be.
+// is removed, so that after a kill -9 at any instruction the rows name all there can be. Those that are there
+// only while something is made of them (snapshot_reason::kPassing) are nobody's: Scope::everybody() alone has
+// them.
 
 #include <optional>
 #include <string_view>

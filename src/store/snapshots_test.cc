@@ -43,6 +43,20 @@ TEST_F(SnapshotRows, AreFoundByTheirOwnerAlone) {
   EXPECT_TRUE(table_.find(Scope::everybody(), "1").value());
 }
 
+TEST_F(SnapshotRows, ThoseThatPassAreNobodys) {
+  Snapshot passing = row("1", "a", 1);
+  passing.status = {SnapshotState::deleting, sandbox::snapshot_reason::kPassing, "For a fork.", at(1)};
+  ASSERT_TRUE(table_.insert(passing));
+  ASSERT_TRUE(table_.insert(row("2", "a", 2)));
+  EXPECT_FALSE(table_.find(mine_, "1").value());
+  EXPECT_EQ(table_.list(mine_, {}, -1, 0).value().size(), 1u);
+  EXPECT_EQ(table_.count(mine_, {}).value(), 1);
+  EXPECT_EQ(table_.count(mine_, {.states = std::vector{SnapshotState::deleting}}).value(), 0);
+  EXPECT_EQ(table_.count(mine_, {.sandbox_id = "s"}).value(), 1);
+  EXPECT_TRUE(table_.find(Scope::everybody(), "1").value()) << "whoever starts finds it and takes it away";
+  EXPECT_EQ(table_.list(Scope::everybody(), {}, -1, 0).value().size(), 2u);
+}
+
 TEST_F(SnapshotRows, Change) {
   ASSERT_TRUE(table_.insert(row("1", "a", 1)));
   Snapshot kept = row("1", "a", 1);

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
+from lib import snapshots as of
 from lib.api import Api
 from lib.dockerd import IMAGE, create, service_on, state
 from lib.dockerd import engine as an_engine
@@ -314,3 +315,93 @@ def test_one_that_shares_the_network_of_its_sidecar(engine, others, service):
     assert others_sidecar in engine.containers(), "what another service has made is not touched"
     engine.docker("rm", "-f", others_sidecar)
     assert "made-for-it" not in engine.volumes()
+
+
+POLICY = {"defaultAction": "deny", "egress": [{"action": "allow", "target": "allowed.test"}]}
+ANSWERS_POLICY = r"""
+cat > /tmp/speak <<'END'
+while read -r line; do
+  line=$(printf %s "$line" | tr -d '\r')
+  case "$line" in [Oo][Pp][Ee][Nn][Ss]*[Aa][Uu][Tt][Hh]:*) token=${line#*: } ;; '') break ;; esac
+done
+body='POLICY'
+[ "$token" = its-token ] || { printf 'HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\nConnection: close\r\n\r\n'; exit; }
+printf 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s' "${#body}" "$body"
+END
+exec nc -ll -p 18080 -e sh /tmp/speak
+"""
+
+
+@pytest.fixture
+def policed(engine, others):
+    """As with a networkPolicy there; the command stands for the sidecar's own program."""
+    made = []
+
+    def make(*command):
+        sandbox = str(uuid.uuid4())
+        engine.docker("run", "-d", "--name", f"sandbox-egress-{sandbox}", "--label", f"opensandbox.io/egress-sidecar-for={sandbox}", IMAGE, *command)
+        made.append(f"sandbox-egress-{sandbox}")
+        return others(id=sandbox, labels={"opensandbox.io/egress-auth-token": "its-token"}, options=("--network", f"container:sandbox-egress-{sandbox}"))
+
+    yield make
+    engine.docker("rm", "-f", *made, check=False)
+
+
+def test_a_copy_has_the_policy_of_the_sidecar(engine, policed, service):
+    script = ANSWERS_POLICY.replace("POLICY", json.dumps({"status": "ok", "mode": "enforcing", "policy": POLICY}))
+    sandbox = policed("sh", "-c", script)
+    api = Api(service.start(timeout=60))
+    wait_for(lambda: api.execd(sandbox, "GET", "/ping").status == 200, 10, "its execd answers")
+    reply = api.call("GET", f"/sandboxes/{sandbox}/networkpolicy")
+    assert reply.status == 200 and reply.json["policy"] == POLICY, reply
+    taken = of.make(api, sandbox)
+    copies = [*of.fork(api, sandbox), api.create(image=..., snapshotId=taken["id"], entrypoint=["sleep", "1000"])["id"]]
+    assert of.rollback(api, sandbox, taken["id"]).status == 200
+    for one in (*copies, sandbox):
+        name = next(name for name in engine.containers() if one in name and "egress" not in name)
+        assert engine.inspect(name)["HostConfig"]["NetworkMode"] == "none", "its way out is held by this service"
+        reply = api.call("GET", f"/sandboxes/{one}/networkpolicy")
+        assert reply.status == 200 and reply.json["policy"] == POLICY, reply
+    for one in (*copies, sandbox):
+        assert api.delete(one).status == 204
+    assert api.call("DELETE", f"/snapshots/{taken['id']}").status == 204
+
+
+@pytest.mark.parametrize("command", [("sleep", "1000"), ("sh", "-c", ANSWERS_POLICY.replace("POLICY", "{}").replace("its-token", "another")), ("sh", "-c", ANSWERS_POLICY.replace("POLICY", '{"status":"ok"}')), ("true",)], ids=["silent", "refuses", "says nothing", "ended"])
+def test_one_whose_policy_is_not_known_is_not_copied(engine, others, service, policed, command):
+    """A copy would have the whole of the engine's network."""
+    plain = others()
+    sandbox = policed("sleep", "1000") if command == ("true",) else policed(*command)
+    if command == ("true",):
+        engine.docker("kill", f"sandbox-egress-{sandbox}")
+    api = Api(service.start(timeout=60))
+    before = of.make(api, plain)
+    containers = sorted(engine.containers())
+    for verb, body in (("snapshots", {}), ("fork", {}), ("rollback", {"snapshotId": before["id"]})):
+        reply = api.call("POST", f"/sandboxes/{sandbox}/{verb}", json=body)
+        assert reply.status == 503 and "network policy" in reply.json["message"] and "sidecar" in reply.json["message"], (verb, reply)
+    assert sorted(engine.containers()) == containers and len(api.call("GET", "/snapshots").json["items"]) == 1
+    assert api.call("GET", f"/sandboxes/{sandbox}/networkpolicy").status != 200 or command[0] == "sh"
+    (fork,) = of.fork(api, plain)
+    for one in (fork, plain, sandbox):
+        assert api.delete(one).status == 204
+    assert api.call("DELETE", f"/snapshots/{before['id']}").status == 204
+
+
+def test_variables_are_copied_and_not_in_the_image(engine, others, service):
+    sandbox = others(options=("-e", "TOKEN=s3cret", "-e", "PATH=/own:/bin"))
+    api = Api(service.start(timeout=60))
+    wait_for(lambda: api.execd(sandbox, "GET", "/ping").status == 200, 10, "its execd answers")
+    taken = of.make(api, sandbox)
+    # Engines before Docker 26 also note what the container was made with, which is given to nothing that is made of the image.
+    config = json.loads(engine.docker("image", "inspect", f"opensandbox-snapshots:{taken['id']}").stdout)[0]["Config"]
+    assert "s3cret" not in json.dumps(config) and "/own" not in json.dumps(config), config
+    (fork,) = of.fork(api, sandbox)
+    assert api.run(fork, "echo $TOKEN $PATH").stdout == "s3cret /own:/bin"
+    made = api.create(image=..., snapshotId=taken["id"], entrypoint=["sleep", "1000"])["id"]
+    assert api.run(made, "env").stdout.find("TOKEN") < 0 and api.run(made, "ls /").exit_code == 0
+    restored = api.create(image=..., snapshotId=taken["id"], entrypoint=["sleep", "1000"], extensions={"restore.env": "true"})["id"]
+    assert api.run(restored, "echo $TOKEN").stdout == "s3cret"
+    for one in (sandbox, fork, made, restored):
+        assert api.delete(one).status == 204
+    assert api.call("DELETE", f"/snapshots/{taken['id']}").status == 204

@@ -162,8 +162,17 @@ def test_equal_content_is_shared(api):
     api.run(source, "echo x > /root/f")
     taken = [of.make(api, source) for _ in range(3)]
     assert len(of.on_disk(api.service)["layers"]) == 1 and len(of.on_disk(api.service)["kept"]) == 3
-    # The same shape with other bytes is another layer.
-    api.run(source, "touch -r /root/f /tmp/then; touch -r /root /tmp/there; touch -r /tmp /root/mark; echo y > /root/f; touch -r /tmp/then /root/f")
+    # The same names, sizes and times with other bytes are another layer.
+    other_bytes = "import os; s = os.stat('/root/f'); f = os.open('/root/f', os.O_WRONLY); os.pwrite(f, b'y', 0); os.utime('/root/f', ns=(s.st_atime_ns, s.st_mtime_ns))"
+    assert api.run(source, ["/usr/bin/python3", "-c", other_bytes]).exit_code == 0
+    changed = of.make(api, source)
+    assert len(of.on_disk(api.service)["layers"]) == 2, "a layer is what its bytes are"
+    for snapshot, wanted in ((taken[0], "x"), (changed, "y")):
+        restored = of.restore(api, snapshot["id"])
+        assert api.run(restored, "cat /root/f").stdout == wanted
+        assert api.delete(restored).status == 204
+    assert api.call("DELETE", f"/snapshots/{changed['id']}").status == 204
+    wait_for(lambda: len(of.on_disk(api.service)["layers"]) == 1, 10, "its layer goes with it")
     untouched = api.create()["id"]
     empty = of.make(api, untouched)
     assert len(of.on_disk(api.service)["layers"]) == 1, "what changed nothing adds nothing"
@@ -200,17 +209,30 @@ def test_deleting_the_source_at_once_waits_for_the_capture(api):
     assert api.run(restored, "cd /root && sha256sum -c sum").exit_code == 0
 
 
+WRITES_IN_TURNS = """
+import os
+files = [os.open('/root/turn%02d' % n, os.O_RDWR | os.O_CREAT) for n in range(40)]
+turn = 0
+while True:
+    turn += 1
+    for one in files:
+        os.pwrite(one, b'%08d' % turn, 0)
+"""
+
+
 def test_it_stands_still_while_it_is_captured(api):
-    """A writer that keeps two files in step: no snapshot shows one without the other."""
-    writer = "import os\ni = 0\nwhile True:\n  i += 1\n  for n in 'ab':\n    f = open('/root/' + n + '.new', 'w'); f.write(str(i) * 1000); f.close(); os.rename('/root/' + n + '.new', '/root/' + n)\n"
-    source = api.create(entrypoint=["python3", "-c", writer])["id"]
-    wait_for(lambda: api.run(source, "test -s /root/b").exit_code == 0, 10, "it writes")
+    """A process writes the same number into forty files in strict turns, a million times a second or so. At any one moment those that
+    come first have it and the others the number before; files that were copied at different moments do not."""
+    source = api.create(entrypoint=["sh", "-c", f'head -c 10M /dev/urandom > /root/bulk; exec python3 -c "{WRITES_IN_TURNS}"'])["id"]
+    wait_for(lambda: api.run(source, "test -s /root/turn39").exit_code == 0, 20, "it writes")
+    before = 0
     for _ in range(5):
         taken = of.make(api, source)
         restored = of.restore(api, taken["id"])
-        a, b = (int(api.run(restored, f"head -c 1000 /root/{n}").stdout[:1] or 0) for n in "ab")
-        lengths = api.run(restored, "stat -c %s /root/a /root/b").stdout.split()
-        assert all(int(length) % 1000 == 0 and int(length) > 0 for length in lengths), "no file is torn"
+        turns = [int(word) for word in api.run(restored, "for n in /root/turn*; do cat $n; echo; done").stdout.split()]
+        assert len(turns) == 40 and turns[0] > before, f"it went on since the last one: {before}, {turns}"
+        assert turns == sorted(turns, reverse=True) and turns[0] - turns[-1] <= 1, f"of several moments: {turns}"
+        before = turns[0]
         assert api.delete(restored).status == 204
     assert api.status(source)["state"] == "Running"
     assert api.run(source, "true").exit_code == 0
@@ -244,6 +266,42 @@ def test_diff(api, bin_dir):
     told = subprocess.run([bin_dir / "osb", "diff", source, "--server", "%s:%d" % api.address], check=True, capture_output=True, text=True).stdout
     assert "A /root/new\n" in told and "D /usr/bin/python3\n" in told
     assert api.call("GET", f"/sandboxes/{api.create()['id']}/diff").json == {"changes": []}
+
+
+@pytest.mark.parametrize("code, state", [(0, "Terminated"), (3, "Failed")])
+def test_diff_of_one_that_has_ended(api, bin_dir, code, state):
+    """Its files are kept until it is deleted, and so is what it has changed."""
+    sandbox = api.create(entrypoint=["sh", "-c", f"echo a > /root/new; rm /usr/bin/base64; exit {code}"])["id"]
+    wait_for(lambda: api.status(sandbox)["state"] == state, 10, "it ends")
+    reply = api.call("GET", f"/sandboxes/{sandbox}/diff")
+    assert reply.status == 200, reply
+    assert {("Added", "/root/new"), ("Deleted", "/usr/bin/base64")} <= {(one["kind"], one["path"]) for one in reply.json["changes"]}
+    told = subprocess.run([bin_dir / "osb", "diff", sandbox, "--server", "%s:%d" % api.address], check=True, capture_output=True, text=True).stdout
+    assert "A /root/new\n" in told
+    # Also by the service after this one.
+    api.service.kill_both()
+    api.service.start()
+    assert api.call("GET", f"/sandboxes/{sandbox}/diff").json == reply.json
+    assert api.delete(sandbox).status == 204
+    assert_envelope(api.call("GET", f"/sandboxes/{sandbox}/diff"), 404, "SANDBOX::NOT_FOUND")
+
+
+@no_disks
+def test_diff_of_one_whose_disk_was_put_away(api):
+    """It is not said that nothing was changed."""
+    sandbox = api.create(entrypoint=["sh", "-c", "echo a > /root/new; until test -e /root/end; do sleep 0.1; done"], resourceLimits={"disk": "32Mi"})["id"]
+    api.run(sandbox, "until test -s /root/new; do sleep 0.1; done")
+    assert "/root/new" in [one["path"] for one in api.call("GET", f"/sandboxes/{sandbox}/diff").json["changes"]]
+    api.run(sandbox, "touch /root/end")
+    wait_for(lambda: api.status(sandbox)["state"] == "Terminated", 10, "it ends")
+    # Its disk goes a moment later.
+    reply = wait_for(lambda: refused(api.call("GET", f"/sandboxes/{sandbox}/diff")), 20, "its disk is put away")
+    assert "its disk was put away" in assert_envelope(reply, 409, "SNAPSHOT::INVALID_SOURCE_STATE")["message"]
+    assert api.delete(sandbox).status == 204
+
+
+def refused(reply):
+    return reply if reply.status != 200 else None
 
 
 def test_forks(api):

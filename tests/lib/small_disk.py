@@ -1,26 +1,43 @@
-"""A state directory on a file system of its own, small enough to be filled up on purpose."""
+"""A state directory on a file system of its own: small enough to be filled up on purpose, or of a kind that shares blocks."""
 
 import os
+import shutil
 import subprocess
 from contextlib import contextmanager
 from pathlib import Path
 
 FILLER = "filler"
+SBIN = "/usr/sbin:/sbin:/usr/bin:/bin"
+MAKE = {
+    # No blocks reserved for root: the launcher is to see the same full disk as everybody else.
+    "ext4": ["mkfs.ext4", "-q", "-m", "0"],
+    "xfs": ["mkfs.xfs", "-q", "-m", "reflink=1"],
+    "btrfs": ["mkfs.btrfs", "-q"],
+}
+
+
+def missing(kind):
+    """Why there can be no such file system here; nothing when there can be one."""
+    if shutil.which(MAKE[kind][0], path=SBIN) is None:
+        return f"no mkfs.{kind} here; install xfsprogs or btrfs-progs"
+    if kind not in Path("/proc/filesystems").read_text().split():
+        return f"this kernel has no {kind}"
+    return None
 
 
 @contextmanager
-def small_disk(service, mebibytes):
-    """Mounts a fresh ext4 where the service, not started yet, will keep its state. Both are gone afterwards."""
+def small_disk(service, mebibytes, kind="ext4"):
+    """Mounts a fresh file system where the service, not started yet, will keep its state. Both are gone afterwards."""
     image = service.directory / "disk.img"
     with open(image, "wb") as file:
         file.truncate(mebibytes << 20)
-    # No blocks reserved for root: the launcher is to see the same full disk as everybody else.
-    subprocess.run(["mkfs.ext4", "-q", "-m", "0", image], check=True, env={"PATH": "/usr/sbin:/sbin:/usr/bin:/bin"})
+    subprocess.run([*MAKE[kind], image], check=True, env={"PATH": SBIN})
     service.state_dir.mkdir()
     subprocess.run(["mount", "-o", "loop", image, service.state_dir], check=True)
     service.show_mount(service.state_dir)
     try:
-        (service.state_dir / "lost+found").rmdir()
+        if kind == "ext4":
+            (service.state_dir / "lost+found").rmdir()
         yield service.state_dir
     finally:
         service.destroy()

@@ -2,6 +2,8 @@
 
 #include <optional>
 
+#include "base/strings.h"
+
 namespace osb::runtime {
 namespace {
 
@@ -41,13 +43,26 @@ std::optional<std::string> unescape(std::string_view text) {
   return out;
 }
 
+std::unexpected<Error> odd() { return fail(Code::corrupt, "the launcher's list of changes makes no sense"); }
+
+// "! 3 message", without its end.
+std::unexpected<Error> read_error(std::string_view line) {
+  auto words = line.substr(2);
+  size_t blank = words.find(' ');
+  auto code = blank == words.npos ? std::nullopt : parse_number<uint8_t>(words.substr(0, blank));
+  auto message = blank == words.npos ? std::nullopt : unescape(words.substr(blank + 1));
+  if (!code || !message || *code > static_cast<uint8_t>(Code::internal)) return odd();
+  return fail(static_cast<Code>(*code), std::move(*message));
+}
+
 }  // namespace
 
 Result<std::vector<sandbox::FileChange>> parse_changes(std::string_view text) {
   std::vector<sandbox::FileChange> changes;
-  while (!text.empty()) {
+  while (true) {
     size_t end = text.find('\n');
-    auto odd = [] { return fail(Code::corrupt, "the launcher's list of changes makes no sense"); };
+    if (text == ".\n") return changes;
+    if (text.starts_with("! ") && end == text.size() - 1) return read_error(text.substr(0, end));
     if (end == text.npos || end < 3 || text[1] != ' ' || text[2] != '/') return odd();
     auto kind = kind_of(text[0]);
     auto path = unescape(text.substr(2, end - 2));
@@ -55,7 +70,6 @@ Result<std::vector<sandbox::FileChange>> parse_changes(std::string_view text) {
     changes.push_back({*kind, std::move(*path)});
     text.remove_prefix(end + 1);
   }
-  return changes;
 }
 
 }  // namespace osb::runtime

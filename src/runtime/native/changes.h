@@ -10,7 +10,8 @@
 
 namespace osb::runtime {
 
-// Code::corrupt for anything else, a last line without its end included.
+// The launcher's error when that is its last line. Code::corrupt for anything else, a text that breaks off
+// included.
 Result<std::vector<sandbox::FileChange>> parse_changes(std::string_view text);
 
 }  // namespace osb::runtime
