@@ -210,10 +210,11 @@ constexpr ErrorRow kVolumes[] = {
      "Write it without `..`, `//` and a slash at its end."},
     {"VOLUME::HOST_PATH_NOT_ALLOWED", "400",
      "A directory of the host that sandboxes are not given, or not to be written to; `message` says which.",
-     "The operator lists directories in `storage.allowed_host_paths`; what only root may write is mounted "
-     "with `readOnly`."},
+     "The operator lists directories in `storage.allowed_host_paths`; one of root's in which programs act as "
+     "root "
+     "is mounted with `readOnly`, or given to others."},
     {"VOLUME::HOST_PATH_CREATE_FAILED", "500", "A directory of the host is not there and could not be made.",
-     "Make it on the host, with an owner that is not root."},
+     "Make it on the host."},
     {"VOLUME::PVC_NOT_FOUND", "400", "There is no such named volume, and `createIfNotExists` is false.",
      "Leave `createIfNotExists` out; `GET /volumes` lists those there are."},
     {"VOLUME::PVC_INSPECT_FAILED", "500", "A named volume could not be made or opened; `cause` says why.",

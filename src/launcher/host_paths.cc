@@ -63,7 +63,8 @@ Result<void> make_directory(const Settings& settings, int parent, const std::str
     made = check_call(::mkdirat(parent, name.c_str(), 0755));
   }
   if (made < 0 && made != -EEXIST) return fail_errno("make a directory", -made);
-  // Nobody but root could have taken its name away.
+  // Nobody could have taken its name away but root, or a sandbox that writes here as root: what that could
+  // put in its place is its own, and loses its owner.
   if (made == 0 && as_ourselves && !settings.rootless &&
       ::fchownat(parent, name.c_str(), maker.uid, maker.gid, AT_SYMLINK_NOFOLLOW) < 0)
     return fail_errno("give a directory away");
@@ -116,15 +117,6 @@ Result<Fd> open_host_path(const Settings& settings, const std::string& path, Mis
     return opened;
   }
   return fail(Code::permission_denied, "refused: not below a directory of storage.allowed_host_paths");
-}
-
-// The kernel changes nothing of a file whose owner or group the mount does not map.
-Result<void> check_writable(int directory) {
-  struct stat info = TRY(look_at(directory));
-  if (info.st_uid != 0 && info.st_gid != 0) return {};
-  return fail(Code::permission_denied,
-              "the directory belongs to root or to root's group, as whom no sandbox writes; give it to "
-              "others (chown USER:GROUP), or mount it read-only");
 }
 
 }  // namespace osb::launcher

@@ -18,9 +18,6 @@ enum class Missing { refused, made };
 // link or a file is on the way. Code::not_found, unless it is to be made: as whoever owns the place.
 Result<Fd> open_host_path(const Settings& settings, const std::string& path, Missing missing);
 
-// Whether a sandbox could write there (volume_ids.h).
-Result<void> check_writable(int directory);
-
 // The directory `path` below another; the same errors. Those that are missing are made as the owners of
 // their parents.
 Result<Fd> open_below(const Settings& settings, Fd top, std::string_view path, Missing missing);

@@ -138,18 +138,22 @@ def test_read_only_holds_against_root(api, make, ground, kind):
         remove(api, "ro-test")
 
 
-def test_what_is_roots_is_not_written_as_root(api, make, ground):
-    found = assert_envelope(api.post_create(volumes=[host(ground / "root")]), 400, "VOLUME::HOST_PATH_NOT_ALLOWED")
-    assert "volumes[0].host.path" in found["message"] and "chown" in found["message"]
-    name = make(host(ground / "root", readOnly=True))
-    assert fine(api.run(name, "cat /data/file; stat -c %u /data/file")) == "root's\n0"
-    assert api.run(name, "echo x > /data/file").exit_code != 0
-    # Nor where everybody may write, nor as root's group.
-    os.chown(ground / "open", 0, 0)
+def test_what_is_roots_is_written_as_root(api, make, ground):
+    """What a sandbox cannot do there is in tests/security/test_directories_of_root.py."""
+    name = make(host(ground / "root"))
+    assert fine(api.run(name, "cat /data/file; stat -c %u:%g /data/file; echo changed > /data/file; echo x > /data/new")) == "root's\n0:0"
+    assert (ground / "root" / "file").read_text() == "changed\n" and (ground / "root" / "new").stat().st_uid == 0
+    assert api.run(name, "chmod u+s /data/new").exit_code != 0
+    reader = make(host(ground / "root", readOnly=True))
+    assert fine(api.run(reader, "cat /data/file; stat -c %u /data/file")) == "changed\n0"
+    assert api.run(reader, "echo x > /data/file").exit_code != 0
+    # Also where everybody may write, and as root's group.
     for owner in ((0, 0), (USER, 0), (0, GROUP)):
         os.chown(ground / "open", *owner)
-        found = assert_envelope(api.post_create(volumes=[host(ground / "open")]), 400, "VOLUME::HOST_PATH_NOT_ALLOWED")
-        assert "root's group" in found["message"]
+        name = make(host(ground / "open"))
+        fine(api.run(name, "echo x > /data/mine"))
+        assert ((ground / "open" / "mine").stat().st_uid, (ground / "open" / "mine").stat().st_gid) == owner
+        (ground / "open" / "mine").unlink()
     os.chown(ground / "open", 0, 0)
 
 

@@ -175,8 +175,8 @@ def test_read_only_is_read_only(server, ground, kind):
 
 def test_nothing_else_can_be_had(server, ground):
     top = ground / "shared"
-    for source in (ground / "image", ground, ground / "hidden", top / "link", top / "out", top / "none", top / "a" / "before", top / "out" / "file",
-                   ground / "roots", server.state_dir, server.state_dir / "images", server.state_dir / "db", server.state_dir / "volumes", "/etc", "/"):  # fmt: skip
+    for source in (ground / "image", ground, ground / "hidden", top / "out", top / "none", top / "a" / "before", top / "out" / "file",
+                   server.state_dir, server.state_dir / "images", server.state_dir / "db", server.state_dir / "volumes", "/etc", "/"):  # fmt: skip
         for step in (shared(source), rogue.step("bind", "/data", source=str(source), access=rogue.WRITABLE)):
             _, answer, pid = start(server, ground, step)
             assert not pid and answer.message, f"{source} could be written: {answer}"
@@ -184,10 +184,15 @@ def test_nothing_else_can_be_had(server, ground):
     for source in (ground / "hidden", top / "link", top / "out", server.state_dir, server.state_dir / "volumes", "/etc"):
         _, answer, pid = start(server, ground, shared(source, 0))
         assert not pid and answer.message, f"{source} could be read: {answer}"
-    # Root's own directory can be read.
-    sandbox_id, answer, pid = start(server, ground, shared(ground / "roots", 0))
-    assert pid, answer
-    server.ask(rogue.DESTROY, sandbox_id)
+    # Root's own directory can be read, and written with the ids of its owner only.
+    _, answer, pid = start(server, ground, rogue.step("bind", "/data", source=str(ground / "roots"), access=rogue.WRITABLE))
+    assert not pid and answer.message
+    for access in (0, rogue.WRITABLE):
+        sandbox_id, answer, pid = start(server, ground, shared(ground / "roots", access))
+        assert pid, answer
+        caps = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("CapBnd"))
+        assert bool(int(caps.split()[1], 16) >> 31 & 1) == (access == 0), "what writes as root has no CAP_SETFCAP, whatever the server says"
+        server.ask(rogue.DESTROY, sandbox_id)
     assert not server.ids()
     assert (ground / "hidden" / "file").read_text() == "untouched"
 
