@@ -204,8 +204,10 @@ constexpr ErrorRow kVolumes[] = {
      "A `mountPath` that is no plain path, lies in `/proc`, `/sys` or `/dev`, or in another volume.",
      "Use a directory of its own, such as `/data`."},
     {"VOLUME::INVALID_SUB_PATH", "400",
-     "A `subPath` that is no plain relative path, or that a symbolic link or a file stands in the way of.",
-     "Name directories below the volume, without `..`; links are not followed."},
+     "A `subPath` that is no plain relative path, or with a file on the way, or a symbolic link that leads "
+     "out.",
+     "Name directories below the volume, without `..`; links that are relative and stay inside are "
+     "followed."},
     {"VOLUME::INVALID_HOST_PATH", "400", "A `host.path` that is no plain absolute path of Linux.",
      "Write it without `..`, `//` and a slash at its end."},
     {"VOLUME::HOST_PATH_NOT_ALLOWED", "400",

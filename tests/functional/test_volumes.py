@@ -178,22 +178,47 @@ def test_what_its_owner_could_not_make_is_not_made(api, ground):
     assert "volumes[0].host.path" in found["message"] and not (closed / "new").exists()
 
 
-def test_links_lead_nowhere(api, make, ground):
+LEADING_OUT = (("out", "../hidden"), ("absolute", "{ground}/hidden"), ("up", ".."), ("top", "/"), ("around", "../shared/inner"), ("round", "round"),
+               ("nowhere", "missing"), ("there", "{ground}/shared/inner"))  # fmt: skip
+
+
+def plant(directory, links, **values):
+    for name, target in links:
+        if not (directory / name).is_symlink():
+            (directory / name).symlink_to(target.format(**values))
+
+
+def test_no_link_leads_out(api, make, ground):
     shared = ground / "shared"
     (shared / "inner").mkdir(exist_ok=True)
-    for name, target in (("out", "../hidden"), ("absolute", str(ground / "hidden")), ("within", "inner"), ("up", "..")):
-        if not (shared / name).is_symlink():
-            (shared / name).symlink_to(target)
-    for link in ("out", "absolute", "within", "up"):
+    plant(shared, LEADING_OUT, ground=ground)
+    for link, _ in LEADING_OUT:
         for volume, code in ((host(shared / link), "VOLUME::HOST_PATH_NOT_ALLOWED"), (host(shared, subPath=link), "VOLUME::INVALID_SUB_PATH"),
                              (host(shared, subPath=f"{link}/new"), "VOLUME::INVALID_SUB_PATH")):  # fmt: skip
             for read_only in (True, False):
                 found = assert_envelope(api.post_create(volumes=[{**volume, "readOnly": read_only}]), 400, code)
                 assert "symbolic link" in found["message"], found
-    assert not (ground / "hidden" / "new").exists()
+    assert not (ground / "hidden" / "new").exists() and not (shared / "missing").exists() and not (shared / "inner" / "new").exists()
     # Inside the sandbox they are what they are: links in its own tree.
     name = make(host(shared))
     assert api.run(name, "cat /data/out/file /data/absolute/file").exit_code != 0
+
+
+def test_links_that_stay_inside_are_followed(api, make, ground):
+    shared = ground / "shared"
+    for path in (shared / "releases" / "5", shared / "aside"):
+        path.mkdir(parents=True)
+        os.chown(path, USER, GROUP)
+    os.chown(shared / "releases", USER, GROUP)
+    (shared / "releases" / "5" / "file").write_text("five")
+    plant(shared, (("current", "releases/latest"), ("aside/back", "../releases/5")))
+    plant(shared / "releases", (("latest", "5"),))
+    for path, more in ((shared / "current", {}), (shared, {"subPath": "current"}), (shared / "aside" / "back", {}), (shared / "aside", {"subPath": "back"})):
+        name = make(host(path, **more), host(path, at="/ro", name="ro", readOnly=True, **more))
+        assert fine(api.run(name, "cat /data/file /ro/file; echo x > /data/new; cat /ro/new; rm /data/new")) == "fivefivex"
+    # What is missing is made where the link leads.
+    make(host(shared / "current" / "made" / "deep"))
+    assert (shared / "releases" / "5" / "made" / "deep").stat().st_uid == USER
 
 
 def test_only_what_is_on_the_list(api, ground):
@@ -216,10 +241,12 @@ def test_the_services_own_files_are_no_volume(new_service):
     service.config_path.write_text(text + f'\n[storage]\nallowed_host_paths = ["{service.directory}"]\n')
     service.start()
     api = Api(service)
-    for path in ("", "/state", "/state/db", "/state/new"):
+    (service.directory / "way").symlink_to("state")
+    for path in ("", "/state", "/state/db", "/state/new", "/way", "/way/db", "/way/new"):
         for read_only in (True, False):
             found = assert_envelope(api.post_create(volumes=[host(f"{service.directory}{path}", readOnly=read_only)]), 400, "VOLUME::HOST_PATH_NOT_ALLOWED")
-            assert "files of the service" in found["message"]
+            # For containers no link is followed at all.
+            assert "files of the service" in found["message"] or ("/way" in path and "symbolic link" in found["message"]), found
     assert not (service.state_dir / "new").exists()
 
 
@@ -286,11 +313,13 @@ def test_a_part_of_a_volume(api, make):
     part = make(claim("parts", sub="a/b", name="x"), claim("parts", at="/c", sub="c"))
     fine(api.run(part, "echo 1 > /data/f; echo 2 > /c/f"))
     assert fine(api.run(whole, "cat /data/a/b/f /data/c/f; stat -c %u /data/a /data/a/b")) == "1\n2\n0\n0"
-    fine(api.run(whole, "ln -s / /data/out; ln -s a /data/in; echo x > /data/file"))
-    for sub in ("out", "out/etc", "in", "in/b", "file", "file/x"):
+    fine(api.run(whole, "ln -s / /data/out; ln -s ../.. /data/up; ln -s a /data/in; echo x > /data/file"))
+    for sub in ("out", "out/etc", "up", "up/x", "file", "file/x"):
         found = assert_envelope(api.post_create(volumes=[claim("parts", sub=sub)]), 400, "VOLUME::INVALID_SUB_PATH")
-        assert "volumes[0].subPath" in found["message"] and "symbolic link or a file" in found["message"]
-    for name in (whole, part):
+        assert "volumes[0].subPath" in found["message"] and ("symbolic link" in found["message"]) != sub.startswith("file"), found
+    linked = make(claim("parts", sub="in/b"), claim("parts", at="/made", name="w", sub="in/made"))
+    assert fine(api.run(linked, "cat /data/f")) == "1" and fine(api.run(whole, "ls /data/a")) == "b\nmade"
+    for name in (whole, part, linked):
         api.delete(name)
     remove(api, "parts")
 
