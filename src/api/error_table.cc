@@ -201,7 +201,7 @@ constexpr ErrorRow kVolumes[] = {
     {"VOLUME::DUPLICATE_NAME", "400", "Two volumes of a request have the same `name`.",
      "Give each a name of its own."},
     {"VOLUME::INVALID_MOUNT_PATH", "400",
-     "A `mountPath` that is no plain path, lies in `/proc`, `/sys` or `/dev`, or in another volume.",
+     "A `mountPath` that is no plain path, lies in `/proc`, `/sys` or `/dev`, or is that of another volume.",
      "Use a directory of its own, such as `/data`."},
     {"VOLUME::INVALID_SUB_PATH", "400",
      "A `subPath` that is no plain relative path, or with a file on the way, or a symbolic link that leads "

@@ -26,6 +26,12 @@ bool is_at_or_below(std::string_view path, std::string_view top) {
   return path == top || (path.starts_with(top) && (top == "/" || path[top.size()] == '/'));
 }
 
+// "/data/" is "/data".
+std::string_view without_end(std::string_view path) {
+  if (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
+  return path;
+}
+
 // What is wrong with the parts between the slashes; "" when nothing is.
 std::string_view flaw_of(std::string_view path) {
   if (path.size() > kMostPath) return "must have at most 1024 characters";
@@ -49,9 +55,8 @@ ApiResult<> check_mount_path(const std::string& field, std::string_view path,
           sandbox::invalid_mount_path(field, "must not lie in /proc, /sys or /dev; use another directory"));
   }
   for (const sandbox::Volume& other : before) {
-    if (is_at_or_below(path, other.mount_path) || is_at_or_below(other.mount_path, path))
-      return refused(sandbox::invalid_mount_path(
-          field, "must neither be the mount path of another volume nor lie in one, or around one"));
+    if (path == other.mount_path)
+      return refused(sandbox::invalid_mount_path(field, "must not be the mount path of another volume"));
   }
   return {};
 }
@@ -90,8 +95,9 @@ ApiResult<sandbox::Volume> check_one(const std::string& field, const Volume& vol
         unsupported(field + ".ossfs",
                     "this server mounts no object stores: it would need their keys and programs that "
                     "are not its own; use a host path or a named volume"));
-  TRY(check_mount_path(field + ".mountPath", volume.mount_path, before));
-  TRY(check_sub_path(field + ".subPath", volume.sub_path));
+  std::string_view mount_path = without_end(volume.mount_path), sub_path = without_end(volume.sub_path);
+  TRY(check_mount_path(field + ".mountPath", mount_path, before));
+  TRY(check_sub_path(field + ".subPath", sub_path));
   bool is_host = volume.backend == From::host;
   if (is_host) TRY(check_host_path(field + ".host.path", volume.source, allowed));
   std::optional<int64_t> size;
@@ -103,8 +109,8 @@ ApiResult<sandbox::Volume> check_one(const std::string& field, const Volume& vol
   }
   return sandbox::Volume{.backend = is_host ? To::host : To::claim,
                          .source = volume.source,
-                         .mount_path = volume.mount_path,
-                         .sub_path = volume.sub_path,
+                         .mount_path = std::string(mount_path),
+                         .sub_path = std::string(sub_path),
                          .read_only = volume.read_only,
                          .create = volume.create,
                          .ephemeral = volume.ephemeral,

@@ -64,22 +64,33 @@ TEST(VolumeRules, AHostPathIsPlain) {
 
 TEST(VolumeRules, AMountPathIsAPlaceOfItsOwn) {
   for (const char* path : {"/", "/proc", "/proc/x", "/sys", "/sys/fs/cgroup", "/dev", "/dev/shm", "/a/../b",
-                           "/a/", "/a//b", "/a/.", "//a"})
+                           "/a//", "/a//b", "/a/.", "//a", "//", "/proc/", "/dev/shm/"})
     EXPECT_EQ(code_of({claim("v", path)}), "VOLUME::INVALID_MOUNT_PATH") << path;
-  for (const char* path : {"/devices", "/a", "/tmp", "/usr/local", "/process"})
+  for (const char* path : {"/devices", "/a", "/tmp", "/usr/local", "/process", "/a/", "/a/b/"})
     EXPECT_EQ(code_of({claim("v", path)}), "") << path;
-  for (auto [one, two] : {std::pair("/a", "/a"), {"/a", "/a/b"}, {"/a/b", "/a"}}) {
+  for (auto [one, two] : {std::pair("/a", "/a"), {"/a/", "/a"}, {"/a/b", "/a/b/"}}) {
     Volume second = claim("v", two);
     second.name = "b";
     EXPECT_EQ(code_of({claim("v", one), second}), "VOLUME::INVALID_MOUNT_PATH") << one << " " << two;
   }
-  Volume second = claim("v", "/ab");
-  second.name = "b";
-  EXPECT_EQ(code_of({claim("v", "/a"), second}), "");
+  for (auto [one, two] : {std::pair("/a", "/ab"), {"/a", "/a/b"}, {"/a/b", "/a"}}) {
+    Volume second = claim("v", two);
+    second.name = "b";
+    EXPECT_EQ(code_of({claim("v", one), second}), "") << one << " " << two;
+  }
+}
+
+TEST(VolumeRules, ASlashAtTheEndMeansNothing) {
+  Volume volume = claim("v", "/mnt/a/");
+  volume.sub_path = "b/c/";
+  auto checked = check_volumes({volume}, {});
+  ASSERT_TRUE(checked);
+  EXPECT_EQ(checked->front().mount_path, "/mnt/a");
+  EXPECT_EQ(checked->front().sub_path, "b/c");
 }
 
 TEST(VolumeRules, ASubPathStaysInTheVolume) {
-  for (const char* path : {"/a", "..", "a/..", "../a", "a/../../b", "a//b", "a/", "./a", "."}) {
+  for (const char* path : {"/a", "..", "a/..", "../a", "a/../../b", "a//b", "a//", "/", "./a", "."}) {
     Volume volume = claim("v");
     volume.sub_path = path;
     EXPECT_EQ(code_of({volume}), "VOLUME::INVALID_SUB_PATH") << path;

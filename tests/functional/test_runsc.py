@@ -172,6 +172,14 @@ def test_volumes(api):
     assert api.run(writer, "cat /data/b").stdout == "from-native"
 
 
+def test_volumes_in_each_other(api):
+    volumes = [{"name": name, "pvc": {"claimName": f"runsc-{name}"}, "mountPath": path} for name, path in (("inner", "/work/cache"), ("outer", "/work/"))]
+    sandbox = create(api, volumes=volumes)
+    assert api.run(sandbox, "echo a > /work/a; echo b > /work/cache/b; cat /work/a /work/cache/b").stdout == "a\nb"
+    native = create(api, volumes=[{**volumes[0], "mountPath": "/inner"}, {**volumes[1], "mountPath": "/outer"}], extensions={})
+    assert api.run(native, "cat /outer/a /inner/b; ls -A /outer/cache").stdout == "a\nb"
+
+
 def test_a_directory_of_roots_is_only_read(bin_dir):
     """What runsc does for a sandbox is not what the launcher's filters see."""
     ground = Path(tempfile.mkdtemp(prefix="osb-roots-", dir=STATE_PARENT))

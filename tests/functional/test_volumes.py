@@ -259,7 +259,7 @@ WRONG = [
     ("over /proc", [claim("a", at="/proc/x")], "VOLUME::INVALID_MOUNT_PATH", "volumes[0].mountPath"),
     ("over /dev/shm", [claim("a", at="/dev/shm")], "VOLUME::INVALID_MOUNT_PATH", "volumes[0].mountPath"),
     ("with ..", [claim("a", at="/a/../b")], "VOLUME::INVALID_MOUNT_PATH", "volumes[0].mountPath"),
-    ("in another", [claim("a", at="/a"), claim("b", at="/a/b", name="w")], "VOLUME::INVALID_MOUNT_PATH", "volumes[1].mountPath"),
+    ("where another is", [claim("a", at="/a"), claim("b", at="/a/", name="w")], "VOLUME::INVALID_MOUNT_PATH", "volumes[1].mountPath"),
     ("an absolute subPath", [claim("a", sub="/etc")], "VOLUME::INVALID_SUB_PATH", "volumes[0].subPath"),
     ("a subPath out of it", [claim("a", sub="x/../../y")], "VOLUME::INVALID_SUB_PATH", "volumes[0].subPath"),
     ("one that is not there", [claim("a", createIfNotExists=False)], "VOLUME::PVC_NOT_FOUND", "volumes[0].pvc"),
@@ -322,6 +322,46 @@ def test_a_part_of_a_volume(api, make):
     for name in (whole, part, linked):
         api.delete(name)
     remove(api, "parts")
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0)], ids=["parents first", "children first"])
+def test_volumes_lie_in_each_other(api, make, ground, order):
+    (ground / "shared" / "nested").mkdir(exist_ok=True)
+    os.chown(ground / "shared" / "nested", USER, GROUP)
+    wanted = [claim("outer", at="/work/", name="a"), host(ground / "shared" / "nested", at="/work/cache", name="b", subPath="x/"),
+              claim("inner", at="/work/cache/deep/", name="c")]  # fmt: skip
+    name = make(*(wanted[i] for i in order))
+    fine(api.run(name, "echo 1 > /work/f; echo 2 > /work/cache/f; echo 3 > /work/cache/deep/f"))
+    shown = [line.split()[4] for line in fine(api.run(name, "cat /proc/self/mountinfo")).splitlines() if line.split()[4].startswith("/work")]
+    assert shown == ["/work", "/work/cache", "/work/cache/deep"]
+    assert (ground / "shared" / "nested" / "x" / "f").read_text() == "2\n"
+    # Where they are mounted is made, as the root of the sandbox makes it.
+    outer = make(claim("outer"), host(ground / "shared" / "nested", at="/host", name="w"))
+    assert fine(api.run(outer, "cat /data/f; ls -A /data /data/cache; stat -c %u:%g /data/cache")) == "1\n/data:\ncache\nf\n\n/data/cache:\n0:0"
+    assert (ground / "shared" / "nested" / "x" / "deep").stat().st_uid == USER
+    # In one that is only read the place has to be there.
+    reader = make(claim("outer", at="/work", ro=True), claim("inner", at="/work/cache", name="w"))
+    assert fine(api.run(reader, "cat /work/cache/f; echo 4 > /work/cache/g; touch /work/g 2>&1 || true")).startswith("3\n")
+    reply = api.post_create(volumes=[claim("outer", at="/work", ro=True), claim("inner", at="/work/none", name="w")])
+    assert reply.status == 500 and "Read-only file system" in reply.body.decode()
+    for one in (name, outer, reader):
+        api.delete(one)
+    remove(api, "outer", "inner")
+
+
+def test_a_link_in_a_volume_is_no_way_out_for_another(api, make):
+    """Where a volume comes to lie is found inside the sandbox's root, whatever is in the volume around it."""
+    planter = make(claim("planted"))
+    fine(api.run(planter, "ln -s /etc /data/etc; ln -s ../../../../.. /data/up; ln -s / /data/root; ln -s /proc /data/proc"))
+    name = make(claim("planted", at="/work"), claim("inner", at="/work/etc", name="w"))
+    assert fine(api.run(name, "ls -A /etc; test -e /proc/1/status && echo proc")) == "proc"
+    for target in ("up", "root"):
+        assert api.post_create(volumes=[claim("planted", at="/work"), claim("inner", at=f"/work/{target}", name="w")]).status == 500
+    over = make(claim("planted", at="/work"), claim("inner", at="/work/proc", name="w"))
+    assert fine(api.run(over, "test -e /proc/1/status && echo proc")) == "proc"
+    for one in (planter, name, over):
+        api.delete(one)
+    remove(api, "planted", "inner")
 
 
 @no_disks
