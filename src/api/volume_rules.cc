@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "api/error_catalogue.h"
@@ -85,6 +87,20 @@ ApiResult<> check_host_path(const std::string& field, std::string_view path,
                  : "must be one of storage.allowed_host_paths of the server, or lie below one"));
 }
 
+// "1.5Gi" as well; a part of a byte is a byte.
+std::optional<int64_t> parse_storage(std::string_view text) {
+  size_t number = std::min(text.find_first_not_of("0123456789."), text.size());
+  auto amount = parse_number<double>(text.substr(0, number));
+  std::string_view unit = text.substr(number);
+  // Those of the contract, each 1024 times the one before.
+  size_t power = unit.empty() ? 0 : std::string_view("KMGTPE").find(unit[0]) + 1;
+  if (!amount || (!unit.empty() && (power == 0 || unit.substr(1) != "i"))) return std::nullopt;
+  double bytes = std::ceil(std::ldexp(*amount, static_cast<int>(10 * power)));
+  bool fits = bytes >= static_cast<double>(kMinDiskBytes) &&
+              bytes <= static_cast<double>(limit_bounds::kMostDiskBytes);
+  return fits ? std::optional(static_cast<int64_t>(bytes)) : std::nullopt;
+}
+
 ApiResult<sandbox::Volume> check_one(const std::string& field, const Volume& volume,
                                      const std::vector<std::string>& allowed,
                                      const std::vector<sandbox::Volume>& before) {
@@ -102,10 +118,10 @@ ApiResult<sandbox::Volume> check_one(const std::string& field, const Volume& vol
   if (is_host) TRY(check_host_path(field + ".host.path", volume.source, allowed));
   std::optional<int64_t> size;
   if (!volume.storage.empty()) {
-    size = parse_memory(volume.storage);
-    if (!size || *size < kMinDiskBytes || *size > limit_bounds::kMostDiskBytes)
+    size = parse_storage(volume.storage);
+    if (!size)
       return refuse(
-          invalid_parameter(field + ".pvc.storage", "must be a whole number with a unit, from 16Mi to 16Ti"));
+          invalid_parameter(field + ".pvc.storage", "must be a number with a unit, from 16Mi to 16Ti"));
   }
   return sandbox::Volume{.backend = is_host ? To::host : To::claim,
                          .source = volume.source,
