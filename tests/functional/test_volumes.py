@@ -78,6 +78,10 @@ def volumes(api):
     return {item["name"]: item for item in reply.json["items"]}
 
 
+def events(api, name):
+    return api.call("GET", f"/sandboxes/{name}/diagnostics/events").body.decode()
+
+
 def fine(ran):
     assert ran.exit_code == 0, ran.stderr
     return ran.stdout
@@ -374,6 +378,7 @@ def test_a_volume_with_a_size(api, make):
     fine(api.run(one, "rm /data/large"))
     # One file system, however many have it, and whatever their own sizes say.
     two = make(claim("sized", at="/b", storage="64Mi"))
+    assert "volume sized holds 33554432 bytes, and not the 67108864" in events(api, two) and "Warning" not in events(api, one)
     assert fine(api.run(two, "cat /b/f; stat -c %u:%g /b/f; echo more >> /b/f")) == "x\n5:6"
     reader = make(claim("sized", at="/c", ro=True))
     assert fine(api.run(reader, "cat /c/f")) == "x\nmore"
