@@ -210,19 +210,22 @@ constexpr ErrorRow kVolumes[] = {
     {"VOLUME::DUPLICATE_NAME", "400", "Two volumes of a request have the same `name`.",
      "Give each a name of its own."},
     {"VOLUME::INVALID_MOUNT_PATH", "400",
-     "A `mountPath` that is no plain path, lies in `/proc`, `/sys` or `/dev`, or in another volume.",
+     "A `mountPath` that is no plain path, lies in `/proc`, `/sys` or `/dev`, or is that of another volume.",
      "Use a directory of its own, such as `/data`."},
     {"VOLUME::INVALID_SUB_PATH", "400",
-     "A `subPath` that is no plain relative path, or that a symbolic link or a file stands in the way of.",
-     "Name directories below the volume, without `..`; links are not followed."},
+     "A `subPath` that is no plain relative path, or with a file on the way, or a symbolic link that leads "
+     "out.",
+     "Name directories below the volume, without `..`; links that are relative and stay inside are "
+     "followed."},
     {"VOLUME::INVALID_HOST_PATH", "400", "A `host.path` that is no plain absolute path of Linux.",
      "Write it without `..`, `//` and a slash at its end."},
     {"VOLUME::HOST_PATH_NOT_ALLOWED", "400",
      "A directory of the host that sandboxes are not given, or not to be written to; `message` says which.",
-     "The operator lists directories in `storage.allowed_host_paths`; what only root may write is mounted "
-     "with `readOnly`."},
+     "The operator lists directories in `storage.allowed_host_paths`; one of root's in which programs act as "
+     "root "
+     "is mounted with `readOnly`, or given to others."},
     {"VOLUME::HOST_PATH_CREATE_FAILED", "500", "A directory of the host is not there and could not be made.",
-     "Make it on the host, with an owner that is not root."},
+     "Make it on the host."},
     {"VOLUME::PVC_NOT_FOUND", "400", "There is no such named volume, and `createIfNotExists` is false.",
      "Leave `createIfNotExists` out; `GET /volumes` lists those there are."},
     {"VOLUME::PVC_INSPECT_FAILED", "500", "A named volume could not be made or opened; `cause` says why.",

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "api/error_catalogue.h"
@@ -24,6 +26,12 @@ std::unexpected<ApiError> refused(Failure failure) { return refuse(to_api_error(
 
 bool is_at_or_below(std::string_view path, std::string_view top) {
   return path == top || (path.starts_with(top) && (top == "/" || path[top.size()] == '/'));
+}
+
+// "/data/" is "/data".
+std::string_view without_end(std::string_view path) {
+  if (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
+  return path;
 }
 
 // What is wrong with the parts between the slashes; "" when nothing is.
@@ -49,9 +57,8 @@ ApiResult<> check_mount_path(const std::string& field, std::string_view path,
           sandbox::invalid_mount_path(field, "must not lie in /proc, /sys or /dev; use another directory"));
   }
   for (const sandbox::Volume& other : before) {
-    if (is_at_or_below(path, other.mount_path) || is_at_or_below(other.mount_path, path))
-      return refused(sandbox::invalid_mount_path(
-          field, "must neither be the mount path of another volume nor lie in one, or around one"));
+    if (path == other.mount_path)
+      return refused(sandbox::invalid_mount_path(field, "must not be the mount path of another volume"));
   }
   return {};
 }
@@ -80,6 +87,20 @@ ApiResult<> check_host_path(const std::string& field, std::string_view path,
                  : "must be one of storage.allowed_host_paths of the server, or lie below one"));
 }
 
+// "1.5Gi" as well; a part of a byte is a byte.
+std::optional<int64_t> parse_storage(std::string_view text) {
+  size_t number = std::min(text.find_first_not_of("0123456789."), text.size());
+  auto amount = parse_number<double>(text.substr(0, number));
+  std::string_view unit = text.substr(number);
+  // Those of the contract, each 1024 times the one before.
+  size_t power = unit.empty() ? 0 : std::string_view("KMGTPE").find(unit[0]) + 1;
+  if (!amount || (!unit.empty() && (power == 0 || unit.substr(1) != "i"))) return std::nullopt;
+  double bytes = std::ceil(std::ldexp(*amount, static_cast<int>(10 * power)));
+  bool fits = bytes >= static_cast<double>(kMinDiskBytes) &&
+              bytes <= static_cast<double>(limit_bounds::kMostDiskBytes);
+  return fits ? std::optional(static_cast<int64_t>(bytes)) : std::nullopt;
+}
+
 ApiResult<sandbox::Volume> check_one(const std::string& field, const Volume& volume,
                                      const std::vector<std::string>& allowed,
                                      const std::vector<sandbox::Volume>& before) {
@@ -90,21 +111,22 @@ ApiResult<sandbox::Volume> check_one(const std::string& field, const Volume& vol
         unsupported(field + ".ossfs",
                     "this server mounts no object stores: it would need their keys and programs that "
                     "are not its own; use a host path or a named volume"));
-  TRY(check_mount_path(field + ".mountPath", volume.mount_path, before));
-  TRY(check_sub_path(field + ".subPath", volume.sub_path));
+  std::string_view mount_path = without_end(volume.mount_path), sub_path = without_end(volume.sub_path);
+  TRY(check_mount_path(field + ".mountPath", mount_path, before));
+  TRY(check_sub_path(field + ".subPath", sub_path));
   bool is_host = volume.backend == From::host;
   if (is_host) TRY(check_host_path(field + ".host.path", volume.source, allowed));
   std::optional<int64_t> size;
   if (!volume.storage.empty()) {
-    size = parse_memory(volume.storage);
-    if (!size || *size < kMinDiskBytes || *size > limit_bounds::kMostDiskBytes)
+    size = parse_storage(volume.storage);
+    if (!size)
       return refuse(
-          invalid_parameter(field + ".pvc.storage", "must be a whole number with a unit, from 16Mi to 16Ti"));
+          invalid_parameter(field + ".pvc.storage", "must be a number with a unit, from 16Mi to 16Ti"));
   }
   return sandbox::Volume{.backend = is_host ? To::host : To::claim,
                          .source = volume.source,
-                         .mount_path = volume.mount_path,
-                         .sub_path = volume.sub_path,
+                         .mount_path = std::string(mount_path),
+                         .sub_path = std::string(sub_path),
                          .read_only = volume.read_only,
                          .create = volume.create,
                          .ephemeral = volume.ephemeral,

@@ -64,22 +64,33 @@ TEST(VolumeRules, AHostPathIsPlain) {
 
 TEST(VolumeRules, AMountPathIsAPlaceOfItsOwn) {
   for (const char* path : {"/", "/proc", "/proc/x", "/sys", "/sys/fs/cgroup", "/dev", "/dev/shm", "/a/../b",
-                           "/a/", "/a//b", "/a/.", "//a"})
+                           "/a//", "/a//b", "/a/.", "//a", "//", "/proc/", "/dev/shm/"})
     EXPECT_EQ(code_of({claim("v", path)}), "VOLUME::INVALID_MOUNT_PATH") << path;
-  for (const char* path : {"/devices", "/a", "/tmp", "/usr/local", "/process"})
+  for (const char* path : {"/devices", "/a", "/tmp", "/usr/local", "/process", "/a/", "/a/b/"})
     EXPECT_EQ(code_of({claim("v", path)}), "") << path;
-  for (auto [one, two] : {std::pair("/a", "/a"), {"/a", "/a/b"}, {"/a/b", "/a"}}) {
+  for (auto [one, two] : {std::pair("/a", "/a"), {"/a/", "/a"}, {"/a/b", "/a/b/"}}) {
     Volume second = claim("v", two);
     second.name = "b";
     EXPECT_EQ(code_of({claim("v", one), second}), "VOLUME::INVALID_MOUNT_PATH") << one << " " << two;
   }
-  Volume second = claim("v", "/ab");
-  second.name = "b";
-  EXPECT_EQ(code_of({claim("v", "/a"), second}), "");
+  for (auto [one, two] : {std::pair("/a", "/ab"), {"/a", "/a/b"}, {"/a/b", "/a"}}) {
+    Volume second = claim("v", two);
+    second.name = "b";
+    EXPECT_EQ(code_of({claim("v", one), second}), "") << one << " " << two;
+  }
+}
+
+TEST(VolumeRules, ASlashAtTheEndMeansNothing) {
+  Volume volume = claim("v", "/mnt/a/");
+  volume.sub_path = "b/c/";
+  auto checked = check_volumes({volume}, {});
+  ASSERT_TRUE(checked);
+  EXPECT_EQ(checked->front().mount_path, "/mnt/a");
+  EXPECT_EQ(checked->front().sub_path, "b/c");
 }
 
 TEST(VolumeRules, ASubPathStaysInTheVolume) {
-  for (const char* path : {"/a", "..", "a/..", "../a", "a/../../b", "a//b", "a/", "./a", "."}) {
+  for (const char* path : {"/a", "..", "a/..", "../a", "a/../../b", "a//b", "a//", "/", "./a", "."}) {
     Volume volume = claim("v");
     volume.sub_path = path;
     EXPECT_EQ(code_of({volume}), "VOLUME::INVALID_SUB_PATH") << path;
@@ -105,7 +116,22 @@ TEST(VolumeRules, ASizeIsInRange) {
   Volume sized = claim("v");
   sized.storage = "1Gi";
   EXPECT_EQ(check_volumes({sized}, {})->front().size_bytes, 1 << 30);
-  for (const char* text : {"1", "15Mi", "17Ti", "1.5Gi", "1Ei"}) {
+  for (auto [text, bytes] : {std::pair<const char*, int64_t>("1.5Gi", 3ll << 29),
+                             {"0.5Gi", 1 << 29},
+                             {"0.1Gi", 107'374'183},  // and two fifths of a byte less
+                             {"0.001Pi", 1'125'899'906'843},
+                             {"16777216", 16 << 20},
+                             {"16777215.5", 16 << 20},
+                             {"16Ti", 1ll << 44},
+                             {"32.00Mi", 32 << 20}}) {
+    sized.storage = text;
+    auto checked = check_volumes({sized}, {});
+    ASSERT_TRUE(checked) << text;
+    EXPECT_EQ(checked->front().size_bytes, bytes) << text;
+  }
+  std::string huge(400, '9');
+  for (const char* text : {"1", "15Mi", "15.999Mi", "17Ti", "16.0001Ti", "1Ei", "0.0Gi", "0", "1.5.5Gi",
+                           "1.5Xi", huge.c_str()}) {
     sized.storage = text;
     EXPECT_EQ(code_of({sized}), "SANDBOX::INVALID_PARAMETER") << text;
   }

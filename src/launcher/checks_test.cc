@@ -301,8 +301,8 @@ TEST_F(Sources, OnlyWhatTheSettingsName) {
   EXPECT_FALSE(open_source(settings_, "/etc"));
 }
 
-TEST_F(Sources, SharedPathsAreLookedUpWithoutLinks) {
-  for (const char* path : {"/shared", "/shared/a", "/shared/a/b"}) {
+TEST_F(Sources, NoLinkLeadsOutOfASharedPath) {
+  for (const char* path : {"/shared", "/shared/a", "/shared/a/b", "/shared/link", "/shared/link/b"}) {
     auto opened = open_host_path(settings_, top_ + path, Missing::refused);
     EXPECT_TRUE(opened) << path << ": " << opened.error().message;
   }
@@ -311,7 +311,7 @@ TEST_F(Sources, SharedPathsAreLookedUpWithoutLinks) {
     EXPECT_FALSE(opened) << path;
     return opened ? Code::internal : opened.error().code;
   };
-  for (const char* path : {"/shared/link", "/shared/link/b", "/shared/out", "/shared/file", "/shared/file/x"})
+  for (const char* path : {"/shared/out", "/shared/out/x", "/shared/file", "/shared/file/x"})
     EXPECT_EQ(code(path), Code::invalid_argument) << path;
   for (const char* path : {"/hidden", "/sharedmore", "/shown/in", "/state", "/state/images/x", ""})
     EXPECT_EQ(code(path), Code::permission_denied) << path;
@@ -323,7 +323,9 @@ TEST_F(Sources, AMissingDirectoryIsMadeIfThatIsWished) {
   auto made = open_host_path(settings_, top_ + "/shared/a/new/deep", Missing::made);
   EXPECT_TRUE(made) << made.error().message;
   EXPECT_TRUE(open_host_path(settings_, top_ + "/shared/a/new/deep", Missing::refused));
-  for (const char* path : {"/shared/link/new", "/shared/out/new", "/shared/file/new"})
+  EXPECT_TRUE(open_host_path(settings_, top_ + "/shared/link/new/more", Missing::made));
+  EXPECT_EQ(::rmdir((top_ + "/shared/a/new/more").c_str()), 0) << "not where the link leads";
+  for (const char* path : {"/shared/out/new", "/shared/file/new"})
     EXPECT_FALSE(open_host_path(settings_, top_ + path, Missing::made)) << path;
   EXPECT_LT(::access((top_ + "/hidden/new").c_str(), F_OK), 0);
   ::rmdir((top_ + "/shared/a/new/deep").c_str());

@@ -23,6 +23,7 @@
 #include "launcher/runsc_child.h"
 #include "launcher/settings.h"
 #include "sys/caps.h"
+#include "sys/file_privileges.h"
 #include "sys/mount.h"
 #include "sys/seccomp.h"
 #include "sys/weakening.h"
@@ -135,6 +136,19 @@ int arrange_descriptors(const ChildOrder& order, int null) {
   return check_call(::syscall(SYS_close_range, work >= 0 ? 6 : 5, ~0U, CLOSE_RANGE_CLOEXEC));
 }
 
+void look_through_directories(const ChildOrder& order) {
+  for (size_t i = 0; i < order.step_count; ++i) {
+    if (order.steps[i].looked_through < 0) continue;
+    int status = sys::find_file_privileges(order.steps[i].looked_through);
+    if (status < 0) give_up(order, kLookStage + static_cast<uint32_t>(i), status);
+  }
+}
+
+int drop_capabilities(const ChildOrder& order) {
+  return order.modes_seccomp ? sys::drop_capabilities(sys::kFilePrivilegeCapabilities)
+                             : sys::drop_capabilities();
+}
+
 // Writes the argument that tells execd of it. Without it programs learn the host's size from this one call,
 // which protects nothing: a kernel that cannot do it goes on.
 bool keep_sysinfo_listener(char* argument, size_t size) {
@@ -200,6 +214,8 @@ void run_child(const ChildOrder& order) {
   if (order.rootless) must(order, Stage::record, wait_until_recorded(order.go, order.go_writer));
   must(order, Stage::cgroup_v1, join_v1_groups(order));
   must(order, Stage::cgroup_namespace, look_from_work(order));
+  // In the sandbox's own groups: a large directory is its own work.
+  look_through_directories(order);
   int disk = -1;
   // While loop devices and the state directory have names: a mount namespace that starts empty has neither.
   if (order.disk.bytes > 0) {
@@ -251,12 +267,14 @@ void run_child(const ChildOrder& order) {
   // other namespaces.
   must(order, Stage::user_namespace, check_call(::setns(order.user_namespace, CLONE_NEWUSER)));
   must(order, Stage::identity, become_sandbox_root(order));
-  must(order, Stage::capabilities, sys::drop_capabilities());
+  must(order, Stage::capabilities, drop_capabilities(order));
   // From here on: what sandbox root keeps for good.
   must(order, Stage::no_new_privs, check_call(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)));
   // Last, because it forbids most of what is above. By now nobody here has CAP_SYS_ADMIN over this namespace,
   // so the kernel takes a filter only after no_new_privs.
   must(order, Stage::seccomp, sys::install_seccomp(order.seccomp, order.seccomp_bytes));
+  if (order.modes_seccomp)
+    must(order, Stage::seccomp, sys::install_seccomp(order.modes_seccomp, order.modes_seccomp_bytes));
   char sysinfo[32], open_files[48];
   const char* arguments[] = {"execd", "--native", nullptr, nullptr, nullptr, nullptr, nullptr};
   size_t count = 2;

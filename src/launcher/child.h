@@ -24,6 +24,9 @@ struct ReadyStep {
   const char* upper =
       nullptr;  // overlay: relative to the state directory, or to a disk that is attached nowhere
   const char* work = nullptr;
+  // A directory of root's that the sandbox is to write, as the host sees it, or -1: the sandbox does not
+  // start when a file in there has a privilege (sys/file_privileges.h).
+  int looked_through = -1;
 };
 
 // Something of the host shown read-only: a detached mount, and where. Skipped when there is no such place.
@@ -59,6 +62,9 @@ struct ChildOrder {
   bool first_in_group = false;
   const void* seccomp = nullptr;
   size_t seccomp_bytes = 0;
+  // Of a sandbox that writes as the host's root: a second program, and no capability for privileges of files.
+  const void* modes_seccomp = nullptr;
+  size_t modes_seccomp_bytes = 0;
   bool sized = false;  // its memory is limited: execd answers sysinfo(2), which would tell the host's
   int execd = -1;
   int api_listener = -1;
@@ -75,10 +81,10 @@ struct ChildOrder {
 
 // What arrives on the report pipe when a step failed.
 struct ChildFailure {
-  uint32_t step = 0;  // index into the plan's steps, or one of Stage + kFixedStage
+  uint32_t step = 0;  // index into the plan's steps, or that + kLookStage, or one of Stage + kFixedStage
   int32_t error = 0;
 };
-inline constexpr uint32_t kFixedStage = 0x10000;
+inline constexpr uint32_t kFixedStage = 0x10000, kLookStage = 0x20000;
 enum class Stage : uint32_t {
   record,
   cgroup_v1,

@@ -1,8 +1,10 @@
 #include "launcher/host_paths.h"
 
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <sys/fsuid.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -14,6 +16,7 @@ namespace osb::launcher {
 namespace {
 
 constexpr int kDeepest = 4096;
+constexpr int kMostTries = 128;
 
 Result<struct stat> look_at(int fd) {
   struct stat info{};
@@ -63,41 +66,84 @@ Result<void> make_directory(const Settings& settings, int parent, const std::str
     made = check_call(::mkdirat(parent, name.c_str(), 0755));
   }
   if (made < 0 && made != -EEXIST) return fail_errno("make a directory", -made);
-  // Nobody but root could have taken its name away.
+  // Nobody could have taken its name away but root, or a sandbox that writes here as root: what that could
+  // put in its place is its own, and loses its owner.
   if (made == 0 && as_ourselves && !settings.rootless &&
       ::fchownat(parent, name.c_str(), maker.uid, maker.gid, AT_SYMLINK_NOFOLLOW) < 0)
     return fail_errno("give a directory away");
   return {};
 }
 
-Result<Fd> open_part(int parent, const std::string& name) {
-  auto opened = open_beneath(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW);
-  if (opened || (opened.error().sys_errno != ELOOP && opened.error().sys_errno != ENOTDIR)) return opened;
-  return fail(Code::invalid_argument, "a symbolic link or a file is on the way; only directories are used");
+std::unexpected<Error> not_a_way(int error) {
+  switch (error) {
+    case ENOENT:
+      return fail(Code::not_found, "there is no such directory");
+    case ENOTDIR:
+      return fail(Code::invalid_argument, "a file is on the way; only directories are used");
+    case EXDEV:
+      return fail(Code::invalid_argument,
+                  "a symbolic link on the way leads out, or begins with a slash; those that are relative and "
+                  "stay inside are followed");
+    case ELOOP:
+      return fail(Code::invalid_argument, "a symbolic link on the way leads nowhere, or round in circles");
+    default:
+      return fail_errno("open a directory", error);
+  }
 }
 
-// Nothing is made within `state`.
-Result<Fd> walk(const Settings& settings, Fd top, std::string_view path, Missing missing,
-                const struct stat* state) {
+// A directory below another. The kernel follows links, none of which gets it out of `top`, and what it has
+// found is open: nobody puts something else in its place.
+Result<Fd> resolve(int top, const std::string& path, uint64_t more_flags = 0) {
+  struct open_how how{};
+  how.flags = O_PATH | O_DIRECTORY | O_CLOEXEC | more_flags;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+  // EAGAIN: something was renamed meanwhile, and it cannot be told whether ".." still led inside.
+  for (int tries = 0;; ++tries) {
+    long fd = ::syscall(SYS_openat2, top, path.c_str(), &how, sizeof how);
+    if (fd >= 0) return Fd(static_cast<int>(fd));
+    if (errno != EAGAIN || tries == kMostTries) return not_a_way(errno);
+  }
+}
+
+// What was just made, and nothing else under its name.
+Result<Fd> open_made(int parent, const std::string& name) {
+  auto opened = resolve(parent, name, O_NOFOLLOW);
+  // With O_PATH a link is opened itself, and is no directory.
+  if (!opened && opened.error().code == Code::invalid_argument) return not_a_way(ELOOP);
+  return opened;
+}
+
+// What is missing is made, below what is there. Nothing is made within `state`.
+Result<Fd> make_way(const Settings& settings, Fd top, const std::string& path, const struct stat* state) {
+  Fd at = TRY(open_at(top.get(), ".", O_PATH | O_DIRECTORY));
+  std::string there;
+  bool making = false;
   for (std::string_view part : split(path, '/')) {
     std::string name(part);
-    auto next = open_part(top.get(), name);
-    if (!next && next.error().code == Code::not_found && missing == Missing::made) {
-      if (state != nullptr && TRY(is_within(top.get(), *state))) return files_of_the_service();
-      TRY(make_directory(settings, top.get(), name));
-      next = open_part(top.get(), name);
+    there.append(there.empty() ? "" : "/").append(part);
+    auto next = making ? open_made(at.get(), name) : resolve(top.get(), there);
+    if (!next && next.error().code == Code::not_found) {
+      making = true;
+      if (state != nullptr && TRY(is_within(at.get(), *state))) return files_of_the_service();
+      TRY(make_directory(settings, at.get(), name));
+      next = open_made(at.get(), name);
     }
-    if (!next && next.error().code == Code::not_found)
-      return fail(Code::not_found, "there is no such directory");
-    top = TRY(std::move(next));
+    at = TRY(std::move(next));
   }
-  return top;
+  return at;
+}
+
+Result<Fd> walk(const Settings& settings, Fd top, const std::string& path, Missing missing,
+                const struct stat* state) {
+  auto found = resolve(top.get(), path);
+  if (found || missing == Missing::refused || found.error().code != Code::not_found) return found;
+  return make_way(settings, std::move(top), path, state);
 }
 
 }  // namespace
 
 Result<Fd> open_below(const Settings& settings, Fd top, std::string_view path, Missing missing) {
-  return walk(settings, std::move(top), path, missing, nullptr);
+  return walk(settings, std::move(top), std::string(path), missing, nullptr);
 }
 
 Result<Fd> open_host_path(const Settings& settings, const std::string& path, Missing missing) {
@@ -116,15 +162,6 @@ Result<Fd> open_host_path(const Settings& settings, const std::string& path, Mis
     return opened;
   }
   return fail(Code::permission_denied, "refused: not below a directory of storage.allowed_host_paths");
-}
-
-// The kernel changes nothing of a file whose owner or group the mount does not map.
-Result<void> check_writable(int directory) {
-  struct stat info = TRY(look_at(directory));
-  if (info.st_uid != 0 && info.st_gid != 0) return {};
-  return fail(Code::permission_denied,
-              "the directory belongs to root or to root's group, as whom no sandbox writes; give it to "
-              "others (chown USER:GROUP), or mount it read-only");
 }
 
 }  // namespace osb::launcher

@@ -2,8 +2,8 @@
 
 // Directories of the host that sandboxes are given: those of the operator's allow-list and what lies below.
 //
-// A path is looked up once, by descriptor and one name at a time, and no link on the way below the allow-list
-// is followed: what others have put there leads nowhere. What is mounted is what was looked at.
+// A path is looked up below the directory of the list, by the kernel and at once: a link on the way is
+// followed as long as it stays below, and none leads out. What is mounted is what was found then.
 
 #include <string>
 
@@ -15,11 +15,9 @@ namespace osb::launcher {
 enum class Missing { refused, made };
 
 // Code::permission_denied: not on the list, or part of the service's own files. Code::invalid_argument: a
-// link or a file is on the way. Code::not_found, unless it is to be made: as whoever owns the place.
+// link that leads out, or a file, is on the way. Code::not_found, unless it is to be made: as whoever owns
+// the place.
 Result<Fd> open_host_path(const Settings& settings, const std::string& path, Missing missing);
-
-// Whether a sandbox could write there (volume_ids.h).
-Result<void> check_writable(int directory);
 
 // The directory `path` below another; the same errors. Those that are missing are made as the owners of
 // their parents.

@@ -35,8 +35,25 @@ Result<void> ReadySteps::add_mount(int source, const std::string& what) {
   return {};
 }
 
+// What belongs to root on the host is written only by a sandbox that can give no file a privilege, and only
+// after a look at what is there: as it is on the host, with root's rights.
+Result<int> ReadySteps::write_as_root(int source, Plan::Kernel kernel) {
+  if (kernel != Plan::Kernel::host)
+    return fail(
+        Code::permission_denied,
+        "the directory belongs to root or to root's group, as whom no sandbox with a kernel of its own "
+        "writes; give it to others (chown USER:GROUP), or mount it read-only");
+  int plain = sys::clone_mount(source, "");
+  if (plain < 0) return fail_errno("copy the mount of a directory of the host", -plain);
+  opened_.emplace_back(plain);
+  writes_as_root_ = true;
+  return plain;
+}
+
 // With its ids and its access before anybody sees it.
-Result<ReadyStep::Made> ReadySteps::add_volume(const Step& step, uint32_t first_id, const Places& places) {
+Result<void> ReadySteps::add_volume(const Plan& plan, ReadyStep& ready, uint32_t first_id,
+                                    const Places& places) {
+  const Step& step = *ready.step;
   bool is_named = step.kind == Step::Kind::volume;
   auto path = parse_volume_path(step.source);
   Fd source;
@@ -48,22 +65,26 @@ Result<ReadyStep::Made> ReadySteps::add_volume(const Step& step, uint32_t first_
     TRY(add_mount(source.get(), "a directory of the host"));
   }
   // Ids inside are then those of our own user namespace.
-  if (places.settings.rootless) return ReadyStep::Made::nothing;
-  struct stat info{};
-  if (::fstat(opened_.back().get(), &info) < 0) return fail_errno("look at a volume");
-  bool writes = step.access == Step::Access::read_write;
-  if (!is_named && writes) TRY(check_writable(source.get()));
-  // What root has and nobody can write is shown as it is.
-  if (!is_named && !writes && info.st_uid == 0) return ReadyStep::Made::nothing;
-  IdMaps maps = is_named ? volume_maps(first_id) : owner_maps(first_id, info.st_uid, info.st_gid);
-  Fd ids = TRY(sys::create_id_map(maps.users, maps.groups));
+  if (places.settings.rootless) return {};
   int mount = opened_.back().get();
+  struct stat info{};
+  if (::fstat(mount, &info) < 0) return fail_errno("look at a volume");
+  bool writes = step.access == Step::Access::read_write;
+  // What root has and nobody can write is shown as it is.
+  if (!is_named && !writes && info.st_uid == 0) return {};
+  bool as_root = !is_named && writes && is_roots(info);
+  if (as_root) ready.looked_through = TRY(write_as_root(source.get(), plan.kernel));
+  IdMaps maps =
+      is_named ? volume_maps(first_id)
+               : owner_maps(first_id, info.st_uid, info.st_gid, as_root ? HostRoot::owner : HostRoot::nobody);
+  Fd ids = TRY(sys::create_id_map(maps.users, maps.groups));
   int status = sys::idmap_mount(mount, ids.get());
   if (status == -EINVAL)
     return fail(Code::unsupported, "the file system of the volume does not map ids, or the kernel cannot");
   if (status == 0) status = sys::restrict_mount(mount, writes ? kQuiet : kQuiet | MOUNT_ATTR_RDONLY);
   if (status < 0) return fail_errno("shape the mount of a volume", -status);
-  return ReadyStep::Made::whole;
+  ready.made = ReadyStep::Made::whole;
+  return {};
 }
 
 Result<ReadySteps> ReadySteps::make(const Plan& plan, const Layers& layers, const Ahead& ahead,
@@ -77,7 +98,7 @@ Result<ReadySteps> ReadySteps::make(const Plan& plan, const Layers& layers, cons
     r.step = &step;
     ready.sources_.emplace_back();
     if (is_volume(step)) {
-      r.made = TRY(in_context(step.target, ready.add_volume(step, first_id, places)));
+      TRY(in_context(step.target, ready.add_volume(plan, r, first_id, places)));
     } else if (step.kind == Step::Kind::bind) {
       Fd source = TRY(open_source(places.settings, step.source));
       TRY(ready.add_mount(source.get(), step.source));

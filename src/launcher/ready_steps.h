@@ -39,15 +39,19 @@ class ReadySteps {
 
   const ReadyStep* data() const { return steps_.data(); }
   size_t size() const { return steps_.size(); }
+  // Something that it may write is root's on the host: it is to have no way to give a file a privilege.
+  bool writes_as_root() const { return writes_as_root_; }
 
  private:
   Result<void> add_mount(int source, const std::string& what);
-  Result<ReadyStep::Made> add_volume(const Step& step, uint32_t first_id, const Places& places);
+  Result<int> write_as_root(int source, Plan::Kernel kernel);
+  Result<void> add_volume(const Plan& plan, ReadyStep& ready, uint32_t first_id, const Places& places);
 
   std::vector<Fd> opened_;
   std::vector<std::vector<int>> sources_;
   std::vector<std::string> paths_;
   std::vector<ReadyStep> steps_;
+  bool writes_as_root_ = false;
 };
 
 }  // namespace osb::launcher

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <sys/fsuid.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -38,7 +39,23 @@ int RootBuilder::open_in_root(const char* path, int flags, Links links) const {
   return check_call(::syscall(SYS_openat2, root_, path, &how, sizeof how));
 }
 
-// Every missing directory of `path` is made, owned by the sandbox's root.
+// A directory owned by the sandbox's root. In a volume that is root's doing: the kernel makes nothing there
+// for ids that the mount does not map, and so not for those of this process.
+int RootBuilder::make_directory(int parent, const char* name) const {
+  int made = check_call(::mkdirat(parent, name, 0755));
+  if (made == -EOVERFLOW) {
+    ::setfsgid(order_.first_id);
+    ::setfsuid(order_.first_id);
+    made = check_call(::mkdirat(parent, name, 0755));
+    ::setfsuid(0);
+    ::setfsgid(0);
+    return made;
+  }
+  if (made < 0) return made;
+  return check_call(::fchownat(parent, name, order_.first_id, order_.first_id, AT_SYMLINK_NOFOLLOW));
+}
+
+// Every missing directory of `path` is made.
 int RootBuilder::ensure_directory(const char* path, Links links) const {
   char part[4096];
   for (size_t i = 1;; ++i) {
@@ -55,10 +72,7 @@ int RootBuilder::ensure_directory(const char* path, Links links) const {
       part[slash - 1] = '\0';
       int parent = slash == 1 ? ::dup(root_) : open_in_root(part, O_PATH | O_DIRECTORY, links);
       if (parent < 0) return parent;
-      int made = check_call(::mkdirat(parent, part + slash, 0755));
-      if (made == 0)
-        made = check_call(
-            ::fchownat(parent, part + slash, order_.first_id, order_.first_id, AT_SYMLINK_NOFOLLOW));
+      int made = make_directory(parent, part + slash);
       ::close(parent);
       if (made < 0) return made;
     } else {

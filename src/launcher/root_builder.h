@@ -31,6 +31,7 @@ class RootBuilder {
   // What to do with symbolic links of the image.
   enum class Links { inside, refused };
   int open_in_root(const char* path, int flags, Links links) const;
+  int make_directory(int parent, const char* name) const;
   int ensure_directory(const char* path, Links links) const;
   int open_mount_point(const char* target, Links links) const;
   int attach(int mount, const char* target, Links links) const;

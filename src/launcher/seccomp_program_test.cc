@@ -1,6 +1,7 @@
-// The program that every sandbox gets, executed here for every number instead of by the kernel.
+// The programs that sandboxes get, executed here for every number instead of by the kernel.
 
 #include <asm/unistd.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
@@ -12,11 +13,14 @@
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <termios.h>
 
 #include <cstring>
 #include <map>
+#include <span>
 
+#include "sys/file_privileges.h"
 #include "sys/seccomp_profile.h"
 
 extern "C" const unsigned char osb_seccomp_program[];
@@ -31,15 +35,11 @@ struct Arguments {
   uint64_t first = 0, second = 0, third = 0, fourth = 0;
 };
 
-uint32_t answer(uint32_t number, Arguments arguments = {}, uint32_t arch = seccomp_arch_native()) {
-  const auto& [first, second, third, fourth] = arguments;
-  seccomp_data data{static_cast<int>(number), arch, 0, {first, second, third, fourth}};
+uint32_t execute(std::span<const unsigned char> program, const seccomp_data& data) {
   uint32_t accumulator = 0;
-  size_t count =
-      static_cast<size_t>(osb_seccomp_program_end - osb_seccomp_program) / sizeof(struct sock_filter);
-  for (size_t at = 0; at < count; ++at) {
+  for (size_t at = 0; at < program.size() / sizeof(sock_filter); ++at) {
     sock_filter step;
-    std::memcpy(&step, osb_seccomp_program + at * sizeof step, sizeof step);
+    std::memcpy(&step, program.data() + at * sizeof step, sizeof step);
     auto jump = [&](bool taken) { at += taken ? step.jt : step.jf; };
     switch (step.code) {
       case BPF_LD | BPF_W | BPF_ABS:
@@ -66,6 +66,15 @@ uint32_t answer(uint32_t number, Arguments arguments = {}, uint32_t arch = secco
   }
   ADD_FAILURE() << "the program has no end";
   return 0;
+}
+
+seccomp_data call(uint32_t number, Arguments arguments, uint32_t arch = seccomp_arch_native()) {
+  const auto& [first, second, third, fourth] = arguments;
+  return {static_cast<int>(number), arch, 0, {first, second, third, fourth}};
+}
+
+uint32_t answer(uint32_t number, Arguments arguments = {}, uint32_t arch = seccomp_arch_native()) {
+  return execute({osb_seccomp_program, osb_seccomp_program_end}, call(number, arguments, arch));
 }
 
 TEST(SeccompProgram, AnswersForEveryNumberAsTheProfileSays) {
@@ -148,6 +157,47 @@ TEST(SeccompProgram, TheLimitOnCoreFilesStays) {
     EXPECT_EQ(answer(__NR_setrlimit, {other, 4096}), SECCOMP_RET_ALLOW);
     EXPECT_EQ(answer(__NR_prlimit64, {0, other, 4096, 4096}), SECCOMP_RET_ALLOW);
   }
+}
+
+uint32_t of_modes(uint32_t number, Arguments arguments) {
+  auto program = sys::refuse_privileged_modes();
+  if (!program) return 0;
+  auto bytes = std::as_bytes(std::span(*program));
+  return execute({reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size()},
+                 call(number, arguments));
+}
+
+TEST(SeccompProgram, NoFileGetsAPrivilegedMode) {
+  constexpr uint64_t kHigh = uint64_t{1} << 32;
+  for (uint64_t mode : {04755, 02755, 06000, 04000, 02000, 07777}) {
+    for (uint64_t value : {mode, kHigh | mode, mode | S_IFREG}) {
+      for (uint32_t second : {__NR_chmod, __NR_fchmod, __NR_creat, __NR_mkdir, __NR_mknod})
+        EXPECT_EQ(of_modes(second, {0, value}), kForbidden) << second;
+      for (uint32_t third : {__NR_fchmodat, 452 /* fchmodat2 */, __NR_mkdirat, __NR_mknodat})
+        EXPECT_EQ(of_modes(third, {0, 0, value}), kForbidden) << third;
+      for (uint64_t flags : {O_CREAT, O_TMPFILE | O_RDWR, O_CREAT | O_EXCL | O_WRONLY}) {
+        EXPECT_EQ(of_modes(__NR_open, {0, flags, value}), kForbidden) << flags;
+        EXPECT_EQ(of_modes(__NR_openat, {0, 0, kHigh | flags, value}), kForbidden) << flags;
+      }
+      // What makes nothing has no mode, and whatever else was in its place.
+      EXPECT_EQ(of_modes(__NR_open, {0, O_RDONLY | O_DIRECTORY, value}), SECCOMP_RET_ALLOW);
+      EXPECT_EQ(of_modes(__NR_openat, {0, 0, O_RDWR | O_TRUNC, value}), SECCOMP_RET_ALLOW);
+      EXPECT_EQ(of_modes(__NR_write, {value, value, value, value}), SECCOMP_RET_ALLOW);
+    }
+  }
+  for (uint64_t mode : {0, 0755, 01777, 0777 | S_IFREG}) {
+    EXPECT_EQ(of_modes(__NR_chmod, {06000, mode}), SECCOMP_RET_ALLOW);
+    EXPECT_EQ(of_modes(__NR_mkdirat, {06000, 06000, mode}), SECCOMP_RET_ALLOW);
+    EXPECT_EQ(of_modes(__NR_openat, {06000, 06000, O_CREAT, mode}), SECCOMP_RET_ALLOW);
+  }
+  EXPECT_EQ(of_modes(__NR_openat2, {}), kUnknown);
+}
+
+// It stands beside a program that leaves no other way to a file's mode.
+TEST(SeccompProgram, NoOtherCallTakesAMode) {
+  for (uint32_t number : {__NR_io_uring_setup, __NR_io_uring_enter, __NR_io_uring_register,
+                          __NR_open_by_handle_at, __NR_unshare, 463 /* setxattrat */, 468 /* file_getattr */})
+    EXPECT_NE(answer(number), SECCOMP_RET_ALLOW) << number;
 }
 
 // The kernel translates it anew for each sandbox.

@@ -20,6 +20,7 @@
 #include "launcher/rootless.h"
 #include "launcher/runsc_bundle.h"
 #include "launcher/runsc_child.h"
+#include "sys/file_privileges.h"
 #include "sys/process.h"
 
 extern "C" const unsigned char osb_seccomp_program[];
@@ -32,6 +33,7 @@ namespace {
 struct Parts {
   ReadySteps steps;
   LimitOrder limits;
+  std::vector<sock_filter> modes_seccomp;  // of a sandbox that writes as the host's root
   sys::CgroupHandles groups;
   std::vector<int> v1_procs;
   Fd api, control;
@@ -84,6 +86,7 @@ Result<Parts> make_parts(const Plan& plan, const Place& place, const Network& ne
   Parts parts;
   parts.steps = TRY(ReadySteps::make(plan, place.layers, made_ahead(place, network), place.range,
                                      {with.settings, with.state, with.volumes}));
+  if (parts.steps.writes_as_root()) parts.modes_seccomp = TRY(sys::refuse_privileged_modes());
   undo.push([&plan, &with] { with.cpus.release(plan.id); });
   parts.limits =
       TRY(LimitOrder::make(plan, place.range, overlay_names(plan), with.state, with.views, with.cpus));
@@ -124,6 +127,10 @@ ChildOrder make_order(const Plan& plan, const Place& place, const Network& netwo
       !with.settings.rootless && with.cgroups.layout().cpu.version != sys::Controller::Version::none;
   order.seccomp = osb_seccomp_program;
   order.seccomp_bytes = static_cast<size_t>(osb_seccomp_program_end - osb_seccomp_program);
+  if (!parts.modes_seccomp.empty()) {
+    order.modes_seccomp = parts.modes_seccomp.data();
+    order.modes_seccomp_bytes = parts.modes_seccomp.size() * sizeof(sock_filter);
+  }
   order.shm_bytes = plan.shm_bytes.value_or(0);
   order.sized = plan.limits.memory_bytes.has_value();
   order.execd = with.settings.execd_fd;
@@ -170,6 +177,30 @@ Result<Cloned> clone_child(const ChildOrder& order, const sys::CgroupHandles& gr
   if (pid == 0) run_child(order);
   if (pid < 0) return fail_errno("clone the sandbox");
   return Cloned{static_cast<pid_t>(pid), Fd(pidfd)};
+}
+
+// A directory of root's that is not written by sandboxes.
+Error explain_look(const ChildFailure& failure, const Plan& plan) {
+  size_t at = failure.step - kLookStage;
+  std::string what = (at < plan.steps.size() ? plan.steps[at].target : std::string("?")) + ": ";
+  constexpr char kRemedy[] = "; or give the directory to others (chown -R USER:GROUP), or mount it read-only";
+  switch (failure.error) {
+    case EPERM:
+      what +=
+          "the directory belongs to root, and in it are programs that act as root (a set-user-id or "
+          "set-group-id bit, or capabilities), which a sandbox could change; take these away";
+      break;
+    case E2BIG:
+    case ELOOP:
+      what +=
+          "the directory belongs to root and has too much in it to look for programs that act as root: mount "
+          "a part of it";
+      break;
+    default:
+      return {code_from_errno(failure.error), failure.error,
+              what + "look for programs that act as root: " + errno_text(failure.error)};
+  }
+  return {Code::permission_denied, 0, what + kRemedy};
 }
 
 std::string describe(const ChildFailure& failure, const Plan& plan) {
@@ -223,6 +254,7 @@ Result<Fd> finish_start(Starting& starting, const Plan& plan) {
     return fail(Code::internal, "the sandbox's first process was killed while it was being set up");
   }
   if (n != sizeof failure) return fail(Code::internal, "the sandbox's first process reported nonsense");
+  if (failure.step >= kLookStage) return std::unexpected(explain_look(failure, plan));
   return std::unexpected(Error{code_from_errno(failure.error), failure.error, describe(failure, plan)});
 }
 

@@ -7,10 +7,11 @@ std::string line(uint32_t of_files, uint32_t of_sandbox, uint32_t count) {
   return std::to_string(of_files) + " " + std::to_string(of_sandbox) + " " + std::to_string(count);
 }
 
-// Root is never mapped: its files belong to nobody inside.
-std::string map_with(uint32_t first_id, uint32_t owner) {
-  bool is_ours = owner == 0 || (owner >= kFirstVolumeId && owner - kFirstVolumeId < kIdsPerSandbox);
-  if (is_ours) return line(kFirstVolumeId, first_id, kIdsPerSandbox);
+// What belongs to somebody who is not mapped belongs to nobody inside.
+std::string map_with(uint32_t first_id, uint32_t owner, HostRoot root) {
+  bool is_ours = owner >= kFirstVolumeId && owner - kFirstVolumeId < kIdsPerSandbox;
+  if (is_ours || (owner == 0 && root == HostRoot::nobody))
+    return line(kFirstVolumeId, first_id, kIdsPerSandbox);
   return line(owner, first_id, 1) + "\n" + line(kFirstVolumeId + 1, first_id + 1, kIdsPerSandbox - 1);
 }
 
@@ -22,11 +23,15 @@ bool is_for_others(const struct stat& directory) {
 
 }  // namespace
 
-IdMaps volume_maps(uint32_t first_id) { return owner_maps(first_id, kFirstVolumeId, kFirstVolumeId); }
-
-IdMaps owner_maps(uint32_t first_id, uid_t uid, gid_t gid) {
-  return {map_with(first_id, uid), map_with(first_id, gid)};
+IdMaps volume_maps(uint32_t first_id) {
+  return owner_maps(first_id, kFirstVolumeId, kFirstVolumeId, HostRoot::nobody);
 }
+
+IdMaps owner_maps(uint32_t first_id, uid_t uid, gid_t gid, HostRoot root) {
+  return {map_with(first_id, uid, root), map_with(first_id, gid, root)};
+}
+
+bool is_roots(const struct stat& directory) { return directory.st_uid == 0 || directory.st_gid == 0; }
 
 Maker maker_in(const struct stat& directory) {
   Maker maker{.uid = directory.st_uid == 0 ? kFirstVolumeId : directory.st_uid,

@@ -8,8 +8,9 @@
 // is anybody's who matters.
 //
 // In a directory of the host the sandbox's root acts as the owner of that directory, and so can do there what
-// its owner and its group could and nothing else. It never acts as the host's root: what is root's, or of
-// root's group, is only read.
+// its owner and its group could and nothing else. Where that is the host's root, or root's group, it is so
+// only in a sandbox that can give no file a privilege (sys/file_privileges.h); what is only read is shown
+// without.
 
 #include <sys/stat.h>
 
@@ -26,7 +27,12 @@ struct IdMaps {
 };
 
 IdMaps volume_maps(uint32_t first_id);
-IdMaps owner_maps(uint32_t first_id, uid_t uid, gid_t gid);
+// Whether the sandbox's root is the host's, where these are.
+enum class HostRoot { nobody, owner };
+IdMaps owner_maps(uint32_t first_id, uid_t uid, gid_t gid, HostRoot root);
+
+// Whether a directory is root's or of root's group.
+bool is_roots(const struct stat& directory);
 
 // Who makes a directory that is missing in one that has this owner and mode.
 struct Maker {

@@ -19,24 +19,27 @@ TEST(VolumeIds, EverySandboxSeesTheSameOnes) {
 }
 
 TEST(VolumeIds, TheSandboxsRootIsTheOwner) {
-  IdMaps maps = owner_maps(kRange, 1000, 100);
+  IdMaps maps = owner_maps(kRange, 1000, 100, HostRoot::nobody);
   std::string rest = "\n" + std::to_string(kFirstVolumeId + 1) + " " + std::to_string(kRange + 1) + " 65535";
   EXPECT_EQ(maps.users, "1000 " + std::to_string(kRange) + " 1" + rest);
   EXPECT_EQ(maps.groups, "100 " + std::to_string(kRange) + " 1" + rest);
 }
 
-// Whatever the directory belongs to: no id of a sandbox is root's.
-TEST(VolumeIds, RootIsNeverMapped) {
+TEST(VolumeIds, RootIsMappedOnlyWhereThatIsAskedFor) {
+  std::string rest = "\n" + std::to_string(kFirstVolumeId + 1) + " " + std::to_string(kRange + 1) + " 65535";
   for (auto [uid, gid] : {std::pair(0u, 0u), {0u, 1000u}, {1000u, 0u}}) {
-    IdMaps maps = owner_maps(kRange, uid, gid);
-    EXPECT_EQ(maps.users == volume_maps(kRange).users, uid == 0);
-    EXPECT_EQ(maps.groups == volume_maps(kRange).groups, gid == 0);
+    IdMaps hidden = owner_maps(kRange, uid, gid, HostRoot::nobody);
+    EXPECT_EQ(hidden.users == volume_maps(kRange).users, uid == 0);
+    EXPECT_EQ(hidden.groups == volume_maps(kRange).groups, gid == 0);
+    IdMaps mapped = owner_maps(kRange, uid, gid, HostRoot::owner);
+    EXPECT_EQ(mapped.users, std::to_string(uid) + " " + std::to_string(kRange) + " 1" + rest);
+    EXPECT_EQ(mapped.groups, std::to_string(gid) + " " + std::to_string(kRange) + " 1" + rest);
   }
 }
 
 // Lines of a map must not overlap, or the kernel refuses it.
 TEST(VolumeIds, ADirectoryThatASandboxMadeIsLikeAVolume) {
-  IdMaps maps = owner_maps(kRange, kFirstVolumeId + 33, kFirstVolumeId + 65535);
+  IdMaps maps = owner_maps(kRange, kFirstVolumeId + 33, kFirstVolumeId + 65535, HostRoot::owner);
   EXPECT_EQ(maps.users, volume_maps(kRange).users);
   EXPECT_EQ(maps.groups, volume_maps(kRange).groups);
 }

@@ -47,7 +47,7 @@ class VolumeStore {
   // The directory in the volume that the path names, with its parents.
   Result<void> make_directories(const VolumePath& path) const;
   // What the path names, as a detached mount that nobody else has. Code::not_found; Code::invalid_argument
-  // when a link or a file is on the way.
+  // when a link that leads out of the volume, or a file, is on the way.
   Result<Fd> mount(const VolumePath& path) const;
 
   // At most `most` of an owner's, in order, behind `after`.

@@ -8,6 +8,7 @@
 #include "server/lifecycle.h"
 #include "server/lifecycle_job.h"
 #include "server/runtime_calls.h"
+#include "server/volume_sizes.h"
 
 namespace osb::server {
 
@@ -70,6 +71,7 @@ Task<Outcome<>> Lifecycle::insert(Sandbox row) {
 // Its row is there, Pending. After a failure the caller says what becomes of it.
 Task<Outcome<Sandbox>> Lifecycle::start_locked(Sandbox row, runtime::Runtime& runtime,
                                                runtime::PreparedPtr prepared, runtime::Claim claim) {
+  std::vector<sandbox::Volume> sized = sized_volumes(claim.record);
   auto identity = co_await start_in_time(runtime, std::move(prepared), std::move(claim));
   if (!identity) {
     log::warn("sandbox not created",
@@ -89,6 +91,11 @@ Task<Outcome<Sandbox>> Lifecycle::start_locked(Sandbox row, runtime::Runtime& ru
   }
   attend(row);
   log::info("sandbox running", {{"id", row.id}, {"owner", row.owner}, {"image", row.image}});
+  auto warnings = co_await other_sizes(runtime, row.owner, std::move(sized));
+  for (std::string& warning : warnings) {
+    sandbox::Event event{row.status.changed, "Warning", std::move(warning)};
+    keep_trying(row.id, co_await store_.note(row.id, {.event = std::move(event)}));
+  }
   co_return row;
 }
 

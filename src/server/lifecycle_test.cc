@@ -16,6 +16,32 @@ TEST_F(LifecycleTest, ACreatedSandboxRunsAndIsKnown) {
   EXPECT_EQ((*store_->sandboxes().find(Scope::everybody(), id))->identity, "identity of " + spec.handle);
 }
 
+TEST_F(LifecycleTest, AVolumeOfAnotherSizeIsTold) {
+  runtime_.abilities.volumes = runtime::Ability::can();
+  runtime_.volumes[me_.owner] = {{.name = "small", .size_bytes = 1 << 25}, {.name = "open"}};
+  sandbox::Volume volume{.backend = sandbox::Volume::Backend::claim, .source = "small", .mount_path = "/a"};
+  auto events_with = [&](std::string source, std::optional<int64_t> size) {
+    volume.source = std::move(source);
+    volume.size_bytes = size;
+    sandbox::CreateRequest request = plan();
+    request.volumes = {volume};
+    auto row = loop_.await(lifecycle_->create(me_, request));
+    EXPECT_TRUE(row) << row.error().message;
+    return *store_->events().of(Scope::everybody(), row->id, 100);
+  };
+  EXPECT_EQ(events_with("small", 1 << 25).size(), 2u);
+  EXPECT_EQ(events_with("small", std::nullopt).size(), 2u);
+  EXPECT_EQ(events_with("new", 1 << 25).size(), 2u);
+  for (auto [name, size, says] : {std::tuple("small", 1 << 26, "holds 33554432 bytes, and not the 67108864"),
+                                  {"small", 1 << 24, "holds 33554432 bytes"},
+                                  {"open", 1 << 24, "has no limit"}}) {
+    auto told = events_with(name, size);
+    ASSERT_EQ(told.size(), 3u) << name;
+    EXPECT_EQ(told.back().kind, "Warning");
+    EXPECT_THAT(told.back().detail, HasSubstr(says));
+  }
+}
+
 TEST_F(LifecycleTest, TheRowIsThereBeforeTheSandbox) {
   runtime_.hold.reset();
   auto pending = loop_.begin(lifecycle_->create(me_, plan()));

@@ -14,6 +14,17 @@
 
 namespace osb::sys {
 
+// Of a seccomp_data: the number of the call, and the halves of its arguments (of the order of this machine's
+// bytes). The kernel uses the low half of what is an int, whatever the other one has.
+inline constexpr uint32_t kCallNumber = offsetof(seccomp_data, nr);
+constexpr uint32_t low_half(int argument) {
+  return static_cast<uint32_t>(offsetof(seccomp_data, args) +
+                               sizeof(uint64_t) * static_cast<size_t>(argument));
+}
+constexpr uint32_t high_half(int argument) {
+  return low_half(argument) + static_cast<uint32_t>(sizeof(uint32_t));
+}
+
 // Every call is allowed but one, which gets this answer. Allocates nothing.
 constexpr std::array<sock_filter, 4> answer_one_call(uint32_t call, uint32_t answer) {
   return {{{BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)},

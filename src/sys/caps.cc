@@ -66,7 +66,7 @@ int raise_permitted_capabilities() {
   return ::syscall(SYS_capset, &header, data) < 0 ? -errno : 0;
 }
 
-int drop_capabilities() { return keep_only(kKept); }
+int drop_capabilities(std::initializer_list<int> besides) { return keep_only(kKept & ~bits(besides)); }
 
 int drop_all_capabilities() {
   constexpr unsigned long kNeverByRoot =

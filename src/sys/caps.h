@@ -14,8 +14,9 @@ int keep_capabilities(std::initializer_list<int> capabilities);
 // Everything that is permitted is effective.
 int raise_permitted_capabilities();
 
-// Leaves exactly the kept set in bounding, permitted and effective; inheritable and ambient are emptied.
-int drop_capabilities();
+// Leaves exactly the kept set in bounding, permitted and effective, without those of `besides`; inheritable
+// and ambient are emptied.
+int drop_capabilities(std::initializer_list<int> besides = {});
 
 // Leaves none, and no way for user 0 to get any by exec.
 int drop_all_capabilities();

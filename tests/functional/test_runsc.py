@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import tempfile
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -13,7 +14,7 @@ from lib.api import Api, assert_envelope
 from lib.interpreter import NAME, image_root, readme_program, run_program
 from lib.runsc import require_runsc, runsc_service
 from lib.scope import command_line, descendants
-from lib.service import Service
+from lib.service import STATE_PARENT, Service
 from lib.waiting import process_gone, wait_for
 
 EXTENSION = "opensandbox.extensions.runtime"
@@ -184,6 +185,31 @@ def test_volumes(api):
     assert api.run(writer, "echo from-runsc > /data/a").exit_code == 0
     assert api.run(native, "cat /data/a; echo from-native > /data/b").stdout == "from-runsc"
     assert api.run(writer, "cat /data/b").stdout == "from-native"
+
+
+def test_volumes_in_each_other(api):
+    volumes = [{"name": name, "pvc": {"claimName": f"runsc-{name}"}, "mountPath": path} for name, path in (("inner", "/work/cache"), ("outer", "/work/"))]
+    sandbox = create(api, volumes=volumes)
+    assert api.run(sandbox, "echo a > /work/a; echo b > /work/cache/b; cat /work/a /work/cache/b").stdout == "a\nb"
+    native = create(api, volumes=[{**volumes[0], "mountPath": "/inner"}, {**volumes[1], "mountPath": "/outer"}], extensions={})
+    assert api.run(native, "cat /outer/a /inner/b; ls -A /outer/cache").stdout == "a\nb"
+
+
+def test_a_directory_of_roots_is_only_read(bin_dir):
+    """What runsc does for a sandbox is not what the launcher's filters see."""
+    ground = Path(tempfile.mkdtemp(prefix="osb-roots-", dir=STATE_PARENT))
+    (ground / "file").write_text("root's")
+    made = runsc_service(bin_dir, sections={"storage": {"allowed_host_paths": [str(ground)]}})
+    try:
+        api = Api(made.start(timeout=60))
+        volume = {"name": "v", "host": {"path": str(ground)}, "mountPath": "/data"}
+        found = assert_envelope(api.post_create(entrypoint=SLEEPER, volumes=[volume], **RUNSC), 400, "VOLUME::HOST_PATH_NOT_ALLOWED")
+        assert "/data: the directory belongs to root" in found["message"] and "chown" in found["message"]
+        sandbox = create(api, volumes=[{**volume, "readOnly": True}])
+        assert api.run(sandbox, "cat /data/file; touch /data/new || true").stdout == "root's" and not (ground / "new").exists()
+    finally:
+        made.destroy()
+        shutil.rmtree(ground)
 
 
 def test_links_of_an_image_on_the_way_to_a_volume(bin_dir, tmp_path):

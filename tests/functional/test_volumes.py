@@ -78,6 +78,10 @@ def volumes(api):
     return {item["name"]: item for item in reply.json["items"]}
 
 
+def events(api, name):
+    return api.call("GET", f"/sandboxes/{name}/diagnostics/events").body.decode()
+
+
 def fine(ran):
     assert ran.exit_code == 0, ran.stderr
     return ran.stdout
@@ -138,18 +142,22 @@ def test_read_only_holds_against_root(api, make, ground, kind):
         remove(api, "ro-test")
 
 
-def test_what_is_roots_is_not_written_as_root(api, make, ground):
-    found = assert_envelope(api.post_create(volumes=[host(ground / "root")]), 400, "VOLUME::HOST_PATH_NOT_ALLOWED")
-    assert "volumes[0].host.path" in found["message"] and "chown" in found["message"]
-    name = make(host(ground / "root", readOnly=True))
-    assert fine(api.run(name, "cat /data/file; stat -c %u /data/file")) == "root's\n0"
-    assert api.run(name, "echo x > /data/file").exit_code != 0
-    # Nor where everybody may write, nor as root's group.
-    os.chown(ground / "open", 0, 0)
+def test_what_is_roots_is_written_as_root(api, make, ground):
+    """What a sandbox cannot do there is in tests/security/test_directories_of_root.py."""
+    name = make(host(ground / "root"))
+    assert fine(api.run(name, "cat /data/file; stat -c %u:%g /data/file; echo changed > /data/file; echo x > /data/new")) == "root's\n0:0"
+    assert (ground / "root" / "file").read_text() == "changed\n" and (ground / "root" / "new").stat().st_uid == 0
+    assert api.run(name, "chmod u+s /data/new").exit_code != 0
+    reader = make(host(ground / "root", readOnly=True))
+    assert fine(api.run(reader, "cat /data/file; stat -c %u /data/file")) == "changed\n0"
+    assert api.run(reader, "echo x > /data/file").exit_code != 0
+    # Also where everybody may write, and as root's group.
     for owner in ((0, 0), (USER, 0), (0, GROUP)):
         os.chown(ground / "open", *owner)
-        found = assert_envelope(api.post_create(volumes=[host(ground / "open")]), 400, "VOLUME::HOST_PATH_NOT_ALLOWED")
-        assert "root's group" in found["message"]
+        name = make(host(ground / "open"))
+        fine(api.run(name, "echo x > /data/mine"))
+        assert ((ground / "open" / "mine").stat().st_uid, (ground / "open" / "mine").stat().st_gid) == owner
+        (ground / "open" / "mine").unlink()
     os.chown(ground / "open", 0, 0)
 
 
@@ -174,22 +182,47 @@ def test_what_its_owner_could_not_make_is_not_made(api, ground):
     assert "volumes[0].host.path" in found["message"] and not (closed / "new").exists()
 
 
-def test_links_lead_nowhere(api, make, ground):
+LEADING_OUT = (("out", "../hidden"), ("absolute", "{ground}/hidden"), ("up", ".."), ("top", "/"), ("around", "../shared/inner"), ("round", "round"),
+               ("nowhere", "missing"), ("there", "{ground}/shared/inner"))  # fmt: skip
+
+
+def plant(directory, links, **values):
+    for name, target in links:
+        if not (directory / name).is_symlink():
+            (directory / name).symlink_to(target.format(**values))
+
+
+def test_no_link_leads_out(api, make, ground):
     shared = ground / "shared"
     (shared / "inner").mkdir(exist_ok=True)
-    for name, target in (("out", "../hidden"), ("absolute", str(ground / "hidden")), ("within", "inner"), ("up", "..")):
-        if not (shared / name).is_symlink():
-            (shared / name).symlink_to(target)
-    for link in ("out", "absolute", "within", "up"):
+    plant(shared, LEADING_OUT, ground=ground)
+    for link, _ in LEADING_OUT:
         for volume, code in ((host(shared / link), "VOLUME::HOST_PATH_NOT_ALLOWED"), (host(shared, subPath=link), "VOLUME::INVALID_SUB_PATH"),
                              (host(shared, subPath=f"{link}/new"), "VOLUME::INVALID_SUB_PATH")):  # fmt: skip
             for read_only in (True, False):
                 found = assert_envelope(api.post_create(volumes=[{**volume, "readOnly": read_only}]), 400, code)
                 assert "symbolic link" in found["message"], found
-    assert not (ground / "hidden" / "new").exists()
+    assert not (ground / "hidden" / "new").exists() and not (shared / "missing").exists() and not (shared / "inner" / "new").exists()
     # Inside the sandbox they are what they are: links in its own tree.
     name = make(host(shared))
     assert api.run(name, "cat /data/out/file /data/absolute/file").exit_code != 0
+
+
+def test_links_that_stay_inside_are_followed(api, make, ground):
+    shared = ground / "shared"
+    for path in (shared / "releases" / "5", shared / "aside"):
+        path.mkdir(parents=True)
+        os.chown(path, USER, GROUP)
+    os.chown(shared / "releases", USER, GROUP)
+    (shared / "releases" / "5" / "file").write_text("five")
+    plant(shared, (("current", "releases/latest"), ("aside/back", "../releases/5")))
+    plant(shared / "releases", (("latest", "5"),))
+    for path, more in ((shared / "current", {}), (shared, {"subPath": "current"}), (shared / "aside" / "back", {}), (shared / "aside", {"subPath": "back"})):
+        name = make(host(path, **more), host(path, at="/ro", name="ro", readOnly=True, **more))
+        assert fine(api.run(name, "cat /data/file /ro/file; echo x > /data/new; cat /ro/new; rm /data/new")) == "fivefivex"
+    # What is missing is made where the link leads.
+    make(host(shared / "current" / "made" / "deep"))
+    assert (shared / "releases" / "5" / "made" / "deep").stat().st_uid == USER
 
 
 def test_only_what_is_on_the_list(api, ground):
@@ -212,10 +245,12 @@ def test_the_services_own_files_are_no_volume(new_service):
     service.config_path.write_text(text + f'\n[storage]\nallowed_host_paths = ["{service.directory}"]\n')
     service.start()
     api = Api(service)
-    for path in ("", "/state", "/state/db", "/state/new"):
+    (service.directory / "way").symlink_to("state")
+    for path in ("", "/state", "/state/db", "/state/new", "/way", "/way/db", "/way/new"):
         for read_only in (True, False):
             found = assert_envelope(api.post_create(volumes=[host(f"{service.directory}{path}", readOnly=read_only)]), 400, "VOLUME::HOST_PATH_NOT_ALLOWED")
-            assert "files of the service" in found["message"]
+            # For containers no link is followed at all.
+            assert "files of the service" in found["message"] or ("/way" in path and "symbolic link" in found["message"]), found
     assert not (service.state_dir / "new").exists()
 
 
@@ -228,7 +263,7 @@ WRONG = [
     ("over /proc", [claim("a", at="/proc/x")], "VOLUME::INVALID_MOUNT_PATH", "volumes[0].mountPath"),
     ("over /dev/shm", [claim("a", at="/dev/shm")], "VOLUME::INVALID_MOUNT_PATH", "volumes[0].mountPath"),
     ("with ..", [claim("a", at="/a/../b")], "VOLUME::INVALID_MOUNT_PATH", "volumes[0].mountPath"),
-    ("in another", [claim("a", at="/a"), claim("b", at="/a/b", name="w")], "VOLUME::INVALID_MOUNT_PATH", "volumes[1].mountPath"),
+    ("where another is", [claim("a", at="/a"), claim("b", at="/a/", name="w")], "VOLUME::INVALID_MOUNT_PATH", "volumes[1].mountPath"),
     ("an absolute subPath", [claim("a", sub="/etc")], "VOLUME::INVALID_SUB_PATH", "volumes[0].subPath"),
     ("a subPath out of it", [claim("a", sub="x/../../y")], "VOLUME::INVALID_SUB_PATH", "volumes[0].subPath"),
     ("one that is not there", [claim("a", createIfNotExists=False)], "VOLUME::PVC_NOT_FOUND", "volumes[0].pvc"),
@@ -282,13 +317,55 @@ def test_a_part_of_a_volume(api, make):
     part = make(claim("parts", sub="a/b", name="x"), claim("parts", at="/c", sub="c"))
     fine(api.run(part, "echo 1 > /data/f; echo 2 > /c/f"))
     assert fine(api.run(whole, "cat /data/a/b/f /data/c/f; stat -c %u /data/a /data/a/b")) == "1\n2\n0\n0"
-    fine(api.run(whole, "ln -s / /data/out; ln -s a /data/in; echo x > /data/file"))
-    for sub in ("out", "out/etc", "in", "in/b", "file", "file/x"):
+    fine(api.run(whole, "ln -s / /data/out; ln -s ../.. /data/up; ln -s a /data/in; echo x > /data/file"))
+    for sub in ("out", "out/etc", "up", "up/x", "file", "file/x"):
         found = assert_envelope(api.post_create(volumes=[claim("parts", sub=sub)]), 400, "VOLUME::INVALID_SUB_PATH")
-        assert "volumes[0].subPath" in found["message"] and "symbolic link or a file" in found["message"]
-    for name in (whole, part):
+        assert "volumes[0].subPath" in found["message"] and ("symbolic link" in found["message"]) != sub.startswith("file"), found
+    linked = make(claim("parts", sub="in/b"), claim("parts", at="/made", name="w", sub="in/made"))
+    assert fine(api.run(linked, "cat /data/f")) == "1" and fine(api.run(whole, "ls /data/a")) == "b\nmade"
+    for name in (whole, part, linked):
         api.delete(name)
     remove(api, "parts")
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0)], ids=["parents first", "children first"])
+def test_volumes_lie_in_each_other(api, make, ground, order):
+    (ground / "shared" / "nested").mkdir(exist_ok=True)
+    os.chown(ground / "shared" / "nested", USER, GROUP)
+    wanted = [claim("outer", at="/work/", name="a"), host(ground / "shared" / "nested", at="/work/cache", name="b", subPath="x/"),
+              claim("inner", at="/work/cache/deep/", name="c")]  # fmt: skip
+    name = make(*(wanted[i] for i in order))
+    fine(api.run(name, "echo 1 > /work/f; echo 2 > /work/cache/f; echo 3 > /work/cache/deep/f"))
+    shown = [line.split()[4] for line in fine(api.run(name, "cat /proc/self/mountinfo")).splitlines() if line.split()[4].startswith("/work")]
+    assert shown == ["/work", "/work/cache", "/work/cache/deep"]
+    assert (ground / "shared" / "nested" / "x" / "f").read_text() == "2\n"
+    # Where they are mounted is made, as the root of the sandbox makes it.
+    outer = make(claim("outer"), host(ground / "shared" / "nested", at="/host", name="w"))
+    assert fine(api.run(outer, "cat /data/f; ls -A /data /data/cache; stat -c %u:%g /data/cache")) == "1\n/data:\ncache\nf\n\n/data/cache:\n0:0"
+    assert (ground / "shared" / "nested" / "x" / "deep").stat().st_uid == USER
+    # In one that is only read the place has to be there.
+    reader = make(claim("outer", at="/work", ro=True), claim("inner", at="/work/cache", name="w"))
+    assert fine(api.run(reader, "cat /work/cache/f; echo 4 > /work/cache/g; touch /work/g 2>&1 || true")).startswith("3\n")
+    reply = api.post_create(volumes=[claim("outer", at="/work", ro=True), claim("inner", at="/work/none", name="w")])
+    assert reply.status == 500 and "Read-only file system" in reply.body.decode()
+    for one in (name, outer, reader):
+        api.delete(one)
+    remove(api, "outer", "inner")
+
+
+def test_a_link_in_a_volume_is_no_way_out_for_another(api, make):
+    """Where a volume comes to lie is found inside the sandbox's root, whatever is in the volume around it."""
+    planter = make(claim("planted"))
+    fine(api.run(planter, "ln -s /etc /data/etc; ln -s ../../../../.. /data/up; ln -s / /data/root; ln -s /proc /data/proc"))
+    name = make(claim("planted", at="/work"), claim("inner", at="/work/etc", name="w"))
+    assert fine(api.run(name, "ls -A /etc; test -e /proc/1/status && echo proc")) == "proc"
+    for target in ("up", "root"):
+        assert api.post_create(volumes=[claim("planted", at="/work"), claim("inner", at=f"/work/{target}", name="w")]).status == 500
+    over = make(claim("planted", at="/work"), claim("inner", at="/work/proc", name="w"))
+    assert fine(api.run(over, "test -e /proc/1/status && echo proc")) == "proc"
+    for one in (planter, name, over):
+        api.delete(one)
+    remove(api, "planted", "inner")
 
 
 @no_disks
@@ -301,6 +378,7 @@ def test_a_volume_with_a_size(api, make):
     fine(api.run(one, "rm /data/large"))
     # One file system, however many have it, and whatever their own sizes say.
     two = make(claim("sized", at="/b", storage="64Mi"))
+    assert "volume sized holds 33554432 bytes, and not the 67108864" in events(api, two) and "Warning" not in events(api, one)
     assert fine(api.run(two, "cat /b/f; stat -c %u:%g /b/f; echo more >> /b/f")) == "x\n5:6"
     reader = make(claim("sized", at="/c", ro=True))
     assert fine(api.run(reader, "cat /c/f")) == "x\nmore"

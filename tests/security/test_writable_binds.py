@@ -9,6 +9,7 @@ import shutil
 import stat
 import struct
 import tempfile
+import threading
 import uuid
 from pathlib import Path
 
@@ -175,32 +176,68 @@ def test_read_only_is_read_only(server, ground, kind):
 
 def test_nothing_else_can_be_had(server, ground):
     top = ground / "shared"
-    for source in (ground / "image", ground, ground / "hidden", top / "link", top / "out", top / "none", top / "a" / "before", top / "out" / "file",
-                   ground / "roots", server.state_dir, server.state_dir / "images", server.state_dir / "db", server.state_dir / "volumes", "/etc", "/"):  # fmt: skip
+    for source in (ground / "image", ground, ground / "hidden", top / "out", top / "none", top / "a" / "before", top / "out" / "file",
+                   server.state_dir, server.state_dir / "images", server.state_dir / "db", server.state_dir / "volumes", "/etc", "/"):  # fmt: skip
         for step in (shared(source), rogue.step("bind", "/data", source=str(source), access=rogue.WRITABLE)):
             _, answer, pid = start(server, ground, step)
             assert not pid and answer.message, f"{source} could be written: {answer}"
         assert ensure(server, shared(source), create=False).error, source
-    for source in (ground / "hidden", top / "link", top / "out", server.state_dir, server.state_dir / "volumes", "/etc"):
+    for source in (ground / "hidden", top / "out", server.state_dir, server.state_dir / "volumes", "/etc"):
         _, answer, pid = start(server, ground, shared(source, 0))
         assert not pid and answer.message, f"{source} could be read: {answer}"
-    # Root's own directory can be read.
-    sandbox_id, answer, pid = start(server, ground, shared(ground / "roots", 0))
-    assert pid, answer
-    server.ask(rogue.DESTROY, sandbox_id)
+    # Root's own directory can be read, and written with the ids of its owner only.
+    _, answer, pid = start(server, ground, rogue.step("bind", "/data", source=str(ground / "roots"), access=rogue.WRITABLE))
+    assert not pid and answer.message
+    for access in (0, rogue.WRITABLE):
+        sandbox_id, answer, pid = start(server, ground, shared(ground / "roots", access))
+        assert pid, answer
+        caps = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("CapBnd"))
+        assert bool(int(caps.split()[1], 16) >> 31 & 1) == (access == 0), "what writes as root has no CAP_SETFCAP, whatever the server says"
+        server.ask(rogue.DESTROY, sandbox_id)
     assert not server.ids()
     assert (ground / "hidden" / "file").read_text() == "untouched"
 
 
 def test_nothing_is_made_where_nothing_may_be(server, ground):
     top = ground / "shared"
-    for source in (ground / "hidden" / "new", top / "out" / "new", top / "link" / "new", server.state_dir / "new", "/new", top / "a" / "before" / "new"):
+    for source in (ground / "hidden" / "new", top / "out" / "new", server.state_dir / "new", "/new", top / "a" / "before" / "new"):
         assert ensure(server, shared(source)).error, source
     assert not (ground / "hidden" / "new").exists() and not (server.state_dir / "new").exists() and not (top / "a" / "new").exists()
-    assert not ensure(server, shared(top / "a" / "new")).error
-    assert (top / "a" / "new").stat().st_uid == USER
+    assert not ensure(server, shared(top / "a" / "new")).error and not ensure(server, shared(top / "link" / "more")).error
+    assert (top / "a" / "new").stat().st_uid == (top / "a" / "more").stat().st_uid == USER
     assert ensure(server, shared(ground / "roots" / "new")).error == 0
     assert (ground / "roots" / "new").stat().st_uid == FIRST, "nothing is made for root"
+
+
+def test_a_link_that_changes_leads_nowhere_else(server, ground):
+    """Somebody who may write there lets a link lead in and out by turns, while sandboxes are started through it."""
+    top, going = ground / "shared", threading.Event()
+
+    def swap():
+        turn = 0
+        while not going.is_set():
+            (top / "next").symlink_to(("a", "../hidden", "a/../../hidden")[turn % 3])
+            os.rename(top / "next", top / "moving")
+            turn += 1
+
+    (top / "moving").symlink_to("a")
+    thread = threading.Thread(target=swap)
+    thread.start()
+    try:
+        started = 0
+        for _ in range(60):
+            ensure(server, shared(top / "moving" / "made"))
+            sandbox_id, _, pid = start(server, ground, shared(top / "moving"))
+            if pid:
+                started += 1
+                assert Path(f"/proc/{pid}/root/data/before").exists() and not Path(f"/proc/{pid}/root/data/file").exists()
+                server.ask(rogue.DESTROY, sandbox_id)
+    finally:
+        going.set()
+        thread.join()
+    assert started > 0
+    assert os.listdir(ground / "hidden") == ["file"]
+    (top / "moving").unlink()
 
 
 def test_links_in_a_volume_lead_nowhere(server, ground):

@@ -24,7 +24,7 @@ struct VolumeAnswer {
 
 // Whether a step of a plan that shows a volume would find it; what is missing is made if that is wished.
 // Code::not_found: it is not there. Code::permission_denied: no sandbox may have it so.
-// Code::invalid_argument: a link or a file is on the way.
+// Code::invalid_argument: a link that leads out, or a file, is on the way.
 struct VolumeRequest {
   static constexpr std::string_view kName = "volume";
   static constexpr Verb kVerb = Verb::volume;

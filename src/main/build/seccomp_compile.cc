@@ -42,13 +42,9 @@ constexpr uint32_t refuse(int error) { return SECCOMP_RET_ERRNO | static_cast<ui
 constexpr uint32_t kUnknown = refuse(ENOSYS);
 
 using osb::sys::Bpf;
-
-constexpr uint32_t kNumber = offsetof(seccomp_data, nr);
-constexpr uint32_t low(int argument) {
-  return static_cast<uint32_t>(offsetof(seccomp_data, args) +
-                               sizeof(uint64_t) * static_cast<size_t>(argument));
-}
-constexpr uint32_t high(int argument) { return low(argument) + static_cast<uint32_t>(sizeof(uint32_t)); }
+using osb::sys::high_half;
+using osb::sys::kCallNumber;
+using osb::sys::low_half;
 
 // Checks for one system call: all others jump over them. `checks` goes to its label when there is nothing to
 // say against the call. The number is in the accumulator before and after.
@@ -58,7 +54,7 @@ void append_for(uint32_t call, Bpf& bpf, Checks checks) {
   bpf.if_not_equal(call, others);
   checks(bpf, fine);
   bpf.place(fine);
-  bpf.load(kNumber);
+  bpf.load(kCallNumber);
   bpf.place(others);
 }
 
@@ -66,7 +62,7 @@ void append_for(uint32_t call, Bpf& bpf, Checks checks) {
 auto answer_values(int argument, std::span<const uint32_t> values, uint32_t answer) {
   return [=](Bpf& bpf, Bpf::Label fine) {
     auto found = bpf.label();
-    bpf.load(low(argument));
+    bpf.load(low_half(argument));
     for (uint32_t value : values.first(values.size() - 1)) bpf.if_equal(value, found);
     bpf.if_not_equal(values.back(), fine);
     bpf.place(found);
@@ -92,17 +88,17 @@ constexpr uint32_t kCoreLimit[] = {RLIMIT_CORE};
 // without effect, it would be left with whatever was in its memory.
 void keep_core_limit(Bpf& bpf, Bpf::Label fine) {
   auto sets = bpf.label(), asks_too = bpf.label();
-  bpf.load(low(1));
+  bpf.load(low_half(1));
   bpf.if_not_equal(RLIMIT_CORE, fine);
   // A pointer is null when both of its halves are.
-  bpf.load(low(2));
+  bpf.load(low_half(2));
   bpf.if_not_equal(0, sets);
-  bpf.load(high(2));
+  bpf.load(high_half(2));
   bpf.if_equal(0, fine);
   bpf.place(sets);
-  bpf.load(low(3));
+  bpf.load(low_half(3));
   bpf.if_not_equal(0, asks_too);
-  bpf.load(high(3));
+  bpf.load(high_half(3));
   bpf.if_not_equal(0, asks_too);
   bpf.answer(kDone);
   bpf.place(asks_too);
@@ -112,7 +108,7 @@ void keep_core_limit(Bpf& bpf, Bpf::Label fine) {
 // clone: no new namespaces. clone3 hides its flags behind a pointer, so it does not exist here (default:
 // ENOSYS).
 void no_new_namespaces(Bpf& bpf, Bpf::Label fine) {
-  bpf.load(low(0));
+  bpf.load(low_half(0));
   bpf.if_no_bit(kNewNamespaces, fine);
   bpf.answer(refuse(EPERM));
 }
@@ -130,30 +126,30 @@ void append_socket_checks(Bpf& bpf) {
   bpf.if_equal(SYS_socket, sockets);
   bpf.if_not_equal(SYS_socketpair, fine);
   bpf.place(sockets);
-  bpf.load(low(0));
+  bpf.load(low_half(0));
   bpf.if_equal(AF_UNIX, fine);
   bpf.if_equal(AF_INET, internet);
   bpf.if_equal(AF_INET6, internet);
   bpf.if_equal(AF_NETLINK, netlink);
   bpf.answer(refuse(EAFNOSUPPORT));
   bpf.place(netlink);
-  bpf.load(low(2));
+  bpf.load(low_half(2));
   for (uint32_t protocol : {NETLINK_ROUTE, NETLINK_SOCK_DIAG}) bpf.if_equal(protocol, fine);
   bpf.answer(refuse(EPROTONOSUPPORT));
   bpf.place(internet);
-  bpf.load(low(1));
+  bpf.load(low_half(1));
   bpf.mask(kTypeMask);
   bpf.if_less(SOCK_RAW + 1, protocols);  // stream, datagram and raw
   bpf.answer(refuse(ESOCKTNOSUPPORT));
   bpf.place(protocols);
-  bpf.load(low(2));
+  bpf.load(low_half(2));
   for (uint32_t protocol : kProtocols) bpf.if_equal(protocol, fine);
   bpf.answer(refuse(EPROTONOSUPPORT));
   bpf.place(fine);
 }
 
 void append_argument_checks(Bpf& bpf) {
-  bpf.load(kNumber);
+  bpf.load(kCallNumber);
   append_for(SYS_ioctl, bpf, answer_values(1, kForbiddenRequests, refuse(EPERM)));
   append_for(SYS_clone, bpf, no_new_namespaces);
   append_for(SYS_setrlimit, bpf, answer_values(0, kCoreLimit, kDone));
@@ -213,7 +209,7 @@ void append_table(const std::vector<uint32_t>& answers, Bpf& bpf) {
   bpf.if_equal(seccomp_arch_native(), ours);
   bpf.answer(kUnknown);
   bpf.place(ours);
-  bpf.load(kNumber);
+  bpf.load(kCallNumber);
   append_search(runs, bpf);
 }
 

@@ -246,7 +246,7 @@ Task<Created<std::string>> NativeRuntime::start(PreparedPtr given, Claim claim) 
   if (!started) {
     (void)co_await destroy(handle);
     co_await drop_volumes(std::move(made));
-    Kind kind = started.error().code == Code::exhausted ? Kind::overloaded : Kind::step_failed;
+    Kind kind = kind_of_start(prepared.mounts, started.error());
     co_return failed(kind, std::move(started).error());
   }
   auto [sandbox, identity] = std::move(*started);

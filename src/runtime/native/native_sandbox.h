@@ -11,6 +11,9 @@ inline std::unexpected<CreateFailure> failed(CreateFailure::Kind kind, Error err
   return std::unexpected(CreateFailure{kind, std::move(error)});
 }
 
+// What it means that the launcher did not start a sandbox with these mounts.
+CreateFailure::Kind kind_of_start(const std::vector<Mount>& mounts, const Error& error);
+
 bool is_gone(const Fd& pidfd);            // the process has ended
 bool is_last(const ControlState& state);  // nothing is said after it
 

@@ -37,6 +37,13 @@ Kind kind_of(const Mount& mount, const Error& error) {
 
 }  // namespace
 
+// What the launcher refuses by itself of a plan with mounts is one of these.
+CreateFailure::Kind kind_of_start(const std::vector<Mount>& mounts, const Error& error) {
+  if (error.code == Code::exhausted) return Kind::overloaded;
+  bool refused = error.code == Code::permission_denied && !is_kernels(error.sys_errno);
+  return refused && !mounts.empty() ? Kind::host_path_refused : Kind::step_failed;
+}
+
 // What a plan names is there afterwards, or the caller is told which part of the request cannot be had. The
 // launcher looks at all of it again when the sandbox is made.
 Task<Created<std::vector<MadeVolume>>> NativeRuntime::ensure_volumes(std::string owner,

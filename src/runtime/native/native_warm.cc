@@ -116,7 +116,7 @@ Task<Created<Warm>> NativeRuntime::warm(PreparedPtr given, std::string record) {
     Error error = started ? std::move(ready).error().in("start execd") : std::move(started).error();
     (void)co_await destroy(handle);
     co_await drop_volumes(std::move(made));
-    Kind kind = error.code == Code::exhausted ? Kind::overloaded : Kind::step_failed;
+    Kind kind = kind_of_start(prepared.mounts, error);
     co_return failed(kind, std::move(error));
   }
   Waiting waiting{.limits = prepared.limits, .config = std::move(prepared.config)};

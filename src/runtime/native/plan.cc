@@ -102,7 +102,10 @@ launcher::Plan make_plan(const SandboxSpec& spec, const ImageRoot& image, const 
       if (!is_mounted(path)) plan.steps.push_back(step(Step::Kind::scratch, path));
     }
   }
-  for (const Mount& mount : spec.mounts) plan.steps.push_back(volume_step(spec.owner, mount));
+  // Whatever lies in another comes after it.
+  std::vector<Mount> mounts = spec.mounts;
+  std::ranges::sort(mounts, {}, &Mount::target);
+  for (const Mount& mount : mounts) plan.steps.push_back(volume_step(spec.owner, mount));
   const auto& system = launcher::system_steps();
   plan.steps.insert(plan.steps.end(), system.begin(), system.end());
   if (limits.cpu_millis || limits.memory_bytes) plan.steps.push_back(step(Step::Kind::show_limits, ""));

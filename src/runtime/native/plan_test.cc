@@ -95,11 +95,24 @@ TEST(MakePlan, VolumesLieOverTheImageAndUnderTheSystem) {
   EXPECT_NE(text.find("overlay / root <- /state/images/host-1/common\n"
                       "scratch /run\n"
                       "bind /in <- /srv/shared/a/b ids=owner\n"
-                      "volume /tmp <- default/cache read-write\n"
                       "volume /opt/tools <- default/data/x\n"
+                      "volume /tmp <- default/cache read-write\n"
                       "proc /proc\n"),
             text.npos)
       << text;
+}
+
+TEST(MakePlan, AVolumeInAnotherComesAfterIt) {
+  SandboxSpec spec;
+  spec.handle = "01900000-0000-7000-8000-000000000005";
+  spec.owner = "default";
+  for (const char* target : {"/work/cache/pip", "/work/cache", "/work-a", "/work"})
+    spec.mounts.push_back({.source = "v", .target = target, .kind = Mount::Kind::volume});
+  std::string text = launcher::to_text(make_plan(spec, {}, Limits{}));
+  size_t parent = text.find("volume /work <-"), child = text.find("volume /work/cache <-");
+  ASSERT_TRUE(parent != text.npos && child != text.npos) << text;
+  EXPECT_LT(parent, child);
+  EXPECT_LT(child, text.find("volume /work/cache/pip <-"));
 }
 
 TEST(MakePlan, AnOwnerIsTheNameOfADirectory) {
