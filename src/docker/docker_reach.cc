@@ -57,6 +57,7 @@ Result<void> DockerRuntime::find_way(Sandbox& sandbox, const Container& containe
   auto secret = files_.read_secret(sandbox.handle);
   if (!secret && secret.error().code == Code::not_found) return {};
   sandbox.secret = TRY(std::move(secret));
+  if (sandbox.by_engine() && sandbox.has_policy) sandbox.token = TRY(files_.read_token(sandbox.handle));
   if (sandbox.by_engine()) return {};
   auto address = address_on(container, settings_.rules.network_mode);
   if (!address) return fail(Code::unavailable, "the engine tells no address of the container");

@@ -168,9 +168,10 @@ Task<Created<DockerRuntime::Boot>> DockerRuntime::prepare_boot(std::string handl
     out.source = std::move(*volume);
   }
   if (remote || settings_.rules.by_network()) {
-    auto secret = files_.make_with_secret(handle, record, remote ? Secret::kept : Secret::shown);
-    if (!secret) co_return failed_step(std::move(secret.error()), "make the sandbox's secret");
-    out.secret = std::move(*secret);
+    auto made = files_.make_with_secret(handle, record, remote ? Secret::kept : Secret::shown);
+    if (!made) co_return failed_step(std::move(made.error()), "make the sandbox's secret");
+    out.secret = std::move(made->secret);
+    out.token = std::move(made->token);
   } else {
     auto listeners = files_.make(handle, record);
     if (!listeners) co_return failed_step(std::move(listeners.error()), "make the sandbox's sockets");
@@ -216,6 +217,7 @@ Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::make_container(const run
   sandbox->misnamed = misnamed;
   sandbox->has_policy = spec.network.has_value();
   sandbox->secret = boot.secret;
+  sandbox->token = boot.token;
   if (settings_.rules.remote) sandbox->boot = boot.source;
   co_return sandbox;
 }
@@ -260,7 +262,7 @@ Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::start_container(const ru
   auto boot = co_await prepare_boot(spec.handle, image.id, std::move(record));
   if (!boot) co_return std::unexpected(std::move(boot.error()));
   if (spec.network && settings_.rules.remote) {
-    auto policed = co_await start_sidecar(spec, boot->source, boot->secret);
+    auto policed = co_await start_sidecar(spec, boot->source, boot->token);
     if (!policed) co_return std::unexpected(std::move(policed.error()));
   }
   auto sandbox = co_await make_container(spec, image, *boot, mounts);

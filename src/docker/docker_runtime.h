@@ -131,6 +131,7 @@ class DockerRuntime : public runtime::Runtime {
   struct Boot {
     std::string source;  // a directory of the host, or a volume
     std::string secret = {};
+    std::string token = {};  // of the egress of one on another host
     std::optional<Listeners> listeners = {};
   };
   Task<Created<Boot>> prepare_boot(std::string handle, std::string image, std::string record);
@@ -186,7 +187,7 @@ class DockerRuntime : public runtime::Runtime {
   Task<Created<void>> open_network(SandboxPtr sandbox, std::string id, runtime::NetworkPolicy policy);
   Task<Result<io::Stream>> connect_egress(SandboxPtr sandbox);
   // See docker_sidecar.cc.
-  Task<Created<void>> start_sidecar(const runtime::SandboxSpec& spec, std::string boot, std::string secret);
+  Task<Created<void>> start_sidecar(const runtime::SandboxSpec& spec, std::string boot, std::string token);
   Task<Result<void>> await_sidecar(std::string handle, std::string token);
   Task<Result<io::Stream>> connect_sidecar(std::string handle);
   Task<Result<std::string>> ask_sidecar(std::string handle, std::string token, std::string method,

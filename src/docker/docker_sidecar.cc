@@ -5,10 +5,10 @@
 // process starts, and when it ends nothing leaves any more.
 //
 // It is spoken to by a program that the engine runs in it. Whoever is policed reaches the same port, so a
-// token is asked for, which comes from the sandbox's secret.
+// token is asked for. Nothing in the sandbox's container ever has it, nor anything that it comes from: the
+// secret of its execd goes to whatever is its first process, which an image may have put there itself.
 
 #include "base/last_words.h"
-#include "base/sha256.h"
 #include "base/shown.h"
 #include "docker/archive.h"
 #include "docker/docker_sandbox.h"
@@ -51,19 +51,17 @@ std::vector<std::string> environment_of(const EgressSettings& settings, const st
   return out;
 }
 
-std::string token_of(const std::string& secret) { return to_hex(hmac_sha256(secret, "egress")); }
-
 }  // namespace
 
 std::string DockerRuntime::egress_token(const std::string& handle) const {
   auto found = sandboxes_.find(handle);
   if (found == sandboxes_.end() || !found->second->by_engine() || !found->second->has_policy) return "";
-  return token_of(found->second->secret);
+  return found->second->token;
 }
 
 // Returns when it answers: from then on nothing leaves the network.
 Task<Created<void>> DockerRuntime::start_sidecar(const runtime::SandboxSpec& spec, std::string boot,
-                                                 std::string secret) {
+                                                 std::string token) {
   const std::string& handle = spec.handle;
   const EgressSettings& egress = *settings_.sidecars;
   auto image = co_await pulls_.find(handle, {.reference = egress.image});
@@ -78,7 +76,7 @@ Task<Created<void>> DockerRuntime::start_sidecar(const runtime::SandboxSpec& spe
                   .id = spec.id.empty() ? handle : spec.id,
                   .owner = owner_,
                   .boot = std::move(boot),
-                  .environment = environment_of(egress, token_of(secret))};
+                  .environment = environment_of(egress, token)};
   auto made = co_await engine_.create(sidecar_name(handle), "", sidecar_body(sidecar, settings_.rules));
   if (!made) co_return failed(std::move(made.error()), "create the egress of the sandbox");
   // The operator's lists, which come before every policy.
@@ -88,7 +86,7 @@ Task<Created<void>> DockerRuntime::start_sidecar(const runtime::SandboxSpec& spe
                                                     {"var/egress/rules/allow.always", 0644, allow}}));
   if (!placed) co_return failed(std::move(placed.error()), "give the egress of the sandbox its lists");
   auto started = co_await engine_.start(*made);
-  if (started) started = co_await await_sidecar(handle, token_of(secret));
+  if (started) started = co_await await_sidecar(handle, token);
   if (!started) co_return failed(std::move(started.error()), "start the egress of the sandbox");
   co_return Created<void>();
 }
@@ -132,13 +130,12 @@ Task<Result<std::string>> DockerRuntime::ask_sidecar(std::string handle, std::st
 }
 
 Task<Result<void>> DockerRuntime::tell_sidecar(SandboxPtr sandbox, runtime::NetworkPolicy policy) {
-  CO_TRY(co_await ask_sidecar(sandbox->handle, token_of(sandbox->secret), "POST", "/policy",
-                              runtime::to_json(policy)));
+  CO_TRY(co_await ask_sidecar(sandbox->handle, sandbox->token, "POST", "/policy", runtime::to_json(policy)));
   co_return Result<void>();
 }
 
 Task<Result<std::optional<runtime::NetworkPolicy>>> DockerRuntime::sidecars_policy(SandboxPtr sandbox) {
-  auto text = CO_TRY(co_await ask_sidecar(sandbox->handle, token_of(sandbox->secret), "GET", "/policy", ""));
+  auto text = CO_TRY(co_await ask_sidecar(sandbox->handle, sandbox->token, "GET", "/policy", ""));
   // While it runs the port is its own. When it has ended, anybody in there can have answered in its place.
   auto there = CO_TRY(co_await engine_.inspect(sidecar_name(sandbox->handle)));
   if (!there.running) co_return fail(Code::unavailable, "the egress of the sandbox has ended");

@@ -326,6 +326,9 @@ def test_what_is_refused(api, there):
     policy = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, networkPolicy={"defaultAction": "deny"})
     assert policy.status == 400 and "egress.image" in policy.json["message"], policy
     assert not ours(there.engine)
+    for near in ("/opt/opensandbox/boot", "/opt/opensandbox/boot/execd", "/opt"):
+        over = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, volumes=[{"name": "v", "pvc": {"claimName": "v"}, "mountPath": near}])
+        assert over.status == 400 and "volumes[0].mountPath" in over.json["message"] and "execd" in over.json["message"], over
     sandbox = create(api)
     assert_envelope(api.call("GET", f"/sandboxes/{sandbox}/proxy/9/"), 502, "BACKEND_CONNECTION_FAILED")
 

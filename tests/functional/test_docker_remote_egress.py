@@ -1,6 +1,8 @@
 """Policies of containers on another host: a container beside each keeps them. Skipped where no engine can be had."""
 
+import hmac
 import json
+import re
 import shutil
 import subprocess
 import threading
@@ -11,6 +13,7 @@ from lib import rawhttp, snapshots
 from lib.api import Api
 from lib.dockerd import IMAGE, SLEEPER, create, handles, nothing_left, ours, state
 from lib.engine_remote import apart
+from lib.impostor import IMPOSTOR, import_impostor
 from lib.waiting import wait_for
 
 ALLOWED, DENIED, NEVER = "203.0.113.1", "203.0.113.2", "203.0.113.3"
@@ -38,6 +41,7 @@ def there(bin_dir, tmp_path_factory):
         tar = with_libraries(bin_dir / "osb", tmp_path_factory.mktemp("egress"))
         made.engine.docker("import", "-c", 'ENTRYPOINT ["/osb", "egress", "serve"]', "-", "egress:1", input=tar)
         made.engine.docker("import", "-c", 'ENTRYPOINT ["/osb", "version"]', "-", "broken:1", input=tar)
+        import_impostor(made.engine)
         servers = []
         for address in (ALLOWED, DENIED, NEVER):
             subprocess.run([*made.engine.beside(), "ip", "addr", "add", f"{address}/32", "dev", "lo"], check=True)
@@ -131,6 +135,23 @@ def test_whoever_is_policed_does_not_change_it(api):
     assert reaches(api, sandbox, ALLOWED) and not reaches(api, sandbox, DENIED)
     # Through execd's proxy neither.
     assert api.execd(sandbox, "GET", "/proxy/18080/policy").status >= 400
+
+
+def test_an_image_that_takes_the_place_of_execd(api, engine):
+    """It is the first process and is given the secret of its execd, and has nothing that opens its egress."""
+    replies = []
+    creating = threading.Thread(target=lambda: replies.append(api.post_create(image={"uri": IMPOSTOR}, entrypoint=SLEEPER, networkPolicy=POLICY)))
+    creating.start()
+    (name,) = wait_for(lambda: [name for name in ours(engine) if "egress" not in name], 20, "its container is made")
+    given = wait_for(lambda: re.search(r"given: ([0-9a-f]{64})", engine.docker("logs", name).stdout.decode()), 10, "it has the secret")
+    secret = given[1]
+    body = json.dumps({"defaultAction": "allow"})
+    for token in (secret, hmac.digest(secret.encode(), b"egress", "sha256").hex()):
+        request = f"POST /policy HTTP/1.1\\r\\nHost: x\\r\\nOPENSANDBOX-EGRESS-AUTH: {token}\\r\\nConnection: close\\r\\nContent-Length: {len(body)}\\r\\n\\r\\n{body}"
+        said = engine.docker("exec", name, "sh", "-c", f"printf '{request}' | nc -w 3 127.0.0.1 18080").stdout.decode()
+        assert said.startswith("HTTP/1.1 401 "), said
+    creating.join()
+    assert replies[0].status == 500 and "execd" in replies[0].json["message"], replies
 
 
 def test_after_a_kill_of_the_server(api, service):
