@@ -5,7 +5,8 @@
 // prove that they have the secret. Nothing is published, and nothing is said outside of the API's own TLS.
 //
 // A volume is believed to have execd in it only when a file of this server says so, which is written when the
-// engine has confirmed the last byte. What a kill leaves half filled has a name that nobody uses again.
+// engine has confirmed the last byte. What a kill leaves half filled has a name that nobody uses again. One
+// in which a container did not find execd is believed no longer: the next create fills another.
 
 #include "base/ids.h"
 #include "base/log.h"
@@ -101,9 +102,11 @@ Task<Result<std::string>> DockerRuntime::ensure_boot_volume(std::string image) {
 
 Task<Result<void>> DockerRuntime::fill_boot_volume(std::string name, std::string filler, std::string image) {
   CO_TRY(co_await engine_.create_volume(name, {{kBootOwnerLabel, owner_}}));
-  auto body = filler_body(image, name, {{kBootOwnerLabel, owner_}, {kFillerLabel, filler}});
+  // The image is anybody's: what it mounts itself, and its links, can lead to no name that it does not know.
+  std::string inside = "/osb-" + new_hex_id();
+  auto body = filler_body(image, name, inside, {{kBootOwnerLabel, owner_}, {kFillerLabel, filler}});
   auto container = CO_TRY(co_await engine_.create(filler, "", std::move(body)));
-  co_return co_await engine_.unpack(container, kBootInside, archive_of({{"execd", 0755, settings_.execd}}));
+  co_return co_await engine_.unpack(container, inside, archive_of({{"execd", 0755, settings_.execd}}));
 }
 
 // What a server that was killed has left, and volumes of earlier versions that nothing uses any more.

@@ -238,6 +238,9 @@ Task<Created<void>> DockerRuntime::run_container(SandboxPtr sandbox, std::option
                         "volumes: the volume has no such directory (subPath), or a link is on the way"});
     if (auto refused = limit_refusal(limits, started.error()))
       co_return failed(Kind::bad_limit, std::move(*refused));
+    // Of an image that hides execd from itself it says nothing, and another volume costs little.
+    if (sandbox->by_engine() && started.error().message.find(kBootInside) != std::string::npos)
+      files_.distrust_boot_volume(sandbox->boot);
     co_return failed_step(std::move(started.error()), "start the container");
   }
   if (input) input->shutdown_send();

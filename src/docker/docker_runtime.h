@@ -188,7 +188,7 @@ class DockerRuntime : public runtime::Runtime {
   Task<Result<io::Stream>> connect_egress(SandboxPtr sandbox);
   // See docker_sidecar.cc.
   Task<Created<void>> start_sidecar(const runtime::SandboxSpec& spec, std::string boot, std::string token);
-  Task<Result<void>> await_sidecar(std::string handle, std::string token);
+  Task<Result<void>> await_sidecar(std::string handle, std::string token, std::string boot);
   Task<Result<io::Stream>> connect_sidecar(std::string handle);
   Task<Result<std::string>> ask_sidecar(std::string handle, std::string token, std::string method,
                                         std::string path, std::string body);

@@ -86,12 +86,12 @@ Task<Created<void>> DockerRuntime::start_sidecar(const runtime::SandboxSpec& spe
                                                     {"var/egress/rules/allow.always", 0644, allow}}));
   if (!placed) co_return failed(std::move(placed.error()), "give the egress of the sandbox its lists");
   auto started = co_await engine_.start(*made);
-  if (started) started = co_await await_sidecar(handle, token);
+  if (started) started = co_await await_sidecar(handle, token, sidecar.boot);
   if (!started) co_return failed(std::move(started.error()), "start the egress of the sandbox");
   co_return Created<void>();
 }
 
-Task<Result<void>> DockerRuntime::await_sidecar(std::string handle, std::string token) {
+Task<Result<void>> DockerRuntime::await_sidecar(std::string handle, std::string token, std::string boot) {
   auto until = std::chrono::steady_clock::now() + kReadyDeadline;
   while (true) {
     auto answer = co_await ask_sidecar(handle, token, "GET", "/healthz", "");
@@ -101,7 +101,11 @@ Task<Result<void>> DockerRuntime::await_sidecar(std::string handle, std::string 
       auto said = co_await engine_.logs(there.id);
       co_return fail(Code::internal, "it has ended; its last words: " + last_words(said.value_or(""), "; "));
     }
-    if (std::chrono::steady_clock::now() > until) co_return std::unexpected(std::move(answer.error()));
+    if (std::chrono::steady_clock::now() > until) {
+      // It runs, and nobody came to it.
+      files_.distrust_boot_volume(boot);
+      co_return std::unexpected(std::move(answer.error()));
+    }
     co_await io::sleep_for(kAgain);
   }
 }

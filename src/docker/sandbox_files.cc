@@ -191,6 +191,10 @@ Result<std::string> SandboxFiles::read_boot_volume() const {
   return read_all(file.get(), kMostName);
 }
 
+void SandboxFiles::distrust_boot_volume(std::string_view name) const {
+  if (read_boot_volume().value_or("") == name) ::unlinkat(fd_.get(), kBootVolume, 0);
+}
+
 Result<void> SandboxFiles::write_snapshot_record(const std::string& snapshot, std::string_view record) const {
   if (!is_uuid(snapshot)) return fail(Code::invalid_argument, "no id");
   return write_whole(fd_.get(), kSnapshotPrefix + snapshot, record, 0600);

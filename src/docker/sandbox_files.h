@@ -71,6 +71,8 @@ class SandboxFiles {
   std::string boot_volume_prefix() const;
   Result<void> write_boot_volume(std::string_view name) const;
   Result<std::string> read_boot_volume() const;  // Code::not_found
+  // Until another is written; nothing if it is another already.
+  void distrust_boot_volume(std::string_view name) const;
 
   // For connect(): short, however long the directory's name is.
   std::string socket(const std::string& handle, std::string_view name) const;

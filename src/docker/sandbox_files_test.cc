@@ -81,6 +81,10 @@ TEST_F(SandboxFilesTest, TheVolumeOfAnEngineIsForOneExecd) {
   EXPECT_EQ(*later.read_boot_volume(), files.boot_volume_prefix() + "-1") << "to be removed some day";
   EXPECT_NE(later.boot_volume_prefix(), files.boot_volume_prefix());
   EXPECT_EQ(later.list()->size(), 0u) << "it is no sandbox";
+  later.distrust_boot_volume("another");
+  EXPECT_TRUE(later.read_boot_volume());
+  later.distrust_boot_volume(files.boot_volume_prefix() + "-1");
+  EXPECT_EQ(later.read_boot_volume().error().code, Code::not_found);
 }
 
 TEST_F(SandboxFilesTest, WhatIsTakenOverIsKnownAgain) {

@@ -12,6 +12,7 @@ from lib import rawhttp
 from lib.api import Api, assert_envelope
 from lib.dockerd import IMAGE, PLAIN_USER, SLEEPER, create, handles, nothing_left, ours, state
 from lib.engine_remote import HERE, PORT, apart
+from lib.impostor import IMPOSTOR, import_impostor
 from lib.runsc import require_runsc
 from lib.waiting import wait_for
 from lib.websocket import WebSocket
@@ -260,6 +261,38 @@ def forget(there, before):
     wait_for(lambda: not ours(there.engine), 20, "no container is left")
     for volume in there.boot_volumes() - before:
         there.engine.docker("volume", "rm", volume)
+
+
+def test_an_image_that_hides_where_execd_is_brought(bin_dir, there):
+    """The first create of a service: execd comes into the volume all the same, and the others have it."""
+    import_impostor(there.engine)
+    with there.service(bin_dir) as service:
+        before = there.boot_volumes()
+        api = Api(service.start())
+        reply = api.post_create(image={"uri": IMPOSTOR}, entrypoint=SLEEPER)
+        assert reply.status == 500 and "execd" in reply.json["message"], reply
+        sandbox = create(api)
+        assert api.run(sandbox, "echo on").stdout == "on"
+        assert api.delete(sandbox).status == 204
+        forget(there, before)
+    there.engine.docker("rmi", IMPOSTOR)
+
+
+def test_a_volume_that_has_lost_execd(bin_dir, there):
+    """It is believed until a create finds nothing in it."""
+    with there.service(bin_dir) as service:
+        before = there.boot_volumes()
+        api = Api(service.start())
+        assert api.delete(create(api)).status == 204
+        (spoilt,) = there.boot_volumes() - before
+        there.engine.run_inside("rm", json.loads(there.engine.docker("volume", "inspect", spoilt).stdout)[0]["Mountpoint"] + "/execd")
+        reply = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER)
+        assert reply.status == 500 and "execd" in reply.json["message"], reply
+        sandbox = create(api)
+        assert api.run(sandbox, "echo on").stdout == "on"
+        assert spoilt not in there.boot_volumes()
+        assert api.delete(sandbox).status == 204
+        forget(there, before)
 
 
 def test_kill_9_while_execd_is_brought(bin_dir, there):
