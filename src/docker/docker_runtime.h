@@ -183,6 +183,9 @@ class DockerRuntime : public runtime::Runtime {
   Task<> sweep();
   Task<Result<void>> hold_place(SandboxPtr sandbox);
   Task<> watch_waiting(SandboxPtr sandbox);
+  using Started = Created<std::optional<runtime::ControlState>>;
+  Task<Started> start_waiting(SandboxPtr sandbox, runtime::EntryProcess entry);
+  Task<Started> start_on_new_connection(SandboxPtr sandbox, runtime::EntryProcess entry);
   // See docker_network.cc.
   Task<Created<void>> open_network(SandboxPtr sandbox, std::string id, runtime::NetworkPolicy policy);
   Task<Result<io::Stream>> connect_egress(SandboxPtr sandbox);

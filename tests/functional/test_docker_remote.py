@@ -8,6 +8,7 @@ import threading
 import time
 
 import pytest
+from lib import pools as of
 from lib import rawhttp
 from lib.api import Api, assert_envelope
 from lib.dockerd import IMAGE, PLAIN_USER, SLEEPER, create, handles, nothing_left, ours, state
@@ -201,6 +202,34 @@ def test_a_way_that_is_cut(api, docker, there):
     wait_for(docker.is_healthy, 30, "the service is healthy again")
     wait_for(lambda: api.execd(sandbox, "GET", "/ping").status == 200, 20, "it is reached again")
     assert api.run(sandbox, "cat /tmp/file").stdout == "kept"
+
+
+def test_those_that_wait_when_the_way_was_cut(api, docker, there, engine):
+    """Nobody speaks to them until they are claimed, and then on another connection."""
+    of.make(api, shape=of.template(image={"uri": IMAGE}), least=2, most=2, pool_max=4)
+    of.filled(api, 2)
+    waiting = set(ours(engine))
+    there.way.cut()
+    try:
+        wait_for(lambda: not docker.is_healthy(), 10, "the health check says so")
+    finally:
+        there.way.mend()
+    wait_for(docker.is_healthy, 20, "the service is healthy again")
+    for _ in range(2):
+        claimed = of.claim(api, entrypoint=SLEEPER)
+        assert f"sandbox-{claimed}" in waiting
+        assert api.run(claimed, "echo on").stdout == "on"
+    of.filled(api, 2)
+    # While it is away a claim says so, and those that wait go on waiting.
+    there.way.cut()
+    try:
+        reply = of.post_claim(api, entrypoint=SLEEPER)
+        assert reply.status == 503 and "the Docker engine" in reply.json["message"], reply
+    finally:
+        there.way.mend()
+    wait_for(docker.is_healthy, 20, "the service is healthy again")
+    of.filled(api, 2)
+    of.delete(api)
 
 
 def answers(api, sandbox):
