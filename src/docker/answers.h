@@ -50,6 +50,7 @@ struct Container {
   std::string reference = {};  // the image as whoever made it called it
   std::string created = {};
   std::vector<std::string> command = {};  // behind its entry point
+  std::string user = {};                  // of its first process, as its image or whoever made it has it
 };
 // On this network, or on any.
 std::optional<std::string> address_on(const Container& container, const std::string& network);

@@ -149,7 +149,8 @@ Task<Result<std::unique_ptr<io::ForeignStream>>> DockerRuntime::hand_secret(std:
 // Code::not_found: there is no way to execd now, which says nothing of the port that was wished for.
 Task<Result<io::Stream>> DockerRuntime::knock_by_engine(SandboxPtr sandbox, knock::Wish wish) {
   auto no_way = [](const Error& error) { return fail(Code::not_found, error.message); };
-  auto stream = co_await engine_.exec(sandbox->container, {std::string(kBootInside) + "/execd", "--join"});
+  auto stream = co_await engine_.exec(sandbox->container, {std::string(kBootInside) + "/execd", "--join"},
+                                      sandbox->user);
   if (!stream) co_return no_way(stream.error());
   auto open = co_await knock_on(**stream, sandbox->secret, wish);
   if (!open) co_return no_way(open.error());

@@ -44,6 +44,7 @@ struct DockerRuntime::Sandbox {
   std::string secret = {};                            // of one that is reached by its network or by
   std::string address = {};                           // the engine, and where the first is
   std::string token = {};                             // of the egress of one on another host
+  std::string user = {};                              // of what an engine starts in it; "": its own
   std::string boot = {};                              // the volume with its execd, of one on another host
   io::Event reachable;                                // not set: it was paused when it was taken over
   io::Event over;                                     // `end` says how, or why that is not known

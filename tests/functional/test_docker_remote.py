@@ -170,6 +170,20 @@ def test_programs_that_end_its_connections(api, engine):
     wait_for(lambda: len(inside(engine, "sh", "-c", joins).split()) >= 2, 10, "control is there again")
 
 
+def test_programs_that_remove_what_is_around_them(api, engine):
+    """Its work directory, and the names of its users: what the engine starts in there needs neither."""
+    engine.docker("create", "--name", "of-another", IMAGE, "true")
+    engine.docker("commit", "-c", "WORKDIR /work", "-c", "USER root", "of-another", "bare:1")
+    engine.docker("rm", "of-another")
+    sandbox = create(api, image={"uri": "bare:1"}, entrypoint=["sh", "-c", "cd /tmp; echo page > page; rm -rf /work /etc; httpd -f -p 127.0.0.1:8000"])
+    for _ in range(2):  # each on a connection of its own
+        assert wait_for(lambda: api.call("GET", f"/sandboxes/{sandbox}/proxy/8000/page").body == b"page\n", 10, "the port answers")
+    assert api.run(sandbox, "pwd; ls /", cwd="/tmp").stdout.split()[0] == "/tmp"
+    assert api.delete(sandbox).status == 204
+    wait_for(lambda: not ours(engine), 20, "no container is left")
+    engine.docker("rmi", "bare:1")
+
+
 def test_a_way_that_is_cut(api, docker, there):
     """The engine is away for this server, and its containers run on. Nothing is taken for an end, and ends are heard later."""
     way = there.way
