@@ -145,6 +145,10 @@ Task<Created<PreparedPtr>> DockerRuntime::prepare(runtime::SandboxSpec spec) {
     co_return failed(Kind::image_not_found,
                      {Code::not_found, 0, "this is a snapshot of a sandbox; name it with snapshotId"});
   }
+  // Here, where there is time for a pull.
+  auto egress = spec.network && settings_.rules.remote ? co_await find_egress_image(spec.handle)
+                                                       : Created<std::string>();
+  if (!egress) co_return std::unexpected(std::move(egress.error()));
   const Limits& standard = settings_.default_limits;
   if (!spec.limits.cpu_millis) spec.limits.cpu_millis = standard.cpu_millis;
   if (!spec.limits.memory_bytes) spec.limits.memory_bytes = standard.memory_bytes;
@@ -153,6 +157,7 @@ Task<Created<PreparedPtr>> DockerRuntime::prepare(runtime::SandboxSpec spec) {
   auto prepared = std::make_unique<DockerPrepared>();
   prepared->spec = std::move(spec);
   prepared->image = std::move(*image);
+  prepared->egress_image = std::move(*egress);
   co_return prepared;
 }
 
@@ -258,17 +263,17 @@ Task<Created<void>> DockerRuntime::run_container(SandboxPtr sandbox, std::option
   co_return failed(Kind::step_failed, std::move(given.error()).in("start execd in the container"));
 }
 
-Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::start_container(const runtime::SandboxSpec& spec,
-                                                                        const Image& image,
+Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::start_container(const DockerPrepared& prepared,
                                                                         std::string record,
                                                                         const Mounts& mounts) {
-  auto boot = co_await prepare_boot(spec.handle, image.id, std::move(record));
+  const runtime::SandboxSpec& spec = prepared.spec;
+  auto boot = co_await prepare_boot(spec.handle, prepared.image.id, std::move(record));
   if (!boot) co_return std::unexpected(std::move(boot.error()));
   if (spec.network && settings_.rules.remote) {
-    auto policed = co_await start_sidecar(spec, boot->source, boot->token);
+    auto policed = co_await start_sidecar(spec, prepared.egress_image, boot->source, boot->token);
     if (!policed) co_return std::unexpected(std::move(policed.error()));
   }
-  auto sandbox = co_await make_container(spec, image, *boot, mounts);
+  auto sandbox = co_await make_container(spec, prepared.image, *boot, mounts);
   if (!sandbox) co_return sandbox;
   auto runs = co_await run_container(*sandbox, std::move(boot->listeners), spec.limits, mounts);
   if (!runs) co_return std::unexpected(std::move(runs.error()));
@@ -284,15 +289,15 @@ Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::start_container(const ru
   co_return sandbox;
 }
 
-Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::begin(const runtime::SandboxSpec& spec,
-                                                              const Image& image, std::string record) {
-  auto mounts = co_await find_mounts(spec);
+Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::begin(const DockerPrepared& prepared,
+                                                              std::string record) {
+  auto mounts = co_await find_mounts(prepared.spec);
   if (!mounts) co_return std::unexpected(std::move(mounts.error()));
-  auto sandbox = co_await start_container(spec, image, std::move(record), *mounts);
+  auto sandbox = co_await start_container(prepared, std::move(record), *mounts);
   if (sandbox)
     (*sandbox)->made = std::move(mounts->made);
   else
-    co_await undo(spec.handle, std::move(mounts->made));
+    co_await undo(prepared.spec.handle, std::move(mounts->made));
   co_return sandbox;
 }
 
@@ -304,7 +309,7 @@ Task<> DockerRuntime::undo(std::string handle, std::vector<MadeVolume> made) {
 Task<Created<std::string>> DockerRuntime::start(PreparedPtr given, Claim claim) {
   auto& prepared = static_cast<DockerPrepared&>(*given);
   std::string handle = prepared.spec.handle;
-  auto sandbox = co_await begin(prepared.spec, prepared.image, std::move(claim.record));
+  auto sandbox = co_await begin(prepared, std::move(claim.record));
   if (!sandbox) co_return std::unexpected(std::move(sandbox.error()));
   if (prepared.spec.network) {
     auto opened = co_await open_network(*sandbox, claim.id, *prepared.spec.network);

@@ -58,6 +58,8 @@ struct DockerSettings {
   std::string_view execd;                       // its bytes; they live as long as the process
 };
 
+struct DockerPrepared;
+
 class DockerRuntime : public runtime::Runtime {
  public:
   static Result<std::unique_ptr<DockerRuntime>> create(io::Executor executor, std::string owner,
@@ -122,7 +124,7 @@ class DockerRuntime : public runtime::Runtime {
 
   DockerRuntime(io::Executor executor, std::string owner, SandboxFiles files, DockerSettings settings);
   // A container with an execd that answers. On failure nothing is left behind, see start().
-  Task<Created<SandboxPtr>> begin(const runtime::SandboxSpec& spec, const Image& image, std::string record);
+  Task<Created<SandboxPtr>> begin(const DockerPrepared& prepared, std::string record);
   // What there is of one that failed goes, also volumes that were made for it.
   Task<> undo(std::string handle, std::vector<MadeVolume> made);
   Task<> forget_made(std::vector<MadeVolume> made);
@@ -142,8 +144,8 @@ class DockerRuntime : public runtime::Runtime {
                                            const Boot& boot, const Mounts& mounts);
   Task<Created<void>> run_container(SandboxPtr sandbox, std::optional<Listeners> listeners,
                                     const Limits& limits, const Mounts& mounts);
-  Task<Created<SandboxPtr>> start_container(const runtime::SandboxSpec& spec, const Image& image,
-                                            std::string record, const Mounts& mounts);
+  Task<Created<SandboxPtr>> start_container(const DockerPrepared& prepared, std::string record,
+                                            const Mounts& mounts);
   // See docker_remote.cc.
   class Alone;
   Task<> await_turn();
@@ -190,7 +192,9 @@ class DockerRuntime : public runtime::Runtime {
   Task<Created<void>> open_network(SandboxPtr sandbox, std::string id, runtime::NetworkPolicy policy);
   Task<Result<io::Stream>> connect_egress(SandboxPtr sandbox);
   // See docker_sidecar.cc.
-  Task<Created<void>> start_sidecar(const runtime::SandboxSpec& spec, std::string boot, std::string token);
+  Task<Created<std::string>> find_egress_image(std::string handle);
+  Task<Created<void>> start_sidecar(const runtime::SandboxSpec& spec, std::string image, std::string boot,
+                                    std::string token);
   Task<Result<void>> await_sidecar(std::string handle, std::string token, std::string boot);
   Task<Result<io::Stream>> connect_sidecar(std::string handle);
   Task<Result<std::string>> ask_sidecar(std::string handle, std::string token, std::string method,

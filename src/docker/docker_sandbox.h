@@ -67,6 +67,7 @@ runtime::EntryProcess entry_of(const Claim& claim, const Limits& limits,
 struct DockerPrepared : runtime::Prepared {
   runtime::SandboxSpec spec;
   Image image;
+  std::string egress_image = {};  // the id of what polices it, on another host
 };
 
 // What the engine says about the end of a container of which execd said nothing.

@@ -59,19 +59,23 @@ std::string DockerRuntime::egress_token(const std::string& handle) const {
   return found->second->token;
 }
 
+// Its id. It is the operator's, and none of the client's business; nor is it pulled for every create,
+// whatever that is to do with images of clients.
+Task<Created<std::string>> DockerRuntime::find_egress_image(std::string handle) {
+  auto image = co_await pulls_.find(
+      std::move(handle), {.reference = settings_.sidecars->image, .pull = ImageRequest::Pull::if_missing});
+  if (image) co_return std::move(image->id);
+  auto kind = image.error().kind == Kind::unavailable ? Kind::unavailable : Kind::step_failed;
+  co_return std::unexpected(
+      CreateFailure{kind, std::move(image.error().error).in("the image of its egress (egress.image)")});
+}
+
 // Returns when it answers: from then on nothing leaves the network.
-Task<Created<void>> DockerRuntime::start_sidecar(const runtime::SandboxSpec& spec, std::string boot,
-                                                 std::string token) {
+Task<Created<void>> DockerRuntime::start_sidecar(const runtime::SandboxSpec& spec, std::string image,
+                                                 std::string boot, std::string token) {
   const std::string& handle = spec.handle;
   const EgressSettings& egress = *settings_.sidecars;
-  auto image = co_await pulls_.find(handle, {.reference = egress.image});
-  // It is the operator's, and none of the client's business.
-  if (!image) {
-    auto kind = image.error().kind == Kind::unavailable ? Kind::unavailable : Kind::step_failed;
-    co_return std::unexpected(
-        CreateFailure{kind, std::move(image.error().error).in("the image of its egress (egress.image)")});
-  }
-  Sidecar sidecar{.image_id = image->id,
+  Sidecar sidecar{.image_id = std::move(image),
                   .handle = handle,
                   .id = spec.id.empty() ? handle : spec.id,
                   .owner = owner_,

@@ -62,7 +62,7 @@ Task<Result<void>> DockerRuntime::hold_place(SandboxPtr sandbox) {
 
 Task<Created<runtime::Warm>> DockerRuntime::warm(PreparedPtr given, std::string record) {
   auto& prepared = static_cast<DockerPrepared&>(*given);
-  auto sandbox = co_await begin(prepared.spec, prepared.image, std::move(record));
+  auto sandbox = co_await begin(prepared, std::move(record));
   if (!sandbox) co_return std::unexpected(std::move(sandbox.error()));
   if (auto held = co_await hold_place(*sandbox); !held) {
     co_await undo(prepared.spec.handle, (*sandbox)->made);

@@ -210,9 +210,11 @@ def test_an_image_that_is_none(bin_dir, there):
     for image, words in (("nobody/has-this:1", ("egress.image",)), ("broken:1", ("egress", "ended"))):
         with there.service(bin_dir, sections={"egress": {"image": image}}) as service:
             api = Api(service.start())
-            volumes = there.boot_volumes()
+            volumes, uploads = there.boot_volumes(), there.uploads()
             reply = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, networkPolicy=POLICY)
             assert reply.status >= 400 and all(word in reply.json["message"] for word in words), reply
             wait_for(lambda: not ours(there.engine), 20, "no container is left")
+            # An image is looked for first, where there is time to pull it.
+            assert there.uploads() == uploads or image == "broken:1"
             for volume in there.boot_volumes() - volumes:
                 there.engine.docker("volume", "rm", volume)
