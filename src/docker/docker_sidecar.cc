@@ -38,12 +38,14 @@ std::string lines_of(const std::vector<std::string>& targets) {
   return out;
 }
 
-std::vector<std::string> environment_of(const EgressSettings& settings, const std::string& token) {
+std::vector<std::string> environment_of(const EgressSettings& settings, const std::string& id,
+                                        const std::string& token) {
   auto variable = [](std::string_view name, std::string_view value) {
     return std::string("OPENSANDBOX_EGRESS_").append(name).append("=").append(value);
   };
   std::vector<std::string> out = {variable("RULES", kDenyAll), variable("TOKEN", token),
-                                  variable("MODE", "dns+nft"), variable("HTTP_ADDR", "127.0.0.1:18080")};
+                                  variable("SANDBOX_ID", id), variable("MODE", "dns+nft"),
+                                  variable("HTTP_ADDR", "127.0.0.1:18080")};
   std::string servers;
   for (const std::string& one : settings.name_servers) servers.append(servers.empty() ? "" : ",").append(one);
   if (!servers.empty()) out.push_back(variable("DNS_UPSTREAM", servers));
@@ -75,12 +77,13 @@ Task<Created<void>> DockerRuntime::start_sidecar(const runtime::SandboxSpec& spe
                                                  std::string boot, std::string token) {
   const std::string& handle = spec.handle;
   const EgressSettings& egress = *settings_.sidecars;
+  std::string id = spec.id.empty() ? handle : spec.id;
   Sidecar sidecar{.image_id = std::move(image),
                   .handle = handle,
-                  .id = spec.id.empty() ? handle : spec.id,
+                  .id = id,
                   .owner = owner_,
                   .boot = std::move(boot),
-                  .environment = environment_of(egress, token)};
+                  .environment = environment_of(egress, id, token)};
   auto made = co_await engine_.create(sidecar_name(handle), "", sidecar_body(sidecar, settings_.rules));
   if (!made) co_return failed(std::move(made.error()), "create the egress of the sandbox");
   // The operator's lists, which come before every policy.

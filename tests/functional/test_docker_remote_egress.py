@@ -99,6 +99,7 @@ def test_what_is_allowed_and_nothing_else(api, engine):
     assert {"NET_ADMIN", "NET_RAW"} <= set(host["CapDrop"]) and not host["CapAdd"]
     assert engine.inspect(sidecar)["HostConfig"]["CapAdd"] == ["NET_ADMIN"]
     assert engine.inspect(sidecar)["Config"]["Labels"]["opensandbox.io/egress-sidecar-for"] == sandbox, "people find it by the id"
+    assert f"OPENSANDBOX_EGRESS_SANDBOX_ID={sandbox}" in engine.inspect(sidecar)["Config"]["Env"], "and its webhook and log name it"
 
 
 def test_without_one(api, engine):
