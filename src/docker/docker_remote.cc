@@ -23,6 +23,8 @@ using Kind = CreateFailure::Kind;
 constexpr char kBootOwnerLabel[] = "opensandbox.io/boot-of", kFillerLabel[] = "opensandbox.io/boot-filler";
 constexpr size_t kSuffixDigits = 8;
 constexpr auto kAttachDeadline = std::chrono::seconds(20);
+// Less than a whole connection has: what is late then is the engine, and not the port.
+constexpr auto kExecDeadline = std::chrono::seconds(15);
 
 bool is_away(const Error& error) { return error.code == Code::unavailable || error.code == Code::timeout; }
 
@@ -149,8 +151,9 @@ Task<Result<std::unique_ptr<io::ForeignStream>>> DockerRuntime::hand_secret(std:
 // Code::not_found: there is no way to execd now, which says nothing of the port that was wished for.
 Task<Result<io::Stream>> DockerRuntime::knock_by_engine(SandboxPtr sandbox, knock::Wish wish) {
   auto no_way = [](const Error& error) { return fail(Code::not_found, error.message); };
-  auto stream = co_await engine_.exec(sandbox->container, {std::string(kBootInside) + "/execd", "--join"},
-                                      sandbox->user);
+  std::vector<std::string> words = {std::string(kBootInside) + "/execd", "--join"};
+  auto stream = co_await io::with_deadline(kExecDeadline, "the Docker engine",
+                                           engine_.exec(sandbox->container, std::move(words), sandbox->user));
   if (!stream) co_return no_way(stream.error());
   auto open = co_await knock_on(**stream, sandbox->secret, wish);
   if (!open) co_return no_way(open.error());

@@ -23,9 +23,11 @@ std::unexpected<CreateFailure> failed(Kind kind, Error error) {
   return std::unexpected(CreateFailure{kind, std::move(error)});
 }
 
+bool is_away(const Error& error) { return error.code == Code::unavailable || error.code == Code::timeout; }
+
 // Whether something was started is not known when the engine is away.
 std::unexpected<CreateFailure> failed_step(Error error, std::string_view step) {
-  bool away = error.code == Code::unavailable || error.code == Code::timeout;
+  bool away = is_away(error);
   return failed(away ? Kind::unavailable : Kind::step_failed, std::move(error).in(step));
 }
 
@@ -256,6 +258,8 @@ Task<Created<void>> DockerRuntime::run_container(SandboxPtr sandbox, std::option
   if (given.error().code == Code::permission_denied)
     co_return failed(Kind::host_path_refused, std::move(given.error()).in("volumes"));
   auto state = co_await engine_.inspect(sandbox->container);
+  if (!state && is_away(state.error()))
+    co_return failed_step(std::move(state.error()), "start execd in the container");
   std::string more = state && !state->running ? "; " + end_of(*state).detail : "";
   if (more.empty() && !sandbox->by_engine() && given.error().code == Code::timeout)
     more = std::string("; perhaps ") + kOtherFiles;
@@ -321,8 +325,9 @@ Task<Created<std::string>> DockerRuntime::start(PreparedPtr given, Claim claim) 
   auto heard = co_await runtime::start_through(*(*sandbox)->control,
                                                entry_of(claim, prepared.spec.limits, settings_.env));
   if (!heard) {
+    auto why = co_await judge(*sandbox, std::move(heard.error()));
     co_await undo(handle, (*sandbox)->made);
-    co_return std::unexpected(std::move(heard.error()));
+    co_return std::unexpected(std::move(why));
   }
   (*sandbox)->heard = std::move(*heard);
   track(*sandbox);

@@ -186,6 +186,9 @@ class DockerRuntime : public runtime::Runtime {
   Task<Result<void>> hold_place(SandboxPtr sandbox);
   Task<> watch_waiting(SandboxPtr sandbox);
   using Started = Created<std::optional<runtime::ControlState>>;
+  // A connection to execd that broke says nothing of the container: whether that ended (Code::not_found), or
+  // nobody knows.
+  Task<runtime::CreateFailure> judge(SandboxPtr sandbox, runtime::CreateFailure failure);
   Task<Started> start_waiting(SandboxPtr sandbox, runtime::EntryProcess entry);
   Task<Started> start_on_new_connection(SandboxPtr sandbox, runtime::EntryProcess entry);
   // See docker_network.cc.

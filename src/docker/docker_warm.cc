@@ -119,13 +119,16 @@ Task<Created<void>> DockerRuntime::claim(std::string handle, Claim claim,
     if (sandbox->id != claim.id) tasks_.spawn(name_after(sandbox, claim.id));
     co_return Created<void>();
   }
-  if (heard.error().kind == Kind::step_failed) {
-    auto there = co_await engine_.inspect(sandbox->container);
-    bool gone = there ? !there->running : there.error().code == Code::not_found;
-    if (gone) heard.error().error.code = Code::not_found;
-    if (!there && is_away(there.error())) co_return failed(Kind::unavailable, std::move(there.error()));
-  }
-  co_return std::unexpected(std::move(heard.error()));
+  co_return std::unexpected(co_await judge(sandbox, std::move(heard.error())));
+}
+
+Task<CreateFailure> DockerRuntime::judge(SandboxPtr sandbox, CreateFailure failure) {
+  if (failure.kind != Kind::step_failed) co_return failure;
+  auto there = co_await engine_.inspect(sandbox->container);
+  bool gone = there ? !there->running : there.error().code == Code::not_found;
+  if (gone) failure.error.code = Code::not_found;
+  if (!there && is_away(there.error())) failure = {Kind::unavailable, std::move(there.error())};
+  co_return failure;
 }
 
 // Its connection broke while it waited, or just now: what it does is what execd says on another. An entry

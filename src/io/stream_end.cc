@@ -1,5 +1,6 @@
 #include "io/stream_end.h"
 
+#include <errno.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -31,7 +32,7 @@ Result<size_t> end_of_stream(Socket& socket) {
   if (::getpeername(socket.native_handle(), reinterpret_cast<sockaddr*>(&name), &size) < 0) return 0;
   if (name.sun_family != AF_UNIX || size < offsetof(sockaddr_un, sun_path) + kBroken.size()) return 0;
   if (std::string_view(name.sun_path, kBroken.size()) != kBroken) return 0;
-  return fail(Code::unavailable, "read: the connection broke");
+  return std::unexpected(Error{Code::unavailable, ECONNABORTED, "read: the connection broke"});
 }
 
 }  // namespace osb::io

@@ -11,7 +11,8 @@ namespace osb::io {
 // Before `half` is closed.
 void mark_broken(Socket& half);
 
-// What it means that a read has found the end: 0, or Code::unavailable for a connection that broke.
+// What it means that a read has found the end: 0, or Code::unavailable for a connection that broke, with
+// ECONNABORTED, which no socket of another kind tells a reader.
 Result<size_t> end_of_stream(Socket& socket);
 
 }  // namespace osb::io

@@ -246,6 +246,21 @@ def test_those_that_wait_when_the_way_was_cut(api, docker, there, engine):
     of.delete(api)
 
 
+def test_a_way_on_which_nothing_moves(api, docker, there):
+    """An engine that is late is no port on which nobody listens."""
+    sandbox = create(api)
+    assert api.call("GET", f"/sandboxes/{sandbox}/proxy/9/").status == 502
+    there.way.most = 0
+    try:
+        reply = api.call("GET", f"/sandboxes/{sandbox}/proxy/9/")
+        assert reply.status == 503 and "the Docker engine" in reply.json["message"], reply
+    finally:
+        there.way.most = None
+        there.way.cut()
+        there.way.mend()
+    wait_for(docker.is_healthy, 30, "the service is healthy again")
+
+
 def answers(api, sandbox):
     try:
         return api.call("GET", f"/sandboxes/{sandbox}").status == 200

@@ -187,6 +187,20 @@ def test_when_it_has_ended_nothing_leaves(api, engine):
     assert fork.status == 503, fork
 
 
+def test_while_the_engine_is_away(api, service, there):
+    """That is no word about the sandbox's egress."""
+    sandbox = policed(api)
+    there.way.cut()
+    try:
+        for path in ("networkpolicy", "egress/log"):
+            reply = api.call("GET", f"/sandboxes/{sandbox}/{path}")
+            assert reply.status == 503 and "the Docker engine does not answer" in reply.json["message"], reply
+    finally:
+        there.way.mend()
+    wait_for(service.is_healthy, 20, "the service is healthy again")
+    assert api.call("GET", f"/sandboxes/{sandbox}/networkpolicy").status == 200
+
+
 def test_kill_9_in_the_middle(api, service, engine):
     """Whatever there is of a sandbox goes, also when only the container beside it was made."""
     creating = threading.Thread(target=lambda: attempt(api))
