@@ -8,6 +8,7 @@
 // engine has confirmed the last byte. What a kill leaves half filled has a name that nobody uses again. One
 // in which a container did not find execd is believed no longer: the next create fills another.
 
+#include "base/cleanup.h"
 #include "base/ids.h"
 #include "base/log.h"
 #include "docker/archive.h"
@@ -74,14 +75,45 @@ Task<Result<std::string>> DockerRuntime::find_boot_volume() {
   co_return name;
 }
 
+// It belongs to nobody who waits for it: one that is cancelled would leave a half behind.
+struct DockerRuntime::Bringing {
+  explicit Bringing(const io::Executor& executor) : done(executor) {}
+  io::Event done;
+  Result<std::string> volume = fail(Code::cancelled, "the server ends");
+};
+
 Task<Result<std::string>> DockerRuntime::ensure_boot_volume(std::string image) {
-  auto found = co_await find_boot_volume();
-  if (found || is_away(found.error())) co_return found;
+  while (true) {
+    auto found = co_await find_boot_volume();
+    if (found || is_away(found.error())) co_return found;
+    bool first = !bringing_;
+    if (first) {
+      bringing_ = std::make_shared<Bringing>(executor_);
+      tasks_.spawn(bring_execd(bringing_, image));
+    }
+    auto job = bringing_;
+    co_await job->done.wait();
+    // The image of another may be what was wrong.
+    if (job->volume || first) co_return job->volume;
+  }
+}
+
+Task<> DockerRuntime::bring_execd(std::shared_ptr<Bringing> job, std::string image) {
+  // Also when this is cancelled: whoever waits is told.
+  Cleanup over;
+  over.push([this, job] {
+    bringing_.reset();
+    job->done.set();
+  });
   co_await await_turn();
   Alone alone(*this);
-  // Others have waited for the same.
-  found = co_await find_boot_volume();
-  if (found || is_away(found.error())) co_return found;
+  // Somebody may have been here since it was found missing.
+  job->volume = co_await find_boot_volume();
+  if (!job->volume && !is_away(job->volume.error()))
+    job->volume = co_await make_boot_volume(std::move(image));
+}
+
+Task<Result<std::string>> DockerRuntime::make_boot_volume(std::string image) {
   auto version = CO_TRY(co_await engine_.version());
   if (!version.machine.empty() && version.machine != machine_of_host())
     co_return fail(Code::unsupported, "the engine's machine is " + version.machine +

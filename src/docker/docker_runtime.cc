@@ -354,16 +354,20 @@ Task<Result<void>> DockerRuntime::destroy(std::string handle) {
       sandbox->remember(*there);
     }
   }
+  bool policed = !sandbox || sandbox->has_policy;
+  bool by_engine = sandbox && sandbox->by_engine();
+  // Of one whose container an earlier try has removed, or that never had one, it is not known where it was.
+  bool has_sidecar = policed && (by_engine || !sandbox);
+  // First, for the labels of the sandbox's own container say what else goes with it, and a later try needs
+  // them. Nothing leaves a network whose egress has ended. Podman keeps what another container needs.
+  bool first = has_sidecar && !(co_await engine_.is_podman()).value_or(false);
+  if (first) CO_TRY(co_await remove_sidecar(handle));
   if (sandbox) CO_TRY(co_await engine_.remove(sandbox->container));
+  if (has_sidecar && !first) CO_TRY(co_await remove_sidecar(handle));
   if (sandbox) pass_name_on(sandbox->id);
   // Also when an earlier try has removed the container and came no further.
   Result<void> closed;
-  bool policed = !sandbox || sandbox->has_policy;
-  bool by_engine = sandbox ? sandbox->by_engine() : settings_.rules.remote;
-  if (policed && by_engine)
-    closed = co_await remove_sidecar(handle);
-  else if (policed && settings_.networks)
-    closed = co_await settings_.networks->close(handle);
+  if (policed && !by_engine && settings_.networks) closed = co_await settings_.networks->close(handle);
   if (sandbox) {
     if (sandbox->inherited)
       co_await forget_inherited(sandbox);

@@ -152,6 +152,9 @@ class DockerRuntime : public runtime::Runtime {
   Task<Result<std::string>> find_boot_volume();
   // `image` is one that the engine has.
   Task<Result<std::string>> ensure_boot_volume(std::string image);
+  struct Bringing;
+  Task<> bring_execd(std::shared_ptr<Bringing> job, std::string image);
+  Task<Result<std::string>> make_boot_volume(std::string image);
   Task<Result<void>> fill_boot_volume(std::string name, std::string filler, std::string image);
   Task<> sweep_boot_volumes();
   Task<> forget_boot_volume(std::string name);
@@ -234,7 +237,8 @@ class DockerRuntime : public runtime::Runtime {
   std::map<std::string, SandboxPtr> sandboxes_;
   std::map<std::string, std::weak_ptr<bool>> making_;  // volumes, by name; see MadeVolume
   bool swept_ = false;
-  std::shared_ptr<io::Event> busy_;  // while somebody fills or removes volumes with execd
+  std::shared_ptr<io::Event> busy_;     // while somebody fills or removes volumes with execd
+  std::shared_ptr<Bringing> bringing_;  // while one is filled
 };
 
 struct DockerAbilities {

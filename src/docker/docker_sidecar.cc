@@ -158,7 +158,7 @@ Task<Result<std::optional<runtime::NetworkPolicy>>> DockerRuntime::sidecars_poli
   co_return std::optional(std::move(policy));
 }
 
-// After the sandbox's own container. Fine when there is none.
+// Fine when there is none.
 Task<Result<void>> DockerRuntime::remove_sidecar(std::string handle) {
   auto there = co_await engine_.inspect(sidecar_name(handle));
   if (!there && there.error().code == Code::not_found) co_return Result<void>();
