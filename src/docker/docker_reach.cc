@@ -55,6 +55,9 @@ Task<Result<void>> DockerRuntime::hand_over(Listeners listeners, std::vector<Fil
 
 Result<void> DockerRuntime::find_way(Sandbox& sandbox, const Container& container) {
   auto secret = files_.read_secret(sandbox.handle);
+  if (!secret && sandbox.by_engine())
+    return fail(Code::corrupt,
+                "what opens its execd is lost: the state directory has no secret of it; delete the sandbox");
   if (!secret && secret.error().code == Code::not_found) return {};
   sandbox.secret = TRY(std::move(secret));
   if (sandbox.by_engine() && sandbox.has_policy) sandbox.token = TRY(files_.read_token(sandbox.handle));

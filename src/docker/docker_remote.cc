@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "docker/archive.h"
 #include "docker/docker_sandbox.h"
+#include "docker/durable.h"
 #include "docker/knocking.h"
 
 namespace osb::docker {
@@ -125,13 +126,22 @@ Task<Result<std::string>> DockerRuntime::make_boot_volume(std::string image) {
   auto filled = co_await fill_boot_volume(name, filler, std::move(image));
   auto removed = co_await engine_.remove(filler);
   if (filled && !removed) filled = std::move(removed);
-  if (filled) filled = files_.write_boot_volume(name);
+  if (filled) filled = co_await note_boot_volume(name);
   if (!filled) {
     (void)co_await engine_.remove_volume(name);
     co_return std::unexpected(std::move(filled.error()));
   }
   log::info("the engine has execd", {{"volume", name}});
   co_return name;
+}
+
+Task<Result<void>> DockerRuntime::keep_vital_files(std::string handle) {
+  co_return co_await bring_to_disk(CO_TRY(files_.vital_files(handle)));
+}
+
+Task<Result<void>> DockerRuntime::note_boot_volume(std::string name) {
+  CO_TRY(files_.write_boot_volume(name));
+  co_return co_await bring_to_disk(CO_TRY(files_.vital_files()));
 }
 
 Task<Result<void>> DockerRuntime::fill_boot_volume(std::string name, std::string filler, std::string image) {

@@ -179,6 +179,9 @@ Task<Created<DockerRuntime::Boot>> DockerRuntime::prepare_boot(std::string handl
     if (!made) co_return failed_step(std::move(made.error()), "make the sandbox's secret");
     out.secret = std::move(made->secret);
     out.token = std::move(made->token);
+    // The container runs on when this host has no power.
+    auto kept = remote ? co_await keep_vital_files(handle) : Result<void>();
+    if (!kept) co_return failed(Kind::step_failed, std::move(kept.error()).in("keep the sandbox's secret"));
   } else {
     auto listeners = files_.make(handle, record);
     if (!listeners) co_return failed_step(std::move(listeners.error()), "make the sandbox's sockets");

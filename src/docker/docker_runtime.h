@@ -155,6 +155,8 @@ class DockerRuntime : public runtime::Runtime {
   struct Bringing;
   Task<> bring_execd(std::shared_ptr<Bringing> job, std::string image);
   Task<Result<std::string>> make_boot_volume(std::string image);
+  Task<Result<void>> keep_vital_files(std::string handle);
+  Task<Result<void>> note_boot_volume(std::string name);
   Task<Result<void>> fill_boot_volume(std::string name, std::string filler, std::string image);
   Task<> sweep_boot_volumes();
   Task<> forget_boot_volume(std::string name);

@@ -191,6 +191,23 @@ Result<std::string> SandboxFiles::read_boot_volume() const {
   return read_all(file.get(), kMostName);
 }
 
+Result<std::vector<Fd>> SandboxFiles::vital_files(const std::string& handle) const {
+  if (!is_uuid(handle)) return fail(Code::not_found, "no handle");
+  std::vector<Fd> out;
+  for (const char* name : {"/secret", "/token", "/record"})
+    out.push_back(TRY(open_beneath(fd_.get(), handle + name, O_RDONLY)));
+  out.push_back(TRY(open_beneath(fd_.get(), handle, O_RDONLY | O_DIRECTORY)));
+  out.push_back(TRY(open_at(fd_.get(), ".", O_RDONLY | O_DIRECTORY)));
+  return out;
+}
+
+Result<std::vector<Fd>> SandboxFiles::vital_files() const {
+  std::vector<Fd> out;
+  out.push_back(TRY(open_beneath(fd_.get(), kBootVolume, O_RDONLY)));
+  out.push_back(TRY(open_at(fd_.get(), ".", O_RDONLY | O_DIRECTORY)));
+  return out;
+}
+
 void SandboxFiles::distrust_boot_volume(std::string_view name) const {
   if (read_boot_volume().value_or("") == name) ::unlinkat(fd_.get(), kBootVolume, 0);
 }

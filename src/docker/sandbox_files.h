@@ -74,6 +74,11 @@ class SandboxFiles {
   // Until another is written; nothing if it is another already.
   void distrust_boot_volume(std::string_view name) const;
 
+  // What has to be on the disk (durable.h) before an engine on another host is asked for something that
+  // outlives this one: of a sandbox, or the note about the volume.
+  Result<std::vector<Fd>> vital_files(const std::string& handle) const;
+  Result<std::vector<Fd>> vital_files() const;
+
   // For connect(): short, however long the directory's name is.
   std::string socket(const std::string& handle, std::string_view name) const;
   std::string boot_on_host(const std::string& handle) const;

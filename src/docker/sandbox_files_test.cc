@@ -60,6 +60,8 @@ TEST_F(SandboxFilesTest, ASecretThatNoContainerSees) {
   EXPECT_EQ(*files.read_token(kHandle), made->token);
   EXPECT_NE(made->token, made->secret) << "neither is to be had from the other";
   EXPECT_EQ(mode_of(std::string(kHandle) + "/token"), 0600u);
+  EXPECT_EQ(files.vital_files(kHandle)->size(), 5u) << "three, and the directories that name them";
+  EXPECT_FALSE(files.vital_files("..")) << "no handle";
   EXPECT_FALSE(std::filesystem::exists(directory_ + "/docker/" + kHandle + "/boot/secret"));
 }
 
@@ -81,6 +83,7 @@ TEST_F(SandboxFilesTest, TheVolumeOfAnEngineIsForOneExecd) {
   EXPECT_EQ(*later.read_boot_volume(), files.boot_volume_prefix() + "-1") << "to be removed some day";
   EXPECT_NE(later.boot_volume_prefix(), files.boot_volume_prefix());
   EXPECT_EQ(later.list()->size(), 0u) << "it is no sandbox";
+  EXPECT_EQ(later.vital_files()->size(), 2u);
   later.distrust_boot_volume("another");
   EXPECT_TRUE(later.read_boot_volume());
   later.distrust_boot_volume(files.boot_volume_prefix() + "-1");

@@ -158,6 +158,18 @@ def test_the_secret_is_nowhere_but_with_both(api, docker, engine):
     assert api.run(sandbox, "echo on").stdout == "on"
 
 
+def test_a_secret_that_is_lost(api, docker):
+    """As a power cut may leave it: it runs on, and whoever uses it is told why nobody reaches it."""
+    sandbox = create(api)
+    (directory,) = handles(docker)
+    docker.kill_both()
+    (directory / "secret").write_text("")
+    docker.start()
+    reply = wait_for(lambda: (reply := api.execd(sandbox, "GET", "/ping")).status == 503 and reply, 20, "it is looked for")
+    assert "secret" in reply.json["message"] and "delete the sandbox" in reply.json["message"], reply
+    assert api.status(sandbox)["state"] == "Running"
+
+
 def test_programs_that_end_its_connections(api, engine):
     """The same user may kill what the engine has started in there. That is no end of the sandbox."""
     sandbox = create(api)
