@@ -158,6 +158,7 @@ Result<Container> parse_container(std::string_view text) {
   out.reference = root["Config"]["Image"].string().value_or("");
   out.command = root["Config"]["Cmd"].string_list().value_or(std::vector<std::string>());
   out.env = root["Config"]["Env"].string_list().value_or(std::vector<std::string>());
+  out.user = root["Config"]["User"].string().value_or("");
   out.created = root["Created"].string().value_or("");
   out.network_mode = root["HostConfig"]["NetworkMode"].string().value_or("");
   read_network(in.value, out);

@@ -53,6 +53,7 @@ struct Container {
   std::string created = {};
   std::vector<std::string> command = {};  // behind its entry point
   std::vector<std::string> env = {};      // NAME=value, those of its image included
+  std::string user = {};                  // of its first process, as its image or whoever made it has it
 };
 // On this network, or on any.
 std::optional<std::string> address_on(const Container& container, const std::string& network);

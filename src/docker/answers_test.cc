@@ -33,9 +33,10 @@ TEST(Answers, Runtimes) {
 
 TEST(Answers, WhereAContainerIs) {
   auto at = [](std::string_view network) {
-    return parse_container(R"({"Id":"c","Created":"2026-01-02T03:04:05Z","State":{"Status":"running"},)"
-                           R"("Config":{"Image":"team/app:1","Cmd":["sleep","9"]},"NetworkSettings":)" +
-                           std::string(network) + "}");
+    return parse_container(
+        R"({"Id":"c","Created":"2026-01-02T03:04:05Z","State":{"Status":"running"},)"
+        R"("Config":{"Image":"team/app:1","Cmd":["sleep","9"],"User":"plain"},"NetworkSettings":)" +
+        std::string(network) + "}");
   };
   auto two = at(R"({"Networks":{"mine":{"IPAddress":"10.7.0.3"},"bridge":{"IPAddress":"172.17.0.2"}},
       "Ports":{"44772/tcp":[{"HostIp":"::","HostPort":"40001"},{"HostIp":"127.0.0.1","HostPort":"40000"}],
@@ -48,6 +49,7 @@ TEST(Answers, WhereAContainerIs) {
             (std::map<uint16_t, std::string>{{44772, "127.0.0.1:40000"}, {8080, "0.0.0.0:40002"}}));
   EXPECT_EQ(two->reference, "team/app:1");
   EXPECT_EQ(two->command, (std::vector<std::string>{"sleep", "9"}));
+  EXPECT_EQ(two->user, "plain");
   EXPECT_EQ(two->created, "2026-01-02T03:04:05Z");
   for (const char* nowhere :
        {"{}", "null", "5", R"({"Networks":null,"Ports":[]})", R"({"Networks":{"none":{"IPAddress":""}}})",

@@ -38,10 +38,10 @@ int64_t shm_of(const runtime::SandboxSpec& spec) {
 }
 
 // Without a copy of what the image has there: that would be in the volume from then on.
-bj::object boot_volume_mount(const std::string& volume, bool read_only) {
+bj::object boot_volume_mount(const std::string& volume, const std::string& target, bool read_only) {
   return {{"Type", "volume"},
           {"Source", volume},
-          {"Target", kBootInside},
+          {"Target", target},
           {"ReadOnly", read_only},
           {"VolumeOptions", bj::object{{"NoCopy", true}}}};
 }
@@ -166,7 +166,7 @@ std::string sidecar_name(const std::string& id) { return "sandbox-egress-" + id;
 std::string container_body(const runtime::SandboxSpec& spec, const Image& image, const std::string& owner,
                            const std::string& boot, const ContainerRules& rules,
                            const std::vector<ContainerMount>& mounts) {
-  bj::object boot_mount = boot_volume_mount(boot, true);
+  bj::object boot_mount = boot_volume_mount(boot, kBootInside, true);
   if (!rules.remote)
     boot_mount = {{"Type", "bind"}, {"Source", boot}, {"Target", kBootInside}, {"ReadOnly", true}};
   bj::object host{{"NetworkMode", network_of(spec, rules)},
@@ -212,23 +212,23 @@ std::string container_body(const runtime::SandboxSpec& spec, const Image& image,
   return json::print(body);
 }
 
-std::string filler_body(const std::string& image_id, const std::string& volume,
+std::string filler_body(const std::string& image_id, const std::string& volume, const std::string& inside,
                         const std::map<std::string, std::string>& labels) {
   bj::object with;
   for (const auto& [name, value] : labels) with[name] = value;
   return json::print(bj::object{
       {"Image", image_id},
-      {"Entrypoint", bj::array{std::string(kBootInside) + "/execd"}},
+      {"Entrypoint", bj::array{inside + "/execd"}},
       {"Labels", std::move(with)},
-      {"HostConfig",
-       bj::object{{"NetworkMode", "none"}, {"Mounts", bj::array{boot_volume_mount(volume, false)}}}}});
+      {"HostConfig", bj::object{{"NetworkMode", "none"},
+                                {"Mounts", bj::array{boot_volume_mount(volume, inside, false)}}}}});
 }
 
 std::string sidecar_body(const Sidecar& sidecar, const ContainerRules& rules) {
   bj::object labels{{kOwnerLabel, sidecar.owner}, {kHandleLabel, sidecar.handle}, {kSidecarLabel, sidecar.id},
                     {kVolumesLabel, "[]"},        {kEgressLabel, "none"},         {kBootLabel, ""}};
   bj::object host{{"NetworkMode", rules.network_mode},
-                  {"Mounts", bj::array{boot_volume_mount(sidecar.boot, true)}},
+                  {"Mounts", bj::array{boot_volume_mount(sidecar.boot, kBootInside, true)}},
                   {"SecurityOpt", bj::array{"no-new-privileges:true"}},
                   {"CapAdd", bj::array{"NET_ADMIN"}},
                   {"RestartPolicy", bj::object{{"Name", "no"}}},

@@ -59,8 +59,8 @@ bool names_a_network(std::string_view network_mode);
 std::string container_body(const runtime::SandboxSpec& spec, const Image& image, const std::string& owner,
                            const std::string& boot, const ContainerRules& rules,
                            const std::vector<ContainerMount>& mounts = {});
-// One that is never started: it has the volume at kBootInside, to be written.
-std::string filler_body(const std::string& image_id, const std::string& volume,
+// One that is never started: it has the volume at `inside`, to be written.
+std::string filler_body(const std::string& image_id, const std::string& volume, const std::string& inside,
                         const std::map<std::string, std::string>& labels);
 // The egress of a sandbox on another host, in a container of its own; see docker_sidecar.cc.
 struct Sidecar {

@@ -159,8 +159,9 @@ TEST(ContainerConfig, OneOnAnotherHostHasExecdFromAVolume) {
   bj::object near = body_of(spec, {});
   EXPECT_EQ(near["Labels"].at(kBootLabel), "") << "whatever its image says";
   EXPECT_FALSE(near.contains("OpenStdin"));
-  bj::object filler = bj::parse(filler_body("sha256:1", "vol", {{"l", "v"}})).as_object();
+  bj::object filler = bj::parse(filler_body("sha256:1", "vol", "/x", {{"l", "v"}})).as_object();
   EXPECT_FALSE(filler["HostConfig"].at("Mounts").at(0).at("ReadOnly").as_bool());
+  EXPECT_EQ(filler["HostConfig"].at("Mounts").at(0).at("Target"), "/x");
   EXPECT_EQ(filler["HostConfig"].at("NetworkMode"), "none");
   EXPECT_EQ(filler["Labels"].at("l"), "v");
 }

@@ -96,6 +96,7 @@ Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::make_container(const run
   sandbox->misnamed = misnamed;
   sandbox->has_policy = spec.network.has_value();
   sandbox->secret = boot.secret;
+  sandbox->token = boot.token;
   if (settings_.rules.remote) sandbox->boot = boot.source;
   co_return sandbox;
 }

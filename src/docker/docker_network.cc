@@ -9,6 +9,10 @@ namespace {
 
 constexpr auto kConnectDeadline = std::chrono::seconds(10), kSidecarDeadline = std::chrono::seconds(20);
 
+constexpr char kSwitchedOff[] =
+    "the container has a network policy, and this service has egress switched off; set [egress] enabled = "
+    "true, and start the service again";
+
 }  // namespace
 
 Task<Created<void>> DockerRuntime::open_network(SandboxPtr sandbox, std::string id,
@@ -48,11 +52,12 @@ Task<Result<io::Stream>> DockerRuntime::connect_egress(SandboxPtr sandbox) {
   if (sandbox->has_policy && sandbox->by_engine())
     co_return co_await io::with_deadline(kSidecarDeadline, "the egress of the sandbox",
                                          connect_sidecar(sandbox->handle));
-  if (!sandbox->has_policy || !settings_.networks)
+  if (!sandbox->has_policy)
     co_return fail(
-        Code::unavailable,
+        Code::unsupported,
         "the container was made without a network policy and has the engine's network; make a new one "
         "with networkPolicy to have it");
+  if (!settings_.networks) co_return fail(Code::unavailable, kSwitchedOff);
   co_return CO_TRY(co_await io::with_deadline(kConnectDeadline, "the egress process",
                                               settings_.networks->connect(sandbox->handle)));
 }
@@ -65,11 +70,7 @@ Task<Result<std::optional<runtime::NetworkPolicy>>> DockerRuntime::network_of(st
   if (found->second->others_egress) co_return co_await others_policy(found->second);
   if (!found->second->has_policy) co_return std::optional<runtime::NetworkPolicy>();
   if (found->second->by_engine()) co_return co_await sidecars_policy(found->second);
-  if (!settings_.networks)
-    co_return fail(
-        Code::unavailable,
-        "the container has a network policy, and this service has egress switched off; set [egress] "
-        "enabled = true to copy it");
+  if (!settings_.networks) co_return fail(Code::unavailable, kSwitchedOff);
   co_return co_await settings_.networks->policy_of(std::move(handle));
 }
 

@@ -55,9 +55,19 @@ Task<Result<void>> DockerRuntime::hand_over(Listeners listeners, std::vector<Fil
 
 Result<void> DockerRuntime::find_way(Sandbox& sandbox, const Container& container) {
   auto secret = files_.read_secret(sandbox.handle);
+  if (!secret && sandbox.by_engine())
+    return fail(Code::corrupt,
+                "what opens its execd is lost: the state directory has no secret of it; delete the sandbox");
   if (!secret && secret.error().code == Code::not_found) return {};
   sandbox.secret = TRY(std::move(secret));
-  if (sandbox.by_engine()) return {};
+  if (sandbox.by_engine() && sandbox.has_policy) sandbox.token = TRY(files_.read_token(sandbox.handle));
+  if (sandbox.by_engine()) {
+    // Root needs no name, which its programs can take away (/etc/passwd). Nobody else is made root by it:
+    // they may have put something of their own where execd was (a directory above it that they may rename).
+    std::string_view user = std::string_view(container.user).substr(0, container.user.find(':'));
+    sandbox.user = user.empty() || user == "root" || user == "0" ? "0:0" : "";
+    return {};
+  }
   auto address = address_on(container, settings_.rules.network_mode);
   if (!address) return fail(Code::unavailable, "the engine tells no address of the container");
   sandbox.address = std::move(*address);

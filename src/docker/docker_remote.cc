@@ -5,12 +5,15 @@
 // prove that they have the secret. Nothing is published, and nothing is said outside of the API's own TLS.
 //
 // A volume is believed to have execd in it only when a file of this server says so, which is written when the
-// engine has confirmed the last byte. What a kill leaves half filled has a name that nobody uses again.
+// engine has confirmed the last byte. What a kill leaves half filled has a name that nobody uses again. One
+// in which a container did not find execd is believed no longer: the next create fills another.
 
+#include "base/cleanup.h"
 #include "base/ids.h"
 #include "base/log.h"
 #include "docker/archive.h"
 #include "docker/docker_sandbox.h"
+#include "docker/durable.h"
 #include "docker/knocking.h"
 
 namespace osb::docker {
@@ -22,6 +25,8 @@ using Kind = CreateFailure::Kind;
 constexpr char kBootOwnerLabel[] = "opensandbox.io/boot-of", kFillerLabel[] = "opensandbox.io/boot-filler";
 constexpr size_t kSuffixDigits = 8;
 constexpr auto kAttachDeadline = std::chrono::seconds(20);
+// Less than a whole connection has: what is late then is the engine, and not the port.
+constexpr auto kExecDeadline = std::chrono::seconds(15);
 
 bool is_away(const Error& error) { return error.code == Code::unavailable || error.code == Code::timeout; }
 
@@ -71,14 +76,45 @@ Task<Result<std::string>> DockerRuntime::find_boot_volume() {
   co_return name;
 }
 
+// It belongs to nobody who waits for it: one that is cancelled would leave a half behind.
+struct DockerRuntime::Bringing {
+  explicit Bringing(const io::Executor& executor) : done(executor) {}
+  io::Event done;
+  Result<std::string> volume = fail(Code::cancelled, "the server ends");
+};
+
 Task<Result<std::string>> DockerRuntime::ensure_boot_volume(std::string image) {
-  auto found = co_await find_boot_volume();
-  if (found || is_away(found.error())) co_return found;
+  while (true) {
+    auto found = co_await find_boot_volume();
+    if (found || is_away(found.error())) co_return found;
+    bool first = !bringing_;
+    if (first) {
+      bringing_ = std::make_shared<Bringing>(executor_);
+      tasks_.spawn(bring_execd(bringing_, image));
+    }
+    auto job = bringing_;
+    co_await job->done.wait();
+    // The image of another may be what was wrong.
+    if (job->volume || first) co_return job->volume;
+  }
+}
+
+Task<> DockerRuntime::bring_execd(std::shared_ptr<Bringing> job, std::string image) {
+  // Also when this is cancelled: whoever waits is told.
+  Cleanup over;
+  over.push([this, job] {
+    bringing_.reset();
+    job->done.set();
+  });
   co_await await_turn();
   Alone alone(*this);
-  // Others have waited for the same.
-  found = co_await find_boot_volume();
-  if (found || is_away(found.error())) co_return found;
+  // Somebody may have been here since it was found missing.
+  job->volume = co_await find_boot_volume();
+  if (!job->volume && !is_away(job->volume.error()))
+    job->volume = co_await make_boot_volume(std::move(image));
+}
+
+Task<Result<std::string>> DockerRuntime::make_boot_volume(std::string image) {
   auto version = CO_TRY(co_await engine_.version());
   if (!version.machine.empty() && version.machine != machine_of_host())
     co_return fail(Code::unsupported, "the engine's machine is " + version.machine +
@@ -90,7 +126,7 @@ Task<Result<std::string>> DockerRuntime::ensure_boot_volume(std::string image) {
   auto filled = co_await fill_boot_volume(name, filler, std::move(image));
   auto removed = co_await engine_.remove(filler);
   if (filled && !removed) filled = std::move(removed);
-  if (filled) filled = files_.write_boot_volume(name);
+  if (filled) filled = co_await note_boot_volume(name);
   if (!filled) {
     (void)co_await engine_.remove_volume(name);
     co_return std::unexpected(std::move(filled.error()));
@@ -99,11 +135,22 @@ Task<Result<std::string>> DockerRuntime::ensure_boot_volume(std::string image) {
   co_return name;
 }
 
+Task<Result<void>> DockerRuntime::keep_vital_files(std::string handle) {
+  co_return co_await bring_to_disk(CO_TRY(files_.vital_files(handle)));
+}
+
+Task<Result<void>> DockerRuntime::note_boot_volume(std::string name) {
+  CO_TRY(files_.write_boot_volume(name));
+  co_return co_await bring_to_disk(CO_TRY(files_.vital_files()));
+}
+
 Task<Result<void>> DockerRuntime::fill_boot_volume(std::string name, std::string filler, std::string image) {
   CO_TRY(co_await engine_.create_volume(name, {{kBootOwnerLabel, owner_}}));
-  auto body = filler_body(image, name, {{kBootOwnerLabel, owner_}, {kFillerLabel, filler}});
+  // The image is anybody's: what it mounts itself, and its links, can lead to no name that it does not know.
+  std::string inside = "/osb-" + new_hex_id();
+  auto body = filler_body(image, name, inside, {{kBootOwnerLabel, owner_}, {kFillerLabel, filler}});
   auto container = CO_TRY(co_await engine_.create(filler, "", std::move(body)));
-  co_return co_await engine_.unpack(container, kBootInside, archive_of({{"execd", 0755, settings_.execd}}));
+  co_return co_await engine_.unpack(container, inside, archive_of({{"execd", 0755, settings_.execd}}));
 }
 
 // What a server that was killed has left, and volumes of earlier versions that nothing uses any more.
@@ -146,7 +193,9 @@ Task<Result<std::unique_ptr<io::ForeignStream>>> DockerRuntime::hand_secret(std:
 // Code::not_found: there is no way to execd now, which says nothing of the port that was wished for.
 Task<Result<io::Stream>> DockerRuntime::knock_by_engine(SandboxPtr sandbox, knock::Wish wish) {
   auto no_way = [](const Error& error) { return fail(Code::not_found, error.message); };
-  auto stream = co_await engine_.exec(sandbox->container, {std::string(kBootInside) + "/execd", "--join"});
+  std::vector<std::string> words = {std::string(kBootInside) + "/execd", "--join"};
+  auto stream = co_await io::with_deadline(kExecDeadline, "the Docker engine",
+                                           engine_.exec(sandbox->container, std::move(words), sandbox->user));
   if (!stream) co_return no_way(stream.error());
   auto open = co_await knock_on(**stream, sandbox->secret, wish);
   if (!open) co_return no_way(open.error());

@@ -15,6 +15,8 @@ namespace {
 
 using Kind = CreateFailure::Kind;
 
+bool is_away(const Error& error) { return error.code == Code::unavailable || error.code == Code::timeout; }
+
 // Whether an engine speaks of a directory in a volume, by its own path of it, which is nobody's business.
 bool names_part_of_volume(std::string_view words, const std::vector<ContainerMount>& mounts) {
   return std::ranges::any_of(mounts, [&](const ContainerMount& mount) {
@@ -128,6 +130,10 @@ Task<Created<PreparedPtr>> DockerRuntime::prepare(runtime::SandboxSpec spec) {
     co_return failed(Kind::image_not_found,
                      {Code::not_found, 0, "this is a snapshot of a sandbox; name it with snapshotId"});
   }
+  // Here, where there is time for a pull.
+  auto egress = spec.network && settings_.rules.remote ? co_await find_egress_image(spec.handle)
+                                                       : Created<std::string>();
+  if (!egress) co_return std::unexpected(std::move(egress.error()));
   const Limits& standard = settings_.default_limits;
   if (!spec.limits.cpu_millis) spec.limits.cpu_millis = standard.cpu_millis;
   if (!spec.limits.memory_bytes) spec.limits.memory_bytes = standard.memory_bytes;
@@ -136,6 +142,7 @@ Task<Created<PreparedPtr>> DockerRuntime::prepare(runtime::SandboxSpec spec) {
   auto prepared = std::make_unique<DockerPrepared>();
   prepared->spec = std::move(spec);
   prepared->image = std::move(*image);
+  prepared->egress_image = std::move(*egress);
   co_return prepared;
 }
 
@@ -151,9 +158,13 @@ Task<Created<DockerRuntime::Boot>> DockerRuntime::prepare_boot(std::string handl
     out.source = std::move(*volume);
   }
   if (remote || settings_.rules.by_network()) {
-    auto secret = files_.make_with_secret(handle, record, remote ? Secret::kept : Secret::shown);
-    if (!secret) co_return failed_step(std::move(secret.error()), "make the sandbox's secret");
-    out.secret = std::move(*secret);
+    auto made = files_.make_with_secret(handle, record, remote ? Secret::kept : Secret::shown);
+    if (!made) co_return failed_step(std::move(made.error()), "make the sandbox's secret");
+    out.secret = std::move(made->secret);
+    out.token = std::move(made->token);
+    // The container runs on when this host has no power.
+    auto kept = remote ? co_await keep_vital_files(handle) : Result<void>();
+    if (!kept) co_return failed(Kind::step_failed, std::move(kept.error()).in("keep the sandbox's secret"));
   } else {
     auto listeners = files_.make(handle, record);
     if (!listeners) co_return failed_step(std::move(listeners.error()), "make the sandbox's sockets");
@@ -178,6 +189,9 @@ Task<Created<void>> DockerRuntime::run_container(SandboxPtr sandbox, std::option
                         "volumes: the volume has no such directory (subPath), or a link is on the way"});
     if (auto refused = limit_refusal(limits, started.error()))
       co_return failed(Kind::bad_limit, std::move(*refused));
+    // Of an image that hides execd from itself it says nothing, and another volume costs little.
+    if (sandbox->by_engine() && started.error().message.find(kBootInside) != std::string::npos)
+      files_.distrust_boot_volume(sandbox->boot);
     co_return failed_step(std::move(started.error()), "start the container");
   }
   if (input) input->shutdown_send();
@@ -188,6 +202,8 @@ Task<Created<void>> DockerRuntime::run_container(SandboxPtr sandbox, std::option
   if (given.error().code == Code::permission_denied)
     co_return failed(Kind::host_path_refused, std::move(given.error()).in("volumes"));
   auto state = co_await engine_.inspect(sandbox->container);
+  if (!state && is_away(state.error()))
+    co_return failed_step(std::move(state.error()), "start execd in the container");
   std::string more = state && !state->running ? "; " + end_of(*state).detail : "";
   if (more.empty() && !sandbox->by_engine() && given.error().code == Code::timeout)
     more = std::string("; perhaps ") + kOtherFiles;
@@ -195,17 +211,17 @@ Task<Created<void>> DockerRuntime::run_container(SandboxPtr sandbox, std::option
   co_return failed(Kind::step_failed, std::move(given.error()).in("start execd in the container"));
 }
 
-Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::start_container(const runtime::SandboxSpec& spec,
-                                                                        const Image& image,
+Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::start_container(const DockerPrepared& prepared,
                                                                         std::string record,
                                                                         const Mounts& mounts) {
-  auto boot = co_await prepare_boot(spec.handle, image.id, std::move(record));
+  const runtime::SandboxSpec& spec = prepared.spec;
+  auto boot = co_await prepare_boot(spec.handle, prepared.image.id, std::move(record));
   if (!boot) co_return std::unexpected(std::move(boot.error()));
   if (spec.network && settings_.rules.remote) {
-    auto policed = co_await start_sidecar(spec, boot->source, boot->secret);
+    auto policed = co_await start_sidecar(spec, prepared.egress_image, boot->source, boot->token);
     if (!policed) co_return std::unexpected(std::move(policed.error()));
   }
-  auto sandbox = co_await make_container(spec, image, *boot, mounts);
+  auto sandbox = co_await make_container(spec, prepared.image, *boot, mounts);
   if (!sandbox) co_return sandbox;
   auto runs = co_await run_container(*sandbox, std::move(boot->listeners), spec.limits, mounts);
   if (!runs) co_return std::unexpected(std::move(runs.error()));
@@ -221,15 +237,15 @@ Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::start_container(const ru
   co_return sandbox;
 }
 
-Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::begin(const runtime::SandboxSpec& spec,
-                                                              const Image& image, std::string record) {
-  auto mounts = co_await find_mounts(spec);
+Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::begin(const DockerPrepared& prepared,
+                                                              std::string record) {
+  auto mounts = co_await find_mounts(prepared.spec);
   if (!mounts) co_return std::unexpected(std::move(mounts.error()));
-  auto sandbox = co_await start_container(spec, image, std::move(record), *mounts);
+  auto sandbox = co_await start_container(prepared, std::move(record), *mounts);
   if (sandbox)
     (*sandbox)->made = std::move(mounts->made);
   else
-    co_await undo(spec.handle, std::move(mounts->made));
+    co_await undo(prepared.spec.handle, std::move(mounts->made));
   co_return sandbox;
 }
 
@@ -241,7 +257,7 @@ Task<> DockerRuntime::undo(std::string handle, std::vector<MadeVolume> made) {
 Task<Created<std::string>> DockerRuntime::start(PreparedPtr given, Claim claim) {
   auto& prepared = static_cast<DockerPrepared&>(*given);
   std::string handle = prepared.spec.handle;
-  auto sandbox = co_await begin(prepared.spec, prepared.image, std::move(claim.record));
+  auto sandbox = co_await begin(prepared, std::move(claim.record));
   if (!sandbox) co_return std::unexpected(std::move(sandbox.error()));
   if (prepared.spec.network) {
     auto opened = co_await open_network(*sandbox, claim.id, *prepared.spec.network);
@@ -253,8 +269,9 @@ Task<Created<std::string>> DockerRuntime::start(PreparedPtr given, Claim claim) 
   auto heard = co_await runtime::start_through(*(*sandbox)->control,
                                                entry_of(claim, prepared.spec.limits, settings_.env));
   if (!heard) {
+    auto why = co_await judge(*sandbox, std::move(heard.error()));
     co_await undo(handle, (*sandbox)->made);
-    co_return std::unexpected(std::move(heard.error()));
+    co_return std::unexpected(std::move(why));
   }
   (*sandbox)->heard = std::move(*heard);
   track(*sandbox);
@@ -281,16 +298,20 @@ Task<Result<void>> DockerRuntime::destroy(std::string handle) {
       sandbox->remember(*there);
     }
   }
+  bool policed = !sandbox || sandbox->has_policy;
+  bool by_engine = sandbox && sandbox->by_engine();
+  // Of one whose container an earlier try has removed, or that never had one, it is not known where it was.
+  bool has_sidecar = policed && (by_engine || !sandbox);
+  // First, for the labels of the sandbox's own container say what else goes with it, and a later try needs
+  // them. Nothing leaves a network whose egress has ended. Podman keeps what another container needs.
+  bool first = has_sidecar && !(co_await engine_.is_podman()).value_or(false);
+  if (first) CO_TRY(co_await remove_sidecar(handle));
   if (sandbox) CO_TRY(co_await engine_.remove(sandbox->container));
+  if (has_sidecar && !first) CO_TRY(co_await remove_sidecar(handle));
   if (sandbox) pass_name_on(sandbox->id);
   // Also when an earlier try has removed the container and came no further.
   Result<void> closed;
-  bool policed = !sandbox || sandbox->has_policy;
-  bool by_engine = sandbox ? sandbox->by_engine() : settings_.rules.remote;
-  if (policed && by_engine)
-    closed = co_await remove_sidecar(handle);
-  else if (policed && settings_.networks)
-    closed = co_await settings_.networks->close(handle);
+  if (policed && !by_engine && settings_.networks) closed = co_await settings_.networks->close(handle);
   if (sandbox) {
     if (sandbox->inherited)
       co_await forget_inherited(sandbox);

@@ -58,6 +58,8 @@ struct DockerSettings {
   std::string_view execd;                       // its bytes; they live as long as the process
 };
 
+struct DockerPrepared;
+
 class DockerRuntime : public runtime::Runtime {
  public:
   static Result<std::unique_ptr<DockerRuntime>> create(io::Executor executor, std::string owner,
@@ -122,7 +124,7 @@ class DockerRuntime : public runtime::Runtime {
 
   DockerRuntime(io::Executor executor, std::string owner, SandboxFiles files, DockerSettings settings);
   // A container with an execd that answers. On failure nothing is left behind, see start().
-  Task<Created<SandboxPtr>> begin(const runtime::SandboxSpec& spec, const Image& image, std::string record);
+  Task<Created<SandboxPtr>> begin(const DockerPrepared& prepared, std::string record);
   // What there is of one that failed goes, also volumes that were made for it.
   Task<> undo(std::string handle, std::vector<MadeVolume> made);
   Task<> forget_made(std::vector<MadeVolume> made);
@@ -131,6 +133,7 @@ class DockerRuntime : public runtime::Runtime {
   struct Boot {
     std::string source;  // a directory of the host, or a volume
     std::string secret = {};
+    std::string token = {};  // of the egress of one on another host
     std::optional<Listeners> listeners = {};
   };
   Task<Created<Boot>> prepare_boot(std::string handle, std::string image, std::string record);
@@ -148,14 +151,19 @@ class DockerRuntime : public runtime::Runtime {
                                            const Boot& boot, const Mounts& mounts);
   Task<Created<void>> run_container(SandboxPtr sandbox, std::optional<Listeners> listeners,
                                     const Limits& limits, const Mounts& mounts);
-  Task<Created<SandboxPtr>> start_container(const runtime::SandboxSpec& spec, const Image& image,
-                                            std::string record, const Mounts& mounts);
+  Task<Created<SandboxPtr>> start_container(const DockerPrepared& prepared, std::string record,
+                                            const Mounts& mounts);
   // See docker_remote.cc.
   class Alone;
   Task<> await_turn();
   Task<Result<std::string>> find_boot_volume();
   // `image` is one that the engine has.
   Task<Result<std::string>> ensure_boot_volume(std::string image);
+  struct Bringing;
+  Task<> bring_execd(std::shared_ptr<Bringing> job, std::string image);
+  Task<Result<std::string>> make_boot_volume(std::string image);
+  Task<Result<void>> keep_vital_files(std::string handle);
+  Task<Result<void>> note_boot_volume(std::string name);
   Task<Result<void>> fill_boot_volume(std::string name, std::string filler, std::string image);
   Task<> sweep_boot_volumes();
   Task<> forget_boot_volume(std::string name);
@@ -189,12 +197,20 @@ class DockerRuntime : public runtime::Runtime {
   Task<> sweep();
   Task<Result<void>> hold_place(SandboxPtr sandbox);
   Task<> watch_waiting(SandboxPtr sandbox);
+  using Started = Created<std::optional<runtime::ControlState>>;
+  // A connection to execd that broke says nothing of the container: whether that ended (Code::not_found), or
+  // nobody knows.
+  Task<runtime::CreateFailure> judge(SandboxPtr sandbox, runtime::CreateFailure failure);
+  Task<Started> start_waiting(SandboxPtr sandbox, runtime::EntryProcess entry);
+  Task<Started> start_on_new_connection(SandboxPtr sandbox, runtime::EntryProcess entry);
   // See docker_network.cc.
   Task<Created<void>> open_network(SandboxPtr sandbox, std::string id, runtime::NetworkPolicy policy);
   Task<Result<io::Stream>> connect_egress(SandboxPtr sandbox);
   // See docker_sidecar.cc.
-  Task<Created<void>> start_sidecar(const runtime::SandboxSpec& spec, std::string boot, std::string secret);
-  Task<Result<void>> await_sidecar(std::string handle, std::string token);
+  Task<Created<std::string>> find_egress_image(std::string handle);
+  Task<Created<void>> start_sidecar(const runtime::SandboxSpec& spec, std::string image, std::string boot,
+                                    std::string token);
+  Task<Result<void>> await_sidecar(std::string handle, std::string token, std::string boot);
   Task<Result<io::Stream>> connect_sidecar(std::string handle);
   Task<Result<std::string>> ask_sidecar(std::string handle, std::string token, std::string method,
                                         std::string path, std::string body);
@@ -236,7 +252,8 @@ class DockerRuntime : public runtime::Runtime {
   std::map<std::string, SandboxPtr> sandboxes_;
   std::map<std::string, std::weak_ptr<bool>> making_;  // volumes, by name; see MadeVolume
   bool swept_ = false;
-  std::shared_ptr<io::Event> busy_;  // while somebody fills or removes volumes with execd
+  std::shared_ptr<io::Event> busy_;     // while somebody fills or removes volumes with execd
+  std::shared_ptr<Bringing> bringing_;  // while one is filled
 };
 
 struct DockerAbilities {

@@ -44,6 +44,8 @@ struct DockerRuntime::Sandbox {
   std::map<uint16_t, std::string> published = {};     // its ports, and where the host has them
   std::string secret = {};                            // of one that is reached by its network or by
   std::string address = {};                           // the engine, and where the first is
+  std::string token = {};                             // of the egress of one on another host
+  std::string user = {};                              // of what an engine starts in it; "": its own
   std::string boot = {};                              // the volume with its execd, of one on another host
   io::Event reachable;                                // not set: it was paused when it was taken over
   io::Event over;                                     // `end` says how, or why that is not known
@@ -67,6 +69,7 @@ runtime::EntryProcess entry_of(const Claim& claim, const Limits& limits,
 struct DockerPrepared : runtime::Prepared {
   runtime::SandboxSpec spec;
   Image image;
+  std::string egress_image = {};  // the id of what polices it, on another host
 };
 
 // What an egress process answers about its policy.

@@ -5,10 +5,10 @@
 // process starts, and when it ends nothing leaves any more.
 //
 // It is spoken to by a program that the engine runs in it. Whoever is policed reaches the same port, so a
-// token is asked for, which comes from the sandbox's secret.
+// token is asked for. Nothing in the sandbox's container ever has it, nor anything that it comes from: the
+// secret of its execd goes to whatever is its first process, which an image may have put there itself.
 
 #include "base/last_words.h"
-#include "base/sha256.h"
 #include "base/shown.h"
 #include "docker/archive.h"
 #include "docker/docker_sandbox.h"
@@ -38,20 +38,20 @@ std::string lines_of(const std::vector<std::string>& targets) {
   return out;
 }
 
-std::vector<std::string> environment_of(const EgressSettings& settings, const std::string& token) {
+std::vector<std::string> environment_of(const EgressSettings& settings, const std::string& id,
+                                        const std::string& token) {
   auto variable = [](std::string_view name, std::string_view value) {
     return std::string("OPENSANDBOX_EGRESS_").append(name).append("=").append(value);
   };
   std::vector<std::string> out = {variable("RULES", kDenyAll), variable("TOKEN", token),
-                                  variable("MODE", "dns+nft"), variable("HTTP_ADDR", "127.0.0.1:18080")};
+                                  variable("SANDBOX_ID", id), variable("MODE", "dns+nft"),
+                                  variable("HTTP_ADDR", "127.0.0.1:18080")};
   std::string servers;
   for (const std::string& one : settings.name_servers) servers.append(servers.empty() ? "" : ",").append(one);
   if (!servers.empty()) out.push_back(variable("DNS_UPSTREAM", servers));
   if (!settings.deny_webhook.empty()) out.push_back(variable("DENY_WEBHOOK", settings.deny_webhook));
   return out;
 }
-
-std::string token_of(const std::string& secret) { return to_hex(hmac_sha256(secret, "egress")); }
 
 }  // namespace
 
@@ -60,27 +60,32 @@ std::string DockerRuntime::egress_token(const std::string& handle) const {
   if (found == sandboxes_.end()) return "";
   if (found->second->others_egress) return *found->second->others_egress;
   if (!found->second->by_engine() || !found->second->has_policy) return "";
-  return token_of(found->second->secret);
+  return found->second->token;
+}
+
+// Its id. It is the operator's, and none of the client's business; nor is it pulled for every create,
+// whatever that is to do with images of clients.
+Task<Created<std::string>> DockerRuntime::find_egress_image(std::string handle) {
+  auto image = co_await pulls_.find(
+      std::move(handle), {.reference = settings_.sidecars->image, .pull = ImageRequest::Pull::if_missing});
+  if (image) co_return std::move(image->id);
+  auto kind = image.error().kind == Kind::unavailable ? Kind::unavailable : Kind::step_failed;
+  co_return std::unexpected(
+      CreateFailure{kind, std::move(image.error().error).in("the image of its egress (egress.image)")});
 }
 
 // Returns when it answers: from then on nothing leaves the network.
-Task<Created<void>> DockerRuntime::start_sidecar(const runtime::SandboxSpec& spec, std::string boot,
-                                                 std::string secret) {
+Task<Created<void>> DockerRuntime::start_sidecar(const runtime::SandboxSpec& spec, std::string image,
+                                                 std::string boot, std::string token) {
   const std::string& handle = spec.handle;
   const EgressSettings& egress = *settings_.sidecars;
-  auto image = co_await pulls_.find(handle, {.reference = egress.image});
-  // It is the operator's, and none of the client's business.
-  if (!image) {
-    auto kind = image.error().kind == Kind::unavailable ? Kind::unavailable : Kind::step_failed;
-    co_return std::unexpected(
-        CreateFailure{kind, std::move(image.error().error).in("the image of its egress (egress.image)")});
-  }
-  Sidecar sidecar{.image_id = image->id,
+  std::string id = spec.id.empty() ? handle : spec.id;
+  Sidecar sidecar{.image_id = std::move(image),
                   .handle = handle,
-                  .id = spec.id.empty() ? handle : spec.id,
+                  .id = id,
                   .owner = owner_,
                   .boot = std::move(boot),
-                  .environment = environment_of(egress, token_of(secret))};
+                  .environment = environment_of(egress, id, token)};
   auto made = co_await engine_.create(sidecar_name(handle), "", sidecar_body(sidecar, settings_.rules));
   if (!made) co_return failed(std::move(made.error()), "create the egress of the sandbox");
   // The operator's lists, which come before every policy.
@@ -90,12 +95,12 @@ Task<Created<void>> DockerRuntime::start_sidecar(const runtime::SandboxSpec& spe
                                                     {"var/egress/rules/allow.always", 0644, allow}}));
   if (!placed) co_return failed(std::move(placed.error()), "give the egress of the sandbox its lists");
   auto started = co_await engine_.start(*made);
-  if (started) started = co_await await_sidecar(handle, token_of(secret));
+  if (started) started = co_await await_sidecar(handle, token, sidecar.boot);
   if (!started) co_return failed(std::move(started.error()), "start the egress of the sandbox");
   co_return Created<void>();
 }
 
-Task<Result<void>> DockerRuntime::await_sidecar(std::string handle, std::string token) {
+Task<Result<void>> DockerRuntime::await_sidecar(std::string handle, std::string token, std::string boot) {
   auto until = std::chrono::steady_clock::now() + kReadyDeadline;
   while (true) {
     auto answer = co_await ask_sidecar(handle, token, "GET", "/healthz", "");
@@ -105,7 +110,11 @@ Task<Result<void>> DockerRuntime::await_sidecar(std::string handle, std::string 
       auto said = co_await engine_.logs(there.id);
       co_return fail(Code::internal, "it has ended; its last words: " + last_words(said.value_or(""), "; "));
     }
-    if (std::chrono::steady_clock::now() > until) co_return std::unexpected(std::move(answer.error()));
+    if (std::chrono::steady_clock::now() > until) {
+      // It runs, and nobody came to it.
+      files_.distrust_boot_volume(boot);
+      co_return std::unexpected(std::move(answer.error()));
+    }
     co_await io::sleep_for(kAgain);
   }
 }
@@ -140,13 +149,12 @@ Task<Result<std::string>> DockerRuntime::ask_egress(io::Stream stream, std::stri
 }
 
 Task<Result<void>> DockerRuntime::tell_sidecar(SandboxPtr sandbox, runtime::NetworkPolicy policy) {
-  CO_TRY(co_await ask_sidecar(sandbox->handle, token_of(sandbox->secret), "POST", "/policy",
-                              runtime::to_json(policy)));
+  CO_TRY(co_await ask_sidecar(sandbox->handle, sandbox->token, "POST", "/policy", runtime::to_json(policy)));
   co_return Result<void>();
 }
 
 Task<Result<std::optional<runtime::NetworkPolicy>>> DockerRuntime::sidecars_policy(SandboxPtr sandbox) {
-  auto text = CO_TRY(co_await ask_sidecar(sandbox->handle, token_of(sandbox->secret), "GET", "/policy", ""));
+  auto text = CO_TRY(co_await ask_sidecar(sandbox->handle, sandbox->token, "GET", "/policy", ""));
   // While it runs the port is its own. When it has ended, anybody in there can have answered in its place.
   auto there = CO_TRY(co_await engine_.inspect(sidecar_name(sandbox->handle)));
   if (!there.running) co_return fail(Code::unavailable, "the egress of the sandbox has ended");
@@ -162,7 +170,7 @@ Result<runtime::NetworkPolicy> policy_in(std::string_view answer) {
   return policy;
 }
 
-// After the sandbox's own container. Fine when there is none.
+// Fine when there is none.
 Task<Result<void>> DockerRuntime::remove_sidecar(std::string handle) {
   auto there = co_await engine_.inspect(sidecar_name(handle));
   if (!there && there.error().code == Code::not_found) co_return Result<void>();

@@ -141,6 +141,14 @@ Task<Created<DockerRuntime::Mounts>> DockerRuntime::find_mounts(const runtime::S
   Mounts out;
   for (size_t i = 0; i < spec.mounts.size(); ++i) {
     const Mount& mount = spec.mounts[i];
+    if (is_near_boot(mount.target)) {
+      co_await forget_made(std::move(out.made));
+      co_return failed(Kind::unsupported,
+                       {Code::unsupported, 0,
+                        fmt::format("volumes[{}].mountPath: {} is where containers have execd, which serves "
+                                    "them; mount the volume neither there nor around it",
+                                    i, kBootInside)});
+    }
     if (mount.kind == Mount::Kind::host_path && settings_.rules.remote) {
       co_return failed(Kind::unsupported,
                        {Code::unsupported, 0,

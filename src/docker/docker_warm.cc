@@ -18,6 +18,18 @@ std::unexpected<CreateFailure> failed(Kind kind, Error error) {
   return std::unexpected(CreateFailure{kind, std::move(error)});
 }
 
+std::unexpected<CreateFailure> not_waiting() {
+  return failed(Kind::step_failed, {Code::not_found, 0, "the sandbox does not wait any more"});
+}
+
+bool is_away(const Error& error) { return error.code == Code::unavailable || error.code == Code::timeout; }
+
+// Of the connection. An engine that carries it says so in words of its own.
+bool is_broken(const CreateFailure& failure) {
+  return failure.kind == Kind::step_failed &&
+         (failure.error.code == Code::unavailable || failure.error.code == Code::not_found);
+}
+
 // What the entry process is told of its limits, for a server that did not make the container.
 std::string to_shape(const Limits& limits) {
   boost::json::object shape;
@@ -50,7 +62,7 @@ Task<Result<void>> DockerRuntime::hold_place(SandboxPtr sandbox) {
 
 Task<Created<runtime::Warm>> DockerRuntime::warm(PreparedPtr given, std::string record) {
   auto& prepared = static_cast<DockerPrepared&>(*given);
-  auto sandbox = co_await begin(prepared.spec, prepared.image, std::move(record));
+  auto sandbox = co_await begin(prepared, std::move(record));
   if (!sandbox) co_return std::unexpected(std::move(sandbox.error()));
   if (auto held = co_await hold_place(*sandbox); !held) {
     co_await undo(prepared.spec.handle, (*sandbox)->made);
@@ -76,7 +88,7 @@ Task<Created<void>> DockerRuntime::claim(std::string handle, Claim claim,
                                          std::optional<runtime::NetworkPolicy> network) {
   auto found = sandboxes_.find(handle);
   if (found == sandboxes_.end() || !found->second->waiting || found->second->over.is_set())
-    co_return failed(Kind::step_failed, {Code::not_found, 0, "the sandbox does not wait any more"});
+    co_return not_waiting();
   SandboxPtr sandbox = found->second;
   if (network && !sandbox->has_policy) {
     co_return failed(Kind::unsupported,
@@ -87,14 +99,18 @@ Task<Created<void>> DockerRuntime::claim(std::string handle, Claim claim,
   if (network) {
     auto opened = co_await open_network(sandbox, claim.id, std::move(*network));
     if (!opened) co_return std::unexpected(std::move(opened.error()));
+    // Meanwhile it may have ended, or somebody else may have come.
+    if (!sandbox->waiting || sandbox->over.is_set()) co_return not_waiting();
   }
   Limits limits = *std::exchange(sandbox->waiting, std::nullopt);
   sandbox->claimed.set();
-  auto sent = co_await sandbox->control->start(entry_of(claim, limits, settings_.env));
-  if (!sent) co_return failed(Kind::step_failed, std::move(sent).error().in("start execd"));
+  runtime::EntryProcess entry = entry_of(claim, limits, settings_.env);
+  auto sent = co_await sandbox->control->start(entry);
   // execd is at work meanwhile. Whoever copies this sandbox needs what is in it.
   auto kept = files_.write_record(handle, claim.record);
-  auto heard = co_await runtime::hear_started(*sandbox->control);
+  auto heard = sent ? co_await runtime::hear_started(*sandbox->control)
+                    : Started(failed(Kind::step_failed, std::move(sent).error().in("start execd")));
+  if (!heard && is_broken(heard.error())) heard = co_await start_waiting(sandbox, std::move(entry));
   if (heard && !kept) co_return failed(Kind::step_failed, std::move(kept.error()));
   if (heard) {
     sandbox->heard = std::move(*heard);
@@ -103,12 +119,40 @@ Task<Created<void>> DockerRuntime::claim(std::string handle, Claim claim,
     if (sandbox->id != claim.id) tasks_.spawn(name_after(sandbox, claim.id));
     co_return Created<void>();
   }
-  if (heard.error().kind == Kind::step_failed) {
+  co_return std::unexpected(co_await judge(sandbox, std::move(heard.error())));
+}
+
+Task<CreateFailure> DockerRuntime::judge(SandboxPtr sandbox, CreateFailure failure) {
+  if (failure.kind != Kind::step_failed) co_return failure;
+  auto there = co_await engine_.inspect(sandbox->container);
+  bool gone = there ? !there->running : there.error().code == Code::not_found;
+  if (gone) failure.error.code = Code::not_found;
+  if (!there && is_away(there.error())) failure = {Kind::unavailable, std::move(there.error())};
+  co_return failure;
+}
+
+// Its connection broke while it waited, or just now: what it does is what execd says on another. An entry
+// process that was on its way may arrive after that, and another is refused then; so it is asked again.
+Task<DockerRuntime::Started> DockerRuntime::start_waiting(SandboxPtr sandbox, runtime::EntryProcess entry) {
+  constexpr int kTries = 3;
+  for (int i = 1;; ++i) {
+    auto heard = co_await start_on_new_connection(sandbox, entry);
+    if (heard || i == kTries || !is_broken(heard.error())) co_return heard;
     auto there = co_await engine_.inspect(sandbox->container);
-    bool gone = there ? !there->running : there.error().code == Code::not_found;
-    if (gone) heard.error().error.code = Code::not_found;
+    if (!there || !there->running) co_return heard;
   }
-  co_return std::unexpected(std::move(heard.error()));
+}
+
+Task<DockerRuntime::Started> DockerRuntime::start_on_new_connection(SandboxPtr sandbox,
+                                                                    runtime::EntryProcess entry) {
+  auto control = co_await open_control(sandbox);
+  if (!control) co_return failed(Kind::step_failed, std::move(control.error()).in("reach execd"));
+  sandbox->control = std::move(*control);
+  auto state = co_await io::with_deadline(kWaitingDeadline, "execd", sandbox->control->next());
+  if (!state) co_return failed(Kind::step_failed, std::move(state.error()).in("start execd"));
+  if (state->kind == ControlState::Kind::waiting)
+    co_return co_await runtime::start_through(*sandbox->control, std::move(entry));
+  co_return co_await runtime::hear_started(*sandbox->control, std::move(*state));
 }
 
 Task<Adoption> DockerRuntime::adopt_warm(std::string handle, runtime::Warm warm) {

@@ -92,9 +92,9 @@ class Engine {
   Task<Result<void>> remove(std::string container);
   // See engine_exec.cc.
   // A program in a container that runs, as a connection to it; see ExecStream. Code::wrong_state: it is
-  // paused. The limit is the caller's.
-  Task<Result<std::unique_ptr<io::ForeignStream>>> exec(std::string container,
-                                                        std::vector<std::string> words);
+  // paused. The limit is the caller's. `user`: "" is the container's own.
+  Task<Result<std::unique_ptr<io::ForeignStream>>> exec(std::string container, std::vector<std::string> words,
+                                                        std::string user = {});
   // What its first process reads, also of one that is not started yet. The limit is the caller's.
   Task<Result<std::unique_ptr<io::ForeignStream>>> attach_input(std::string container);
   // A tar archive, into a directory of a container that need not run.

@@ -49,13 +49,17 @@ Task<Result<std::unique_ptr<io::ForeignStream>>> Engine::stream(Call call) {
 }
 
 Task<Result<std::unique_ptr<io::ForeignStream>>> Engine::exec(std::string container,
-                                                              std::vector<std::string> words) {
+                                                              std::vector<std::string> words,
+                                                              std::string user) {
   boost::json::array command(words.begin(), words.end());
   boost::json::object body{{"AttachStdin", true},
                            {"AttachStdout", true},
                            {"AttachStderr", true},
                            {"Tty", false},
+                           // The image's own may be gone by now.
+                           {"WorkingDir", "/"},
                            {"Cmd", std::move(command)}};
+  if (!user.empty()) body["User"] = std::move(user);
   auto text = CO_TRY(co_await ask_in_time(
       {.method = "POST", .path = container_path(container, "/exec"), .body = json::print(body)}));
   std::string id = CO_TRY(parse_created(text));

@@ -325,6 +325,18 @@ TEST(Engine, WhatARefusedPullMeans) {
   EXPECT_EQ(kind(Code::internal, "invalid character '<' looking for beginning of value"),
             Kind::image_invalid);
   EXPECT_EQ(kind(Code::internal, "dial tcp: lookup registry.invalid: no such host"), Kind::image_unreachable);
+  // A page for people: its status counts, and none of its words.
+  auto page = [&](const char* status) {
+    std::string words =
+        std::string("error parsing HTTP ") + status +
+        " response body: invalid character '<' looking for beginning of value: \"<html>denied, "
+        "not found</html>\"";
+    return kind(Code::internal, words.c_str());
+  };
+  EXPECT_EQ(page("502"), Kind::image_unreachable);
+  EXPECT_EQ(page("429"), Kind::image_unreachable);
+  EXPECT_EQ(page("403"), Kind::image_refused);
+  EXPECT_EQ(page("404"), Kind::image_not_found);
 }
 
 }  // namespace

@@ -59,6 +59,18 @@ bool is_spoilt(const Error& error) {
   return std::ranges::any_of(kWords, [&](std::string_view words) { return says(error, words); });
 }
 
+// A registry, or what stands before it, has refused with a page for people: its status says what is wrong,
+// and the words of the page, which the engine quotes, nothing.
+std::optional<Kind> kind_of_page(const Error& error) {
+  static constexpr std::string_view kWords = "error parsing HTTP ";
+  size_t at = error.message.find(kWords);
+  if (at == std::string::npos) return std::nullopt;
+  std::string_view status = std::string_view(error.message).substr(at + kWords.size(), 4);
+  if (status == "401 " || status == "403 ") return Kind::image_refused;
+  if (status == "404 ") return Kind::image_not_found;
+  return Kind::image_unreachable;
+}
+
 }  // namespace
 
 struct ImagePulls::Pull {
@@ -82,6 +94,7 @@ bool runs_on(std::string_view machine, std::string_view platform) {
 // An engine tells all of these in words, with status 404 or 500, or in the last line of a pull that was fine.
 CreateFailure pull_failure(Error error) {
   if (is_away(error)) return {Kind::unavailable, std::move(error)};
+  if (auto kind = kind_of_page(error)) return {*kind, std::move(error)};
   if (says(error, "unauthorized") || says(error, "denied") || says(error, "authentication") ||
       says(error, "no basic auth"))
     return {Kind::image_refused, std::move(error)};

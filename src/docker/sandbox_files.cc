@@ -41,6 +41,11 @@ Result<void> write_whole(int dir, const std::string& name, std::string_view byte
 
 }  // namespace
 
+bool is_near_boot(std::string_view path) {
+  std::string one = std::string(path) + "/", other = std::string(kBootInside) + "/";
+  return one.starts_with(other) || other.starts_with(one);
+}
+
 Result<SandboxFiles> SandboxFiles::open(const std::string& directory, std::string_view execd) {
   if (::mkdir(directory.c_str(), 0700) < 0 && errno != EEXIST) return fail_errno("mkdir " + directory);
   Fd fd = TRY(open_at(AT_FDCWD, directory, O_RDONLY | O_DIRECTORY));
@@ -74,14 +79,19 @@ Result<void> SandboxFiles::begin(const std::string& handle, std::string_view rec
   return write_record(handle, record);
 }
 
-Result<std::string> SandboxFiles::fill_secret(const std::string& handle, std::string_view record,
-                                              Secret shown) const {
+Result<Secrets> SandboxFiles::fill_secret(const std::string& handle, std::string_view record,
+                                          Secret shown) const {
   TRY(begin(handle, record));
-  std::string secret = knock::new_secret();
-  TRY(write_whole(fd_.get(), handle + "/secret", secret, 0600));
+  Secrets out{.secret = knock::new_secret()};
+  TRY(write_whole(fd_.get(), handle + "/secret", out.secret, 0600));
+  if (shown == Secret::kept) {
+    out.token = knock::new_secret();
+    TRY(write_whole(fd_.get(), handle + "/token", out.token, 0600));
+    return out;
+  }
   // Whoever the image runs as; nobody else of the host can come here.
-  if (shown == Secret::shown) TRY(write_whole(fd_.get(), handle + "/boot/secret", secret, 0644));
-  return secret;
+  TRY(write_whole(fd_.get(), handle + "/boot/secret", out.secret, 0644));
+  return out;
 }
 
 Result<Listeners> SandboxFiles::fill(const std::string& handle, std::string_view record) const {
@@ -104,8 +114,8 @@ Result<Listeners> SandboxFiles::make(const std::string& handle, std::string_view
   return made;
 }
 
-Result<std::string> SandboxFiles::make_with_secret(const std::string& handle, std::string_view record,
-                                                   Secret secret) const {
+Result<Secrets> SandboxFiles::make_with_secret(const std::string& handle, std::string_view record,
+                                               Secret secret) const {
   if (!is_uuid(handle)) return fail(Code::invalid_argument, "no handle");
   TRY(make_directory(fd_.get(), handle, 0700));
   auto made = fill_secret(handle, record, secret);
@@ -126,12 +136,20 @@ bool SandboxFiles::is_taken_over(const std::string& handle) const {
   return kept && ::faccessat(fd_.get(), (handle + "/boot").c_str(), F_OK, AT_SYMLINK_NOFOLLOW) != 0;
 }
 
-Result<std::string> SandboxFiles::read_secret(const std::string& handle) const {
+Result<std::string> SandboxFiles::read_secret_at(const std::string& handle, std::string_view name) const {
   if (!is_uuid(handle)) return fail(Code::not_found, "no handle");
-  Fd file = TRY(open_beneath(fd_.get(), handle + "/secret", O_RDONLY));
+  Fd file = TRY(open_beneath(fd_.get(), handle + std::string(name), O_RDONLY));
   std::string secret = TRY(read_all(file.get(), 2 * knock::kSecret));
   if (!knock::is_secret(secret)) return fail(Code::corrupt, "the secret of a sandbox makes no sense");
   return secret;
+}
+
+Result<std::string> SandboxFiles::read_secret(const std::string& handle) const {
+  return read_secret_at(handle, "/secret");
+}
+
+Result<std::string> SandboxFiles::read_token(const std::string& handle) const {
+  return read_secret_at(handle, "/token");
 }
 
 void SandboxFiles::close_boot(const std::string& handle) const {
@@ -171,6 +189,27 @@ Result<std::string> SandboxFiles::read_boot_volume() const {
   constexpr size_t kMostName = 128;
   Fd file = TRY(open_beneath(fd_.get(), kBootVolume, O_RDONLY));
   return read_all(file.get(), kMostName);
+}
+
+Result<std::vector<Fd>> SandboxFiles::vital_files(const std::string& handle) const {
+  if (!is_uuid(handle)) return fail(Code::not_found, "no handle");
+  std::vector<Fd> out;
+  for (const char* name : {"/secret", "/token", "/record"})
+    out.push_back(TRY(open_beneath(fd_.get(), handle + name, O_RDONLY)));
+  out.push_back(TRY(open_beneath(fd_.get(), handle, O_RDONLY | O_DIRECTORY)));
+  out.push_back(TRY(open_at(fd_.get(), ".", O_RDONLY | O_DIRECTORY)));
+  return out;
+}
+
+Result<std::vector<Fd>> SandboxFiles::vital_files() const {
+  std::vector<Fd> out;
+  out.push_back(TRY(open_beneath(fd_.get(), kBootVolume, O_RDONLY)));
+  out.push_back(TRY(open_at(fd_.get(), ".", O_RDONLY | O_DIRECTORY)));
+  return out;
+}
+
+void SandboxFiles::distrust_boot_volume(std::string_view name) const {
+  if (read_boot_volume().value_or("") == name) ::unlinkat(fd_.get(), kBootVolume, 0);
 }
 
 Result<void> SandboxFiles::write_snapshot_record(const std::string& snapshot, std::string_view record) const {

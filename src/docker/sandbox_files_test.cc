@@ -36,16 +36,17 @@ class SandboxFilesTest : public testing::Test {
 
 TEST_F(SandboxFilesTest, ASecretIsInsideUntilExecdHasReadIt) {
   SandboxFiles files = open();
-  auto secret = files.make_with_secret(kHandle, "record", SandboxFiles::Secret::shown);
-  ASSERT_TRUE(secret) << secret.error().message;
-  EXPECT_EQ(*files.read_secret(kHandle), *secret);
+  auto made = files.make_with_secret(kHandle, "record", SandboxFiles::Secret::shown);
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_EQ(*files.read_secret(kHandle), made->secret);
+  EXPECT_EQ(files.read_token(kHandle).error().code, Code::not_found) << "its egress is this service's";
   EXPECT_EQ(mode_of(std::string(kHandle)), 0700u);
   EXPECT_EQ(mode_of(std::string(kHandle) + "/secret"), 0600u);
   std::string inside = directory_ + "/docker/" + kHandle + "/boot/secret";
   EXPECT_TRUE(std::filesystem::exists(inside));
   files.close_boot(kHandle);
   EXPECT_FALSE(std::filesystem::exists(inside));
-  EXPECT_EQ(*files.read_secret(kHandle), *secret) << "the server's own stays";
+  EXPECT_EQ(*files.read_secret(kHandle), made->secret) << "the server's own stays";
   EXPECT_EQ(*files.read_record(kHandle), "record");
   ASSERT_TRUE(files.remove(kHandle));
   EXPECT_EQ(files.read_secret(kHandle).error().code, Code::not_found);
@@ -53,10 +54,24 @@ TEST_F(SandboxFilesTest, ASecretIsInsideUntilExecdHasReadIt) {
 
 TEST_F(SandboxFilesTest, ASecretThatNoContainerSees) {
   SandboxFiles files = open();
-  auto secret = files.make_with_secret(kHandle, "record", SandboxFiles::Secret::kept);
-  ASSERT_TRUE(secret) << secret.error().message;
-  EXPECT_EQ(*files.read_secret(kHandle), *secret);
+  auto made = files.make_with_secret(kHandle, "record", SandboxFiles::Secret::kept);
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_EQ(*files.read_secret(kHandle), made->secret);
+  EXPECT_EQ(*files.read_token(kHandle), made->token);
+  EXPECT_NE(made->token, made->secret) << "neither is to be had from the other";
+  EXPECT_EQ(mode_of(std::string(kHandle) + "/token"), 0600u);
+  EXPECT_EQ(files.vital_files(kHandle)->size(), 5u) << "three, and the directories that name them";
+  EXPECT_FALSE(files.vital_files("..")) << "no handle";
   EXPECT_FALSE(std::filesystem::exists(directory_ + "/docker/" + kHandle + "/boot/secret"));
+}
+
+TEST(BootInside, WhatIsNearIt) {
+  for (const char* near :
+       {"/opt/opensandbox/boot", "/opt/opensandbox/boot/execd", "/opt/opensandbox", "/opt"})
+    EXPECT_TRUE(is_near_boot(near)) << near;
+  for (const char* far :
+       {"/opt/opensandbox/boots", "/opt/opensandbox/boo", "/opt/open", "/opt/x", "/op", "/v"})
+    EXPECT_FALSE(is_near_boot(far)) << far;
 }
 
 TEST_F(SandboxFilesTest, TheVolumeOfAnEngineIsForOneExecd) {
@@ -68,6 +83,11 @@ TEST_F(SandboxFilesTest, TheVolumeOfAnEngineIsForOneExecd) {
   EXPECT_EQ(*later.read_boot_volume(), files.boot_volume_prefix() + "-1") << "to be removed some day";
   EXPECT_NE(later.boot_volume_prefix(), files.boot_volume_prefix());
   EXPECT_EQ(later.list()->size(), 0u) << "it is no sandbox";
+  EXPECT_EQ(later.vital_files()->size(), 2u);
+  later.distrust_boot_volume("another");
+  EXPECT_TRUE(later.read_boot_volume());
+  later.distrust_boot_volume(files.boot_volume_prefix() + "-1");
+  EXPECT_EQ(later.read_boot_volume().error().code, Code::not_found);
 }
 
 TEST_F(SandboxFilesTest, WhatIsTakenOverIsKnownAgain) {

@@ -8,11 +8,16 @@
 // number of bytes that were sent in all, as a line of its own on standard error. A connection that ends
 // without it is broken.
 
+#include <chrono>
 #include <cstdint>
 
-#include "base/error.h"
+#include "base/fd.h"
 
 namespace osb::execd {
+
+// A connection to a port on loopback, for whoever has the other side of `in`: given up when that is closed
+// and nothing was said. Nothing tells when execd listens, so it is tried until then. It does not block.
+Result<Fd> connect_for(int in, uint16_t port, std::chrono::milliseconds patience);
 
 // Copies until both sides have ended, or nobody hears any more. The descriptors stay open.
 Result<void> relay(int in, int out, int words, int socket);

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "io/running_time.h"
+#include "io/stream_end.h"
 
 namespace osb::http {
 
@@ -66,8 +67,12 @@ std::optional<Result<size_t>> Wire::cannot_read() const {
 Result<size_t> Wire::note_read(const boost::system::error_code& error, size_t got) {
   read_deadline_ = TimePoint::max();
   ended_ = error == io::asio::error::eof;
-  if (!error || ended_) return got;
-  Error why = io::to_error("read", error);
+  if (!error) return got;
+  auto end =
+      ended_ ? io::end_of_stream(socket_) : Result<size_t>(std::unexpected(io::to_error("read", error)));
+  if (end) return end;
+  ended_ = false;
+  Error why = std::move(end.error());
   // A read that its owner gave up took nothing from the stream.
   if (why.code != Code::cancelled) read_broken_ = true;
   return std::unexpected(explain(read_expired_, std::move(why)));
@@ -98,7 +103,7 @@ size_t Wire::fill_now(size_t capacity) {
   if (read_broken_ || ended_) return 0;
   std::span<char> room = in_.prepare(capacity);
   ssize_t got = ::recv(socket_.native_handle(), room.data(), room.size(), MSG_DONTWAIT);
-  if (got == 0) ended_ = true;
+  if (got == 0) (io::end_of_stream(socket_) ? ended_ : read_broken_) = true;
   if (got <= 0) return 0;
   in_.commit(static_cast<size_t>(got));
   return static_cast<size_t>(got);

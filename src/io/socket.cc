@@ -13,6 +13,8 @@
 #include <boost/asio/deferred.hpp>
 #include <boost/asio/this_coro.hpp>
 
+#include "io/stream_end.h"
+
 namespace osb::io {
 namespace {
 
@@ -116,7 +118,7 @@ void Acceptor::close() {
 
 Task<Result<size_t>> read_some(Socket& socket, std::span<char> into) {
   auto [error, n] = co_await socket.async_read_some(asio::buffer(into.data(), into.size()), kQuiet);
-  if (error == asio::error::eof) co_return 0;
+  if (error == asio::error::eof) co_return end_of_stream(socket);
   if (error) co_return std::unexpected(to_error("read", error));
   co_return n;
 }

@@ -1,10 +1,13 @@
 // What clients ask of a sandbox's egress: at its endpoint of port 18080, and at the lifecycle routes, where
 // the caller has shown the key already.
 
+#include <errno.h>
+
 #include "api/error_catalogue.h"
 #include "api/failure_status.h"
 #include "base/strings.h"
 #include "http/reverse_proxy.h"
+#include "sandbox/failures.h"
 #include "server/caller.h"
 #include "server/egress_access.h"
 #include "server/routes.h"
@@ -64,14 +67,22 @@ Task<> forward_to_egress(Service& service, Request& request, ResponseWriter& res
   if (!place)
     co_return co_await answer_error(request, response, api::too_much_traffic(service.traffic.most()));
   auto socket = co_await io::with_deadline(kConnectLimit, "connect", open_connection(service, *row));
-  if (!socket) co_return co_await answer_error(request, response, api::no_egress());
+  if (!socket) {
+    bool away = socket.error().code == Code::unavailable || socket.error().code == Code::timeout;
+    co_return co_await answer_error(
+        request, response,
+        away ? api::to_api_error(sandbox::unreachable(id, socket.error())) : api::no_egress());
+  }
   http::ClientConnection upstream(std::move(*socket));
   std::string token = service.runtimes.of((*row)->runtime).egress_token((*row)->handle);
   http::Forward what{.head = upstream_head(request, std::move(path), std::move(token)),
                      .edit_response = [](http::ResponseHead& head) { head.headers.remove("Server"); }};
   auto result = co_await http::forward(request, response, upstream, std::move(what));
-  // A connection for a sandbox that has no egress ends without a word.
-  if (result.outcome == http::Relay::not_answered) co_await answer_error(request, response, api::no_egress());
+  if (result.outcome != http::Relay::not_answered) co_return;
+  // A connection for a sandbox that has no egress ends without a word. One that breaks says nothing of it.
+  bool broke = result.error.sys_errno == ECONNABORTED;
+  co_await answer_error(request, response,
+                        broke ? api::to_api_error(sandbox::unreachable(id, result.error)) : api::no_egress());
 }
 
 void add_egress_routes(http::Router& router, Service& service) {

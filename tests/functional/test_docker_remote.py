@@ -6,12 +6,16 @@ import json
 import socket
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
+from lib import pools as of
 from lib import rawhttp
 from lib.api import Api, assert_envelope
 from lib.dockerd import IMAGE, PLAIN_USER, SLEEPER, create, handles, nothing_left, ours, state
 from lib.engine_remote import HERE, PORT, apart
+from lib.impostor import IMPOSTOR, import_impostor
 from lib.runsc import require_runsc
 from lib.waiting import wait_for
 from lib.websocket import WebSocket
@@ -156,6 +160,17 @@ def test_the_secret_is_nowhere_but_with_both(api, docker, engine):
     assert api.run(sandbox, "echo on").stdout == "on"
 
 
+def test_a_secret_that_is_lost(api, docker):
+    """As a power cut may leave it: it runs on, and whoever uses it is told why nobody reaches it."""
+    sandbox = create(api)
+    (directory,) = handles(docker)
+    docker.kill_both()
+    (directory / "secret").unlink()
+    docker.start()
+    wait_for(lambda: "no secret of it; delete the sandbox" in (reply := api.execd(sandbox, "GET", "/ping")).json["message"] and reply.status == 503, 20, "it says so")
+    assert api.status(sandbox)["state"] == "Running"
+
+
 def test_programs_that_end_its_connections(api, engine):
     """The same user may kill what the engine has started in there. That is no end of the sandbox."""
     sandbox = create(api)
@@ -166,6 +181,20 @@ def test_programs_that_end_its_connections(api, engine):
     assert wait_for(lambda: api.execd(sandbox, "GET", "/ping").status == 200, 10, "it is reached again")
     assert api.status(sandbox)["state"] == "Running"
     wait_for(lambda: len(inside(engine, "sh", "-c", joins).split()) >= 2, 10, "control is there again")
+
+
+def test_programs_that_remove_what_is_around_them(api, engine):
+    """Its work directory, and the names of its users: what the engine starts in there needs neither."""
+    engine.docker("create", "--name", "of-another", IMAGE, "true")
+    engine.docker("commit", "-c", "WORKDIR /work", "-c", "USER root", "of-another", "bare:1")
+    engine.docker("rm", "of-another")
+    sandbox = create(api, image={"uri": "bare:1"}, entrypoint=["sh", "-c", "cd /tmp; echo page > page; rm -rf /work /etc; httpd -f -p 127.0.0.1:8000"])
+    for _ in range(2):  # each on a connection of its own
+        assert wait_for(lambda: api.call("GET", f"/sandboxes/{sandbox}/proxy/8000/page").body == b"page\n", 10, "the port answers")
+    assert api.run(sandbox, "pwd; ls /", cwd="/tmp").stdout.split()[0] == "/tmp"
+    assert api.delete(sandbox).status == 204
+    wait_for(lambda: not ours(engine), 20, "no container is left")
+    engine.docker("rmi", "bare:1")
 
 
 def test_a_way_that_is_cut(api, docker, there):
@@ -200,6 +229,73 @@ def test_a_way_that_is_cut(api, docker, there):
     wait_for(docker.is_healthy, 30, "the service is healthy again")
     wait_for(lambda: api.execd(sandbox, "GET", "/ping").status == 200, 20, "it is reached again")
     assert api.run(sandbox, "cat /tmp/file").stdout == "kept"
+
+
+def test_those_that_wait_when_the_way_was_cut(api, docker, there, engine):
+    """Nobody speaks to them until they are claimed, and then on another connection."""
+    of.make(api, shape=of.template(image={"uri": IMAGE}), least=2, most=2, pool_max=4)
+    of.filled(api, 2)
+    waiting = set(ours(engine))
+    there.way.cut()
+    try:
+        wait_for(lambda: not docker.is_healthy(), 10, "the health check says so")
+    finally:
+        there.way.mend()
+    wait_for(docker.is_healthy, 20, "the service is healthy again")
+    for _ in range(2):
+        claimed = of.claim(api, entrypoint=SLEEPER)
+        assert f"sandbox-{claimed}" in waiting
+        assert api.run(claimed, "echo on").stdout == "on"
+    of.filled(api, 2)
+    # While it is away a claim says so, and those that wait go on waiting.
+    there.way.cut()
+    try:
+        reply = of.post_claim(api, entrypoint=SLEEPER)
+        assert reply.status == 503 and "the Docker engine" in reply.json["message"], reply
+    finally:
+        there.way.mend()
+    wait_for(docker.is_healthy, 20, "the service is healthy again")
+    of.filled(api, 2)
+    of.delete(api)
+
+
+def test_an_answer_in_the_middle_of_which_the_way_is_cut(api, docker, there):
+    """One without a length ends with its connection: half of it is not the whole."""
+    program = "printf 'HTTP/1.0 200 OK\\r\\n\\r\\nhalf'; sleep 1000"
+    sandbox = create(api, entrypoint=["sh", "-c", f'nc -l -p 9001 -e sh -c "{program}"; sleep 1000'])
+    wait_for(lambda: api.run(sandbox, "netstat -ltn | grep -c :9001").stdout == "1", 10, "it listens")
+    with rawhttp.Connection(api.address) as connection:
+        connection.send_request("GET", f"/sandboxes/{sandbox}/proxy/9001/")
+        assert connection.read_head().status == 200
+        seen = bytes(connection.buffer)
+        while b"half" not in seen:
+            seen += connection.socket.recv(4096)
+        there.way.cut()
+        try:
+            with suppress(ConnectionResetError):
+                while not seen.endswith(b"0\r\n\r\n") and (more := connection.socket.recv(4096)):
+                    seen += more
+        finally:
+            there.way.mend()
+    assert not seen.endswith(b"0\r\n\r\n"), seen
+    wait_for(docker.is_healthy, 20, "the service is healthy again")
+
+
+def test_a_way_on_which_nothing_moves(api, docker, there):
+    """An engine that is late is no port on which nobody listens."""
+    sandbox = create(api)
+    # So that there are connections to the engine which are open and idle: on a new one nobody would get as far.
+    with ThreadPoolExecutor(6) as several:
+        assert {reply.status for reply in several.map(lambda _: api.call("GET", "/volumes"), range(6))} == {200}
+    there.way.most = 0
+    try:
+        reply = api.call("GET", f"/sandboxes/{sandbox}/proxy/9/")
+        assert reply.status == 503 and "the Docker engine" in reply.json["message"], reply
+    finally:
+        there.way.most = None
+        there.way.cut()
+        there.way.mend()
+    wait_for(docker.is_healthy, 30, "the service is healthy again")
 
 
 def answers(api, sandbox):
@@ -260,6 +356,38 @@ def forget(there, before):
     wait_for(lambda: not ours(there.engine), 20, "no container is left")
     for volume in there.boot_volumes() - before:
         there.engine.docker("volume", "rm", volume)
+
+
+def test_an_image_that_hides_where_execd_is_brought(bin_dir, there):
+    """The first create of a service: execd comes into the volume all the same, and the others have it."""
+    import_impostor(there.engine)
+    with there.service(bin_dir) as service:
+        before = there.boot_volumes()
+        api = Api(service.start())
+        reply = api.post_create(image={"uri": IMPOSTOR}, entrypoint=SLEEPER)
+        assert reply.status == 500 and "execd" in reply.json["message"], reply
+        sandbox = create(api)
+        assert api.run(sandbox, "echo on").stdout == "on"
+        assert api.delete(sandbox).status == 204
+        forget(there, before)
+    there.engine.docker("rmi", IMPOSTOR)
+
+
+def test_a_volume_that_has_lost_execd(bin_dir, there):
+    """It is believed until a create finds nothing in it."""
+    with there.service(bin_dir) as service:
+        before = there.boot_volumes()
+        api = Api(service.start())
+        assert api.delete(create(api)).status == 204
+        (spoilt,) = there.boot_volumes() - before
+        there.engine.run_inside("rm", json.loads(there.engine.docker("volume", "inspect", spoilt).stdout)[0]["Mountpoint"] + "/execd")
+        reply = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER)
+        assert reply.status == 500 and "execd" in reply.json["message"], reply
+        sandbox = create(api)
+        assert api.run(sandbox, "echo on").stdout == "on"
+        assert spoilt not in there.boot_volumes()
+        assert api.delete(sandbox).status == 204
+        forget(there, before)
 
 
 def test_kill_9_while_execd_is_brought(bin_dir, there):
@@ -326,6 +454,9 @@ def test_what_is_refused(api, there):
     policy = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, networkPolicy={"defaultAction": "deny"})
     assert policy.status == 400 and "egress.image" in policy.json["message"], policy
     assert not ours(there.engine)
+    for near in ("/opt/opensandbox/boot", "/opt/opensandbox/boot/execd", "/opt"):
+        over = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, volumes=[{"name": "v", "pvc": {"claimName": "v"}, "mountPath": near}])
+        assert over.status == 400 and "volumes[0].mountPath" in over.json["message"] and "execd" in over.json["message"], over
     sandbox = create(api)
     assert_envelope(api.call("GET", f"/sandboxes/{sandbox}/proxy/9/"), 502, "BACKEND_CONNECTION_FAILED")
 

@@ -1,6 +1,8 @@
 """Policies of containers on another host: a container beside each keeps them. Skipped where no engine can be had."""
 
+import hmac
 import json
+import re
 import shutil
 import subprocess
 import threading
@@ -11,6 +13,7 @@ from lib import rawhttp, snapshots
 from lib.api import Api
 from lib.dockerd import IMAGE, SLEEPER, create, handles, nothing_left, ours, state
 from lib.engine_remote import apart
+from lib.impostor import IMPOSTOR, import_impostor
 from lib.waiting import wait_for
 
 ALLOWED, DENIED, NEVER = "203.0.113.1", "203.0.113.2", "203.0.113.3"
@@ -38,6 +41,7 @@ def there(bin_dir, tmp_path_factory):
         tar = with_libraries(bin_dir / "osb", tmp_path_factory.mktemp("egress"))
         made.engine.docker("import", "-c", 'ENTRYPOINT ["/osb", "egress", "serve"]', "-", "egress:1", input=tar)
         made.engine.docker("import", "-c", 'ENTRYPOINT ["/osb", "version"]', "-", "broken:1", input=tar)
+        import_impostor(made.engine)
         servers = []
         for address in (ALLOWED, DENIED, NEVER):
             subprocess.run([*made.engine.beside(), "ip", "addr", "add", f"{address}/32", "dev", "lo"], check=True)
@@ -95,6 +99,7 @@ def test_what_is_allowed_and_nothing_else(api, engine):
     assert {"NET_ADMIN", "NET_RAW"} <= set(host["CapDrop"]) and not host["CapAdd"]
     assert engine.inspect(sidecar)["HostConfig"]["CapAdd"] == ["NET_ADMIN"]
     assert engine.inspect(sidecar)["Config"]["Labels"]["opensandbox.io/egress-sidecar-for"] == sandbox, "people find it by the id"
+    assert f"OPENSANDBOX_EGRESS_SANDBOX_ID={sandbox}" in engine.inspect(sidecar)["Config"]["Env"], "and its webhook and log name it"
 
 
 def test_without_one(api, engine):
@@ -133,6 +138,23 @@ def test_whoever_is_policed_does_not_change_it(api):
     assert api.execd(sandbox, "GET", "/proxy/18080/policy").status >= 400
 
 
+def test_an_image_that_takes_the_place_of_execd(api, engine):
+    """It is the first process and is given the secret of its execd, and has nothing that opens its egress."""
+    replies = []
+    creating = threading.Thread(target=lambda: replies.append(api.post_create(image={"uri": IMPOSTOR}, entrypoint=SLEEPER, networkPolicy=POLICY)))
+    creating.start()
+    (name,) = wait_for(lambda: [name for name in ours(engine) if "egress" not in name], 20, "its container is made")
+    given = wait_for(lambda: re.search(r"given: ([0-9a-f]{64})", engine.docker("logs", name).stdout.decode()), 10, "it has the secret")
+    secret = given[1]
+    body = json.dumps({"defaultAction": "allow"})
+    for token in (secret, hmac.digest(secret.encode(), b"egress", "sha256").hex()):
+        request = f"POST /policy HTTP/1.1\\r\\nHost: x\\r\\nOPENSANDBOX-EGRESS-AUTH: {token}\\r\\nConnection: close\\r\\nContent-Length: {len(body)}\\r\\n\\r\\n{body}"
+        said = engine.docker("exec", name, "sh", "-c", f"printf '{request}' | nc -w 3 127.0.0.1 18080").stdout.decode()
+        assert said.startswith("HTTP/1.1 401 "), said
+    creating.join()
+    assert replies[0].status == 500 and "execd" in replies[0].json["message"], replies
+
+
 def test_after_a_kill_of_the_server(api, service):
     sandbox = policed(api)
     service.kill_both()
@@ -165,6 +187,20 @@ def test_when_it_has_ended_nothing_leaves(api, engine):
     assert fork.status == 503, fork
 
 
+def test_while_the_engine_is_away(api, service, there):
+    """That is no word about the sandbox's egress."""
+    sandbox = policed(api)
+    there.way.cut()
+    try:
+        for path in ("networkpolicy", "egress/log"):
+            reply = api.call("GET", f"/sandboxes/{sandbox}/{path}")
+            assert reply.status == 503 and "the Docker engine does not answer" in reply.json["message"], reply
+    finally:
+        there.way.mend()
+    wait_for(service.is_healthy, 20, "the service is healthy again")
+    assert api.call("GET", f"/sandboxes/{sandbox}/networkpolicy").status == 200
+
+
 def test_kill_9_in_the_middle(api, service, engine):
     """Whatever there is of a sandbox goes, also when only the container beside it was made."""
     creating = threading.Thread(target=lambda: attempt(api))
@@ -189,9 +225,11 @@ def test_an_image_that_is_none(bin_dir, there):
     for image, words in (("nobody/has-this:1", ("egress.image",)), ("broken:1", ("egress", "ended"))):
         with there.service(bin_dir, sections={"egress": {"image": image}}) as service:
             api = Api(service.start())
-            volumes = there.boot_volumes()
+            volumes, uploads = there.boot_volumes(), there.uploads()
             reply = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, networkPolicy=POLICY)
             assert reply.status >= 400 and all(word in reply.json["message"] for word in words), reply
             wait_for(lambda: not ours(there.engine), 20, "no container is left")
+            # An image is looked for first, where there is time to pull it.
+            assert there.uploads() == uploads or image == "broken:1"
             for volume in there.boot_volumes() - volumes:
                 there.engine.docker("volume", "rm", volume)

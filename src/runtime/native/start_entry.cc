@@ -21,10 +21,12 @@ Task<Created<std::optional<ControlState>>> start_through(ControlConnection& cont
   co_return co_await hear_started(control);
 }
 
-Task<Created<std::optional<ControlState>>> hear_started(ControlConnection& control) {
+Task<Created<std::optional<ControlState>>> hear_started(ControlConnection& control,
+                                                        std::optional<ControlState> first) {
   using Kind = CreateFailure::Kind;
   while (true) {
-    auto state = co_await io::with_deadline(kStartDeadline, "execd", control.next());
+    auto state = first ? Result<ControlState>(*std::exchange(first, std::nullopt))
+                       : co_await io::with_deadline(kStartDeadline, "execd", control.next());
     if (!state) co_return failed(Kind::step_failed, std::move(state).error().in("start execd"));
     if (state->kind == ControlState::Kind::waiting) continue;
     if (state->kind == ControlState::Kind::running) {
