@@ -138,6 +138,8 @@ Result<Container> parse_container(std::string_view text) {
   out.paused = state["Paused"].boolean().value_or(false);
   out.out_of_memory = state["OOMKilled"].boolean().value_or(false);
   out.exit_code = static_cast<int>(state["ExitCode"].integer().value_or(0));
+  std::string finished = state["FinishedAt"].string().value_or("");
+  out.finished = !finished.empty() && !finished.starts_with("0001-01-01T");
   out.pid = state["Pid"].integer().value_or(0);
   out.error = cut(state["Error"].string().value_or(""));
   out.reference = root["Config"]["Image"].string().value_or("");

@@ -41,8 +41,9 @@ struct Container {
   std::string status;  // created, running, paused, exited, dead, removing
   bool running = false, paused = false, out_of_memory = false;
   int exit_code = 0;
-  int64_t pid = 0;    // of its first process; 0: it does not run
-  std::string error;  // the engine's word about the end
+  bool finished = false;  // the engine knows when it ended
+  int64_t pid = 0;        // of its first process; 0: it does not run
+  std::string error;      // the engine's word about the end
   std::map<std::string, std::string> addresses =
       {};                                          // IPv4, by the network's name; none while it does not run
   std::map<uint16_t, std::string> published = {};  // TCP ports of it, and where the host has them

@@ -82,6 +82,12 @@ TEST(Answers, Containers) {
   EXPECT_EQ(container->pid, 0);
   EXPECT_TRUE(parse_container(R"({"Id":"c","State":{"Status":"running"},"Config":{"Labels":null}})"));
   EXPECT_EQ(parse_container(R"({"Id":"c","State":{"Status":"running","Pid":77}})")->pid, 77);
+  auto finished = [](std::string_view when) {
+    return parse_container(R"({"Id":"c","State":{"Status":"exited","FinishedAt":)" + std::string(when) + "}}")
+        ->finished;
+  };
+  EXPECT_TRUE(finished(R"("2026-01-02T03:04:05.6Z")"));
+  for (const char* never : {R"("0001-01-01T00:00:00Z")", R"("")", "null"}) EXPECT_FALSE(finished(never));
   for (const char* wrong : {"", "null", "[]", R"({"Id":"c"})", R"({"Id":"","State":{"Status":"running"}})",
                             R"({"State":{"Status":"running"}})",
                             R"({"Id":"c","State":{"Status":"running"},"Config":{"Labels":[]}})",

@@ -17,6 +17,7 @@ from lib.waiting import wait_for
 from lib.websocket import WebSocket
 from test_docker import (  # noqa: F401
     test_a_port_on_loopback,
+    test_docker_stop,
     test_ends_say_why,
     test_out_of_memory,
     test_pause_and_resume,
