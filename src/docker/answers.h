@@ -60,6 +60,7 @@ Result<Container> parse_container(std::string_view json);
 struct Listed {
   std::string id;
   std::map<std::string, std::string> labels;
+  std::string state = {};  // as in Container::status; "" when it does not say
 };
 Result<std::vector<Listed>> parse_container_list(std::string_view json);
 Result<std::vector<std::map<std::string, std::string>>> parse_labels_of_list(std::string_view json);
@@ -91,6 +92,15 @@ Result<std::string> parse_logs(std::string_view bytes);
 Result<std::string> parse_created(std::string_view json);    // the id
 Result<int> parse_wait(std::string_view json);               // the status
 std::string parse_error(std::string_view body, int status);  // what an engine says of its refusal
+
+// One line of GET /events: something happened to a container.
+struct EngineEvent {
+  enum class Kind { paused, unpaused, died, destroyed, other };
+  Kind kind = Kind::other;
+  std::string container;                           // the engine's id of it
+  std::map<std::string, std::string> labels = {};  // its own, and words of the engine's besides
+};
+Result<EngineEvent> parse_event(std::string_view json);
 
 // One line of a pull: what is done, or what went wrong.
 struct PullLine {

@@ -391,6 +391,7 @@ Task<Adoption> DockerRuntime::adopt(std::string handle, std::string identity) {
   if (sandbox->inherited) co_await find_inherited_way(sandbox, *container);
   if (auto way = find_way(*sandbox, *container); !way)
     co_return Adoption{.kind = Found::unknown, .error = std::move(way.error())};
+  sandbox->paused = container->paused;
   if (container->paused) sandbox->reachable.reset();
   track(sandbox);
   co_return Adoption{.kind = Found::adopted, .paused = container->paused};
@@ -426,6 +427,8 @@ Task<Result<void>> DockerRuntime::keep_record(std::string handle, std::string re
 Task<Result<void>> DockerRuntime::pause(std::string handle) {
   auto container = CO_TRY(co_await find(handle));
   if (!container.running) co_return fail(Code::not_found, "the container does not run");
+  // The engine's events say it, too.
+  if (auto known = sandboxes_.find(handle); known != sandboxes_.end()) known->second->paused = true;
   if (!container.paused) {
     auto paused = co_await engine_.pause(container.id);
     if (!paused && paused.error().code != Code::wrong_state) co_return paused;
@@ -441,6 +444,7 @@ Task<Result<void>> DockerRuntime::pause(std::string handle) {
 Task<Result<bool>> DockerRuntime::resume(std::string handle) {
   auto container = CO_TRY(co_await find(handle));
   if (!container.running) co_return fail(Code::not_found, "the container does not run");
+  if (auto known = sandboxes_.find(handle); known != sandboxes_.end()) known->second->paused = false;
   if (!container.labels.contains(kOwnerLabel)) CO_TRY(co_await resume_sidecar(container.labels.at(kIdLabel)));
   if (container.paused) {
     auto resumed = co_await engine_.unpause(container.id);

@@ -7,7 +7,7 @@
 // (docker_remote.cc).
 //
 // A container's end is heard on execd's control connection, which ends with it; the engine is then asked how.
-// Nothing is polled.
+// What others do to containers is heard by the engine's events (docker_events.cc). Nothing is polled.
 
 #include <map>
 #include <memory>
@@ -82,6 +82,8 @@ class DockerRuntime : public runtime::Runtime {
   Task<Result<void>> settle(std::string handle) override;
   Task<Result<void>> pause(std::string handle) override;
   Task<Result<bool>> resume(std::string handle) override;
+  void on_news(std::function<void(runtime::News)> heard) override;
+  Task<Result<bool>> is_paused(std::string handle) override;
   Task<Result<runtime::Recalled>> recall(std::string handle) override;
   Task<Result<void>> keep_record(std::string handle, std::string record) override;
   Task<Result<io::Stream>> connect(std::string handle, uint16_t port) override;
@@ -206,6 +208,15 @@ class DockerRuntime : public runtime::Runtime {
   Task<Result<io::Socket>> connect_inherited(SandboxPtr sandbox, uint16_t port);
   Task<Result<runtime::Output>> inherited_logs(std::string container);
   Task<> forget_inherited(SandboxPtr sandbox);
+  // See docker_events.cc.
+  std::optional<std::string> label_of_events() const;
+  Task<> follow_events();
+  Task<Error> follow_stream();
+  Task<Result<void>> look_at_all(std::optional<std::string> label);
+  bool is_sidecar(const std::map<std::string, std::string>& labels) const;
+  void take(const EngineEvent& event);
+  void note_paused(Sandbox& sandbox, bool paused);
+  void tell_sidecar_end(const std::string& handle);
   // See docker_ends.cc.
   Task<> watch(SandboxPtr sandbox);
   Task<> hear(SandboxPtr sandbox, Result<End>& end);
@@ -222,7 +233,8 @@ class DockerRuntime : public runtime::Runtime {
   io::TaskGroup tasks_;
   std::map<std::string, SandboxPtr> sandboxes_;
   std::map<std::string, std::weak_ptr<bool>> making_;  // volumes, by name; see MadeVolume
-  bool swept_ = false;
+  bool swept_ = false, listens_ = false;
+  std::function<void(runtime::News)> heard_;
   std::shared_ptr<io::Event> busy_;  // while somebody fills or removes volumes with execd
 };
 

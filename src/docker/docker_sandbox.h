@@ -48,6 +48,8 @@ struct DockerRuntime::Sandbox {
   io::Event over;                                     // `end` says how, or why that is not known
   Result<End> end = fail(Code::cancelled, "the server ends");
   bool removed = false;
+  bool paused = false;                    // as far as this server knows
+  bool egress_ended = false;              // of what polices it on another host, and told
   bool inherited = false;                 // another server has made it: see docker_inherited.cc
   bool has_policy = false;                // its network is led through the egress process
   std::vector<std::string> volumes = {};  // by the engine's names
@@ -66,6 +68,11 @@ struct DockerPrepared : runtime::Prepared {
   runtime::SandboxSpec spec;
   Image image;
 };
+
+// Of what polices a sandbox on another host.
+inline constexpr char kEgressEnded[] =
+    "the container that polices its network has ended; nothing leaves the sandbox, and its policy "
+    "can neither be told nor changed";
 
 // What the engine says about the end of a container of which execd said nothing.
 End end_of(const Container& container);
