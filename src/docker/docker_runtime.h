@@ -146,8 +146,6 @@ class DockerRuntime : public runtime::Runtime {
   Task<Created<SandboxPtr>> start_container(const runtime::SandboxSpec& spec, const Image& image,
                                             std::string record, const Mounts& mounts);
   // See docker_remote.cc.
-  class Alone;
-  Task<> await_turn();
   Task<Result<std::string>> find_boot_volume();
   // `image` is one that the engine has.
   Task<Result<std::string>> ensure_boot_volume(std::string image);
@@ -177,6 +175,8 @@ class DockerRuntime : public runtime::Runtime {
   // Another container of the same sandbox may have had to take a second name.
   void pass_name_on(const std::string& id);
   void track(SandboxPtr sandbox);
+  Task<Result<void>> pause_both(Container container);
+  Task<Result<void>> resume_both(Container container);
   Task<Result<io::Socket>> connect_port(std::string handle, uint16_t port);
   // What goes with a sandbox: volumes that are to, and an image of which nothing is left but its use.
   Task<> forget_volumes(std::vector<std::string> names);
@@ -196,14 +196,17 @@ class DockerRuntime : public runtime::Runtime {
   Task<Result<void>> tell_sidecar(SandboxPtr sandbox, runtime::NetworkPolicy policy);
   Task<Result<std::optional<runtime::NetworkPolicy>>> sidecars_policy(SandboxPtr sandbox);
   Task<Result<void>> remove_sidecar(std::string handle);
+  Task<Result<Container>> sidecar_of(const Container& sandbox);
+  Task<Result<void>> pause_sidecar(const Container& sandbox);
+  Task<Result<void>> resume_sidecar(const Container& sandbox);
+  Task<Result<std::string>> ask_for_policy(SandboxPtr sandbox);
+  Task<> look_at_sidecar(SandboxPtr sandbox);
   // See docker_inherited.cc.
   bool is_inherited(const Container& container, const std::string& handle) const;
   Task<Result<void>> list_inherited(std::set<std::string>& handles);
   Task<runtime::Inherited> inherit(Container container);
   Task<> find_inherited_way(SandboxPtr sandbox, const Container& container);
   Task<Result<Container>> find_sidecar(std::string id);
-  Task<Result<void>> pause_sidecar(std::string id);
-  Task<Result<void>> resume_sidecar(std::string id);
   Task<> sweep_sidecars();
   Task<Result<io::Socket>> connect_inherited(SandboxPtr sandbox, uint16_t port);
   Task<Result<runtime::Output>> inherited_logs(std::string container);
@@ -235,7 +238,7 @@ class DockerRuntime : public runtime::Runtime {
   std::map<std::string, std::weak_ptr<bool>> making_;  // volumes, by name; see MadeVolume
   bool swept_ = false, listens_ = false;
   std::function<void(runtime::News)> heard_;
-  std::shared_ptr<io::Event> busy_;  // while somebody fills or removes volumes with execd
+  std::shared_ptr<io::Event> busy_;  // while somebody fills or removes volumes with execd; see Turn
 };
 
 struct DockerAbilities {
