@@ -42,6 +42,9 @@ extern "C" int LLVMFuzzerTestOneInput(const unsigned char* data, size_t size) {
   if (auto list = docker::parse_changes(text)) {
     for (const auto& change : *list) CHECK(change.path.starts_with('/'));
   }
+  if (auto event = docker::parse_event(text))
+    CHECK(event->labels.size() <= size &&
+          (event->kind == docker::EngineEvent::Kind::other || !event->container.empty()));
   if (auto id = docker::parse_created(text)) CHECK(!id->empty());
   (void)docker::parse_wait(text);
   CHECK(docker::parse_error(text, 500).size() <= kMost);

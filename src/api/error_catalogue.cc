@@ -300,6 +300,13 @@ ApiError no_egress() {
               "created with networkPolicy"};
 }
 
+ApiError egress_ended(std::string_view why) {
+  return {.status = 502,
+          .code = "BACKEND_CONNECTION_FAILED",
+          .message = fmt::format("This sandbox has no egress any more: {}.", why),
+          .remedy = "make the sandbox anew; its files can be had until then"};
+}
+
 ApiError upgrade_refused() {
   return {.status = 400,
           .code = "GENERAL::UNKNOWN_ERROR",

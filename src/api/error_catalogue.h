@@ -51,6 +51,7 @@ ApiError never_healthy(std::string_view id, std::string_view state, std::string_
 ApiError context_not_found();
 ApiError backend_connection_failed(std::string_view id, int port, const Error& error);
 ApiError no_egress();
+ApiError egress_ended(std::string_view why);
 ApiError upgrade_refused();
 ApiError backend_timeout(int port);
 ApiError backend_response_failed(int port, const Error& error);

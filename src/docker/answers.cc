@@ -153,6 +153,8 @@ Result<Container> parse_container(std::string_view text) {
   out.paused = state["Paused"].boolean().value_or(false);
   out.out_of_memory = state["OOMKilled"].boolean().value_or(false);
   out.exit_code = static_cast<int>(state["ExitCode"].integer().value_or(0));
+  std::string finished = state["FinishedAt"].string().value_or("");
+  out.finished = !finished.empty() && !finished.starts_with("0001-01-01T");
   out.pid = state["Pid"].integer().value_or(0);
   out.error = cut(state["Error"].string().value_or(""));
   out.reference = root["Config"]["Image"].string().value_or("");
@@ -194,7 +196,8 @@ Result<std::vector<Listed>> parse_container_list(std::string_view text) {
   for (const json::Field& one : list) {
     std::string id = one["Id"].string().value_or("");
     auto labels = one["Labels"].string_map();
-    if (!id.empty() && labels) out.push_back({std::move(id), std::move(*labels)});
+    if (!id.empty() && labels)
+      out.push_back({std::move(id), std::move(*labels), cut(one["State"].string().value_or(""))});
   }
   return out;
 }
@@ -303,6 +306,25 @@ Result<int> parse_wait(std::string_view text) {
   auto code = in.root()["StatusCode"].required_integer();
   if (!in.issues.empty()) return odd("end of a container");
   return static_cast<int>(code);
+}
+
+Result<EngineEvent> parse_event(std::string_view text) {
+  using Kind = EngineEvent::Kind;
+  constexpr std::pair<std::string_view, Kind> kWords[] = {{"pause", Kind::paused},
+                                                          {"unpause", Kind::unpaused},
+                                                          {"die", Kind::died},
+                                                          {"destroy", Kind::destroyed}};
+  Read in{.value = TRY(read(text)), .issues = {}};
+  auto root = in.root();
+  EngineEvent out;
+  std::string action = root["Action"].string().value_or("");
+  for (const auto& [word, kind] : kWords) {
+    if (action == word && root["Type"].string().value_or("container") == "container") out.kind = kind;
+  }
+  out.container = root["Actor"]["ID"].string().value_or("");
+  out.labels = root["Actor"]["Attributes"].string_map().value_or(std::map<std::string, std::string>());
+  if (!in.issues.empty() || (out.kind != Kind::other && out.container.empty())) return odd("event");
+  return out;
 }
 
 std::string parse_error(std::string_view body, int status) {

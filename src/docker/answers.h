@@ -43,8 +43,9 @@ struct Container {
   std::string status;  // created, running, paused, exited, dead, removing
   bool running = false, paused = false, out_of_memory = false;
   int exit_code = 0;
-  int64_t pid = 0;    // of its first process; 0: it does not run
-  std::string error;  // the engine's word about the end
+  bool finished = false;  // the engine knows when it ended
+  int64_t pid = 0;        // of its first process; 0: it does not run
+  std::string error;      // the engine's word about the end
   std::map<std::string, std::string> addresses =
       {};                                          // IPv4, by the network's name; none while it does not run
   std::map<uint16_t, std::string> published = {};  // TCP ports of it, and where the host has them
@@ -63,6 +64,7 @@ Result<Container> parse_container(std::string_view json);
 struct Listed {
   std::string id;
   std::map<std::string, std::string> labels;
+  std::string state = {};  // as in Container::status; "" when it does not say
 };
 Result<std::vector<Listed>> parse_container_list(std::string_view json);
 Result<std::vector<std::map<std::string, std::string>>> parse_labels_of_list(std::string_view json);
@@ -96,6 +98,15 @@ Result<std::string> parse_logs(std::string_view bytes);
 Result<std::string> parse_created(std::string_view json);    // the id
 Result<int> parse_wait(std::string_view json);               // the status
 std::string parse_error(std::string_view body, int status);  // what an engine says of its refusal
+
+// One line of GET /events: something happened to a container.
+struct EngineEvent {
+  enum class Kind { paused, unpaused, died, destroyed, other };
+  Kind kind = Kind::other;
+  std::string container;                           // the engine's id of it
+  std::map<std::string, std::string> labels = {};  // its own, and words of the engine's besides
+};
+Result<EngineEvent> parse_event(std::string_view json);
 
 // One line of a pull: what is done, or what went wrong.
 // Whether an engine that does not find something speaks of an image: it has one status for all that is

@@ -84,6 +84,12 @@ TEST(Answers, Containers) {
   EXPECT_EQ(container->pid, 0);
   EXPECT_TRUE(parse_container(R"({"Id":"c","State":{"Status":"running"},"Config":{"Labels":null}})"));
   EXPECT_EQ(parse_container(R"({"Id":"c","State":{"Status":"running","Pid":77}})")->pid, 77);
+  auto finished = [](std::string_view when) {
+    return parse_container(R"({"Id":"c","State":{"Status":"exited","FinishedAt":)" + std::string(when) + "}}")
+        ->finished;
+  };
+  EXPECT_TRUE(finished(R"("2026-01-02T03:04:05.6Z")"));
+  for (const char* never : {R"("0001-01-01T00:00:00Z")", R"("")", "null"}) EXPECT_FALSE(finished(never));
   for (const char* wrong : {"", "null", "[]", R"({"Id":"c"})", R"({"Id":"","State":{"Status":"running"}})",
                             R"({"State":{"Status":"running"}})",
                             R"({"Id":"c","State":{"Status":"running"},"Config":{"Labels":[]}})",
@@ -186,6 +192,35 @@ TEST(Answers, ALineOfAPull) {
     ASSERT_TRUE(line) << odd;
     EXPECT_EQ(line->current + line->total, 0u) << odd;
   }
+}
+
+TEST(Answers, Events) {
+  using Kind = EngineEvent::Kind;
+  auto event = parse_event(
+      R"({"status":"pause","id":"c1","from":"app","Type":"container","Action":"pause","Actor":{"ID":"c1",)"
+      R"("Attributes":{"image":"app","name":"x","opensandbox.io/owner":"me"}},"scope":"local","time":1})");
+  ASSERT_TRUE(event) << event.error().message;
+  EXPECT_EQ(event->kind, Kind::paused);
+  EXPECT_EQ(event->container, "c1");
+  EXPECT_EQ(event->labels.at("opensandbox.io/owner"), "me");
+  auto kind = [](std::string_view action, std::string_view type = "container") {
+    return parse_event(R"({"Type":")" + std::string(type) + R"(","Action":")" + std::string(action) +
+                       R"(","Actor":{"ID":"c"}})")
+        ->kind;
+  };
+  EXPECT_EQ(kind("unpause"), Kind::unpaused);
+  EXPECT_EQ(kind("die"), Kind::died);
+  EXPECT_EQ(kind("destroy"), Kind::destroyed);
+  for (const char* other : {"", "start", "PAUSE", "pause ", "exec_create: sh", "health_status: healthy"})
+    EXPECT_EQ(kind(other), Kind::other) << other;
+  EXPECT_EQ(kind("destroy", "volume"), Kind::other);
+  EXPECT_EQ(parse_event("{}")->kind, Kind::other);
+  for (const char* wrong :
+       {"", "[]", "null", "1", "{", R"({"Type":"container","Action":"die"})",
+        R"({"Type":"container","Action":"die","Actor":{}})", R"({"Action":"pause","Actor":{"ID":""}})",
+        R"({"Action":7})", R"({"Action":"pause","Actor":"c"})", R"({"Action":"pause","Actor":{"ID":5}})",
+        R"({"Action":"pause","Actor":{"ID":"c","Attributes":[]}})"})
+    EXPECT_FALSE(parse_event(wrong)) << wrong;
 }
 
 }  // namespace

@@ -13,6 +13,7 @@ namespace {
 using runtime::ControlState;
 
 constexpr io::Duration kAgainFirst = std::chrono::milliseconds(50), kAgainMost = std::chrono::seconds(5);
+constexpr auto kOwnEnd = std::chrono::seconds(1);
 
 bool is_last(const ControlState& state) {
   return state.kind == ControlState::Kind::ended || state.kind == ControlState::Kind::failed;
@@ -42,9 +43,14 @@ End end_of(const Container& container) {
     return {End::Kind::signalled, container.exit_code - kSignalled,
             "the container was ended by signal " + std::to_string(container.exit_code - kSignalled)};
   }
-  return {End::Kind::lost, 0,
+  // An engine that was started again did not see it end, and some of them call that a 0.
+  if (container.exit_code == 0 && !container.finished) {
+    return {End::Kind::lost, 0,
+            "the container is gone, and the engine does not know when it ended, nor how" +
+                (container.error.empty() ? "" : ": " + container.error)};
+  }
+  return {End::Kind::exited, container.exit_code,
           "the container ended with code " + std::to_string(container.exit_code) +
-              " without saying what became of the entry process" +
               (container.error.empty() ? "" : ": " + container.error)};
 }
 
@@ -140,7 +146,9 @@ Task<Result<void>> DockerRuntime::settle(std::string handle) {
   if (found == sandboxes_.end()) co_return Result<void>();
   SandboxPtr sandbox = found->second;
   if (!sandbox->over.is_set()) co_return fail(Code::wrong_state, "the sandbox has not ended");
-  if (sandbox->control) (void)co_await sandbox->control->acknowledge();
+  // It ends by itself then, with the code of its entry process.
+  if (sandbox->control && co_await sandbox->control->acknowledge())
+    (void)co_await io::with_deadline(kOwnEnd, "the container", engine_.wait(sandbox->container));
   // The files stay until the sandbox is deleted; no process does.
   auto killed = co_await engine_.kill(sandbox->container);
   bool gone = !killed && (killed.error().code == Code::not_found || killed.error().code == Code::wrong_state);

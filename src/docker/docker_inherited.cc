@@ -54,23 +54,6 @@ Task<Result<Container>> DockerRuntime::find_sidecar(std::string id) {
   co_return sidecar;
 }
 
-// It stands still with its sandbox, and goes on before it: that has no network without.
-Task<Result<void>> DockerRuntime::pause_sidecar(std::string id) {
-  auto sidecar = co_await find_sidecar(std::move(id));
-  if (!sidecar && sidecar.error().code == Code::not_found) co_return Result<void>();
-  if (!sidecar) co_return std::unexpected(std::move(sidecar.error()));
-  if (!sidecar->running || sidecar->paused) co_return Result<void>();
-  co_return co_await engine_.pause(sidecar->id);
-}
-
-Task<Result<void>> DockerRuntime::resume_sidecar(std::string id) {
-  auto sidecar = co_await find_sidecar(std::move(id));
-  if (!sidecar && sidecar.error().code == Code::not_found) co_return Result<void>();
-  if (!sidecar) co_return std::unexpected(std::move(sidecar.error()));
-  if (!sidecar->paused) co_return Result<void>();
-  co_return co_await engine_.unpause(sidecar->id);
-}
-
 // As that server does when it starts: sidecars of sandboxes that are no more.
 Task<> DockerRuntime::sweep_sidecars() {
   auto sidecars = co_await engine_.containers_with({kSidecarLabel});

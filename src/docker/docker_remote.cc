@@ -40,29 +40,6 @@ std::string machine_of_host() {
 
 }  // namespace
 
-// Whoever fills or removes volumes does so alone.
-class DockerRuntime::Alone {
- public:
-  explicit Alone(DockerRuntime& runtime)
-      : runtime_(runtime), done_(std::make_shared<io::Event>(runtime.executor_)) {
-    runtime_.busy_ = done_;
-  }
-  ~Alone() {
-    runtime_.busy_.reset();
-    done_->set();
-  }
-  Alone(const Alone&) = delete;
-
- private:
-  DockerRuntime& runtime_;
-  std::shared_ptr<io::Event> done_;
-};
-
-// Returns with nobody at it, and the next to go on without a suspension has it.
-Task<> DockerRuntime::await_turn() {
-  while (auto busy = busy_) co_await busy->wait();
-}
-
 // The volume that has execd in it, if it is still there. Somebody may have removed it, and a container that
 // names it would get an empty one in its place, which has no label.
 Task<Result<std::string>> DockerRuntime::find_boot_volume() {
@@ -106,8 +83,8 @@ Task<> DockerRuntime::bring_execd(std::shared_ptr<Bringing> job, std::string ima
     bringing_.reset();
     job->done.set();
   });
-  co_await await_turn();
-  Alone alone(*this);
+  co_await Turn::wait(busy_);
+  Turn turn(busy_, executor_);
   // Somebody may have been here since it was found missing.
   job->volume = co_await find_boot_volume();
   if (!job->volume && !is_away(job->volume.error()))
@@ -155,8 +132,8 @@ Task<Result<void>> DockerRuntime::fill_boot_volume(std::string name, std::string
 
 // What a server that was killed has left, and volumes of earlier versions that nothing uses any more.
 Task<> DockerRuntime::sweep_boot_volumes() {
-  co_await await_turn();
-  Alone alone(*this);
+  co_await Turn::wait(busy_);
+  Turn turn(busy_, executor_);
   std::string ours = std::string(kBootOwnerLabel) + "=" + owner_;
   auto containers = co_await engine_.labels_of_all(ours);
   if (!containers) co_return;

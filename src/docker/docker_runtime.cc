@@ -354,8 +354,10 @@ Task<Adoption> DockerRuntime::adopt(std::string handle, std::string identity) {
   if (sandbox->inherited) co_await find_inherited_way(sandbox, *container);
   if (auto way = find_way(*sandbox, *container); !way)
     co_return Adoption{.kind = Found::unknown, .error = std::move(way.error())};
+  sandbox->paused = container->paused;
   if (container->paused) sandbox->reachable.reset();
   track(sandbox);
+  if (sandbox->by_engine() && sandbox->has_policy) tasks_.spawn(look_at_sidecar(sandbox));
   co_return Adoption{.kind = Found::adopted, .paused = container->paused};
 }
 
@@ -386,34 +388,62 @@ Task<Result<void>> DockerRuntime::keep_record(std::string handle, std::string re
   co_return files_.take_over(handle, record);
 }
 
-Task<Result<void>> DockerRuntime::pause(std::string handle) {
-  auto container = CO_TRY(co_await find(handle));
-  if (!container.running) co_return fail(Code::not_found, "the container does not run");
+// What polices it stands still with it, and goes on first.
+Task<Result<void>> DockerRuntime::pause_both(Container container) {
   if (!container.paused) {
     auto paused = co_await engine_.pause(container.id);
     if (!paused && paused.error().code != Code::wrong_state) co_return paused;
-    if (!paused && !CO_TRY(co_await find(handle)).paused)
+    if (!paused && !CO_TRY(co_await engine_.inspect(container.id)).paused)
       co_return fail(Code::not_found, "the container does not run");
   }
-  if (container.labels.contains(kOwnerLabel)) co_return Result<void>();
-  auto stopped = co_await pause_sidecar(container.labels.at(kIdLabel));
-  if (!stopped) (void)co_await engine_.unpause(container.id);
+  auto stopped = co_await pause_sidecar(container);
+  if (stopped) co_return stopped;
+  (void)co_await resume_sidecar(container);
+  (void)co_await engine_.unpause(container.id);
   co_return stopped;
+}
+
+Task<Result<void>> DockerRuntime::resume_both(Container container) {
+  CO_TRY(co_await resume_sidecar(container));
+  if (!container.paused) co_return Result<void>();
+  auto resumed = co_await engine_.unpause(container.id);
+  // Somebody else was faster.
+  if (resumed || resumed.error().code == Code::wrong_state ||
+      resumed.error().message.find("is not paused") != std::string::npos)
+    co_return Result<void>();
+  co_return resumed;
+}
+
+Task<Result<void>> DockerRuntime::pause(std::string handle) {
+  auto container = CO_TRY(co_await find(handle));
+  if (!container.running) co_return fail(Code::not_found, "the container does not run");
+  auto known = sandboxes_.find(handle);
+  if (known == sandboxes_.end()) co_return co_await pause_both(std::move(container));
+  SandboxPtr sandbox = known->second;
+  co_await Turn::wait(sandbox->egress_turn);
+  Turn turn(sandbox->egress_turn, executor_);
+  sandbox->paused = true;  // the engine's events say it, too
+  auto paused = co_await pause_both(std::move(container));
+  if (!paused) sandbox->paused = false;
+  co_return paused;
 }
 
 Task<Result<bool>> DockerRuntime::resume(std::string handle) {
   auto container = CO_TRY(co_await find(handle));
   if (!container.running) co_return fail(Code::not_found, "the container does not run");
-  if (!container.labels.contains(kOwnerLabel)) CO_TRY(co_await resume_sidecar(container.labels.at(kIdLabel)));
-  if (container.paused) {
-    auto resumed = co_await engine_.unpause(container.id);
-    // Somebody else was faster.
-    if (!resumed && resumed.error().code != Code::wrong_state &&
-        resumed.error().message.find("is not paused") == std::string::npos)
-      co_return std::unexpected(std::move(resumed.error()));
+  bool was = container.paused;
+  auto known = sandboxes_.find(handle);
+  if (known == sandboxes_.end()) {
+    CO_TRY(co_await resume_both(std::move(container)));
+    co_return was;
   }
-  if (auto found = sandboxes_.find(handle); found != sandboxes_.end()) found->second->reachable.set();
-  co_return container.paused;
+  SandboxPtr sandbox = known->second;
+  co_await Turn::wait(sandbox->egress_turn);
+  Turn turn(sandbox->egress_turn, executor_);
+  sandbox->paused = false;
+  CO_TRY(co_await resume_both(std::move(container)));
+  sandbox->reachable.set();
+  co_return was;
 }
 
 }  // namespace osb::docker

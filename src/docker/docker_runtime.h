@@ -7,7 +7,7 @@
 // (docker_remote.cc).
 //
 // A container's end is heard on execd's control connection, which ends with it; the engine is then asked how.
-// Nothing is polled.
+// What others do to containers is heard by the engine's events (docker_events.cc). Nothing is polled.
 
 #include <map>
 #include <memory>
@@ -84,6 +84,8 @@ class DockerRuntime : public runtime::Runtime {
   Task<Result<void>> settle(std::string handle) override;
   Task<Result<void>> pause(std::string handle) override;
   Task<Result<bool>> resume(std::string handle) override;
+  void on_news(std::function<void(runtime::News)> heard) override;
+  Task<Result<bool>> is_paused(std::string handle) override;
   Task<Result<runtime::Recalled>> recall(std::string handle) override;
   Task<Result<void>> keep_record(std::string handle, std::string record) override;
   Task<Result<io::Stream>> connect(std::string handle, uint16_t port) override;
@@ -154,8 +156,6 @@ class DockerRuntime : public runtime::Runtime {
   Task<Created<SandboxPtr>> start_container(const DockerPrepared& prepared, std::string record,
                                             const Mounts& mounts);
   // See docker_remote.cc.
-  class Alone;
-  Task<> await_turn();
   Task<Result<std::string>> find_boot_volume();
   // `image` is one that the engine has.
   Task<Result<std::string>> ensure_boot_volume(std::string image);
@@ -190,6 +190,8 @@ class DockerRuntime : public runtime::Runtime {
   // Another container of the same sandbox may have had to take a second name.
   void pass_name_on(const std::string& id);
   void track(SandboxPtr sandbox);
+  Task<Result<void>> pause_both(Container container);
+  Task<Result<void>> resume_both(Container container);
   Task<Result<io::Socket>> connect_port(std::string handle, uint16_t port);
   // What goes with a sandbox: volumes that are to, and an image of which nothing is left but its use.
   Task<> forget_volumes(std::vector<std::string> names);
@@ -219,14 +221,17 @@ class DockerRuntime : public runtime::Runtime {
   Task<Result<void>> tell_sidecar(SandboxPtr sandbox, runtime::NetworkPolicy policy);
   Task<Result<std::optional<runtime::NetworkPolicy>>> sidecars_policy(SandboxPtr sandbox);
   Task<Result<void>> remove_sidecar(std::string handle);
+  Task<Result<Container>> sidecar_of(const Container& sandbox);
+  Task<Result<void>> pause_sidecar(const Container& sandbox);
+  Task<Result<void>> resume_sidecar(const Container& sandbox);
+  Task<Result<std::string>> ask_for_policy(SandboxPtr sandbox);
+  Task<> look_at_sidecar(SandboxPtr sandbox);
   // See docker_inherited.cc.
   bool is_inherited(const Container& container, const std::string& handle) const;
   Task<Result<void>> list_inherited(std::set<std::string>& handles);
   Task<runtime::Inherited> inherit(Container container);
   Task<> find_inherited_way(SandboxPtr sandbox, const Container& container);
   Task<Result<Container>> find_sidecar(std::string id);
-  Task<Result<void>> pause_sidecar(std::string id);
-  Task<Result<void>> resume_sidecar(std::string id);
   Task<> sweep_sidecars();
   Task<Result<io::Socket>> connect_inherited(SandboxPtr sandbox, uint16_t port);
   Task<Result<Container>> find_running_sidecar(std::string id);
@@ -235,6 +240,15 @@ class DockerRuntime : public runtime::Runtime {
   Task<Result<std::optional<runtime::NetworkPolicy>>> others_policy(SandboxPtr sandbox);
   Task<Result<runtime::Output>> inherited_logs(std::string container);
   Task<> forget_inherited(SandboxPtr sandbox);
+  // See docker_events.cc.
+  std::optional<std::string> label_of_events() const;
+  Task<> follow_events();
+  Task<Error> follow_stream();
+  Task<Result<void>> look_at_all(std::optional<std::string> label);
+  bool is_sidecar(const std::map<std::string, std::string>& labels) const;
+  void take(const EngineEvent& event);
+  void note_paused(Sandbox& sandbox, bool paused);
+  void tell_sidecar_end(const std::string& handle);
   // See docker_ends.cc.
   Task<> watch(SandboxPtr sandbox);
   Task<> hear(SandboxPtr sandbox, Result<End>& end);
@@ -251,8 +265,9 @@ class DockerRuntime : public runtime::Runtime {
   io::TaskGroup tasks_;
   std::map<std::string, SandboxPtr> sandboxes_;
   std::map<std::string, std::weak_ptr<bool>> making_;  // volumes, by name; see MadeVolume
-  bool swept_ = false;
-  std::shared_ptr<io::Event> busy_;     // while somebody fills or removes volumes with execd
+  bool swept_ = false, listens_ = false;
+  std::function<void(runtime::News)> heard_;
+  std::shared_ptr<io::Event> busy_;  // while somebody fills or removes volumes with execd; see Turn
   std::shared_ptr<Bringing> bringing_;  // while one is filled
 };
 

@@ -10,6 +10,29 @@ namespace osb::docker {
 // On a volume that goes with the last sandbox that has it: the identity of the service that made it.
 inline constexpr char kVolumeGoesLabel[] = "opensandbox.io/volume-goes-with";
 
+// Whoever has one of these is alone at its place, until it is destroyed.
+class Turn {
+ public:
+  using Place = std::shared_ptr<io::Event>;  // null: nobody is at it
+  // Returns with nobody there, and the next to go on without a suspension has it. The place outlives both.
+  static Task<> wait(const Place& place) {
+    while (auto busy = place) co_await busy->wait();
+  }
+  Turn(Place& place, const io::Executor& executor)
+      : place_(place), done_(std::make_shared<io::Event>(executor)) {
+    place_ = done_;
+  }
+  ~Turn() {
+    place_.reset();
+    done_->set();
+  }
+  Turn(const Turn&) = delete;
+
+ private:
+  Place& place_;
+  Place done_;
+};
+
 struct DockerRuntime::Sandbox {
   Sandbox(std::string handle_, std::string container_, const io::Executor& executor)
       : handle(std::move(handle_)),
@@ -51,6 +74,9 @@ struct DockerRuntime::Sandbox {
   io::Event over;                                     // `end` says how, or why that is not known
   Result<End> end = fail(Code::cancelled, "the server ends");
   bool removed = false;
+  bool paused = false;                            // as far as this server knows
+  bool egress_ended = false;                      // of what polices it on another host, and told
+  Turn::Place egress_turn;                        // at what polices it: pausing it, waking it
   bool inherited = false;                         // another server has made it: see docker_inherited.cc
   bool has_policy = false;                        // its network is led through the egress process
   std::optional<std::string> others_egress = {};  // or through a sidecar of another server, with this token
@@ -74,6 +100,10 @@ struct DockerPrepared : runtime::Prepared {
 
 // What an egress process answers about its policy.
 Result<runtime::NetworkPolicy> policy_in(std::string_view answer);
+// Of what polices a sandbox on another host.
+inline constexpr char kEgressEnded[] =
+    "the container that polices its network has ended; nothing leaves the sandbox, and its policy "
+    "can neither be told nor changed";
 
 // What the engine says about the end of a container of which execd said nothing.
 End end_of(const Container& container);

@@ -4,11 +4,14 @@
 // network and has neither. It denies everything until it is told the policy, which is before the entry
 // process starts, and when it ends nothing leaves any more.
 //
+// The two are one: it stands still with the sandbox, and goes on before it.
+//
 // It is spoken to by a program that the engine runs in it. Whoever is policed reaches the same port, so a
 // token is asked for. Nothing in the sandbox's container ever has it, nor anything that it comes from: the
 // secret of its execd goes to whatever is its first process, which an image may have put there itself.
 
 #include "base/last_words.h"
+#include "base/log.h"
 #include "base/shown.h"
 #include "docker/archive.h"
 #include "docker/docker_sandbox.h"
@@ -26,8 +29,12 @@ constexpr size_t kMostAnswer = 4 << 20;
 constexpr char kAuthHeader[] = "OPENSANDBOX-EGRESS-AUTH";
 constexpr char kDenyAll[] = R"({"defaultAction":"deny","egress":[]})";
 
+constexpr char kEgressPaused[] = "the egress of the sandbox is paused with it";
+
+bool is_away(const Error& error) { return error.code == Code::unavailable || error.code == Code::timeout; }
+
 std::unexpected<CreateFailure> failed(Error error, std::string_view step) {
-  bool away = error.code == Code::unavailable || error.code == Code::timeout;
+  bool away = is_away(error);
   return std::unexpected(
       CreateFailure{away ? Kind::unavailable : Kind::step_failed, std::move(error).in(step)});
 }
@@ -122,7 +129,13 @@ Task<Result<void>> DockerRuntime::await_sidecar(std::string handle, std::string 
 Task<Result<io::Stream>> DockerRuntime::connect_sidecar(std::string handle) {
   std::vector<std::string> words = {std::string(kBootInside) + "/execd", "--join",
                                     "--port=" + std::to_string(runtime::kEgressPort)};
-  co_return io::Stream(CO_TRY(co_await engine_.exec(sidecar_name(handle), std::move(words))));
+  auto stream = co_await engine_.exec(sidecar_name(handle), std::move(words));
+  if (stream) co_return io::Stream(std::move(*stream));
+  if (is_away(stream.error())) co_return std::unexpected(std::move(stream.error()));
+  auto there = co_await engine_.inspect(sidecar_name(handle));
+  if (there && there->running && !there->paused) co_return std::unexpected(std::move(stream.error()));
+  if (!there && there.error().code != Code::not_found) co_return std::unexpected(std::move(there.error()));
+  co_return fail(Code::wrong_state, there && there->paused ? kEgressPaused : kEgressEnded);
 }
 
 // What it answers; a refusal is an error.
@@ -153,8 +166,22 @@ Task<Result<void>> DockerRuntime::tell_sidecar(SandboxPtr sandbox, runtime::Netw
   co_return Result<void>();
 }
 
+Task<Result<std::string>> DockerRuntime::ask_for_policy(SandboxPtr sandbox) {
+  return ask_sidecar(sandbox->handle, sandbox->token, "GET", "/policy", "");
+}
+
 Task<Result<std::optional<runtime::NetworkPolicy>>> DockerRuntime::sidecars_policy(SandboxPtr sandbox) {
-  auto text = CO_TRY(co_await ask_sidecar(sandbox->handle, sandbox->token, "GET", "/policy", ""));
+  co_await Turn::wait(sandbox->egress_turn);
+  Turn turn(sandbox->egress_turn, executor_);
+  auto answer = co_await ask_for_policy(sandbox);
+  if (!answer && answer.error().code == Code::wrong_state && answer.error().message == kEgressPaused) {
+    // It wakes for as long as it takes to say it. Who could use that stands still.
+    CO_TRY(co_await engine_.unpause(sidecar_name(sandbox->handle)));
+    answer = co_await ask_for_policy(sandbox);
+    if (auto again = co_await engine_.pause(sidecar_name(sandbox->handle)); !again)
+      log::warn("the egress of a paused sandbox is awake", {{"error", again.error().message}});
+  }
+  auto text = CO_TRY(std::move(answer));
   // While it runs the port is its own. When it has ended, anybody in there can have answered in its place.
   auto there = CO_TRY(co_await engine_.inspect(sidecar_name(sandbox->handle)));
   if (!there.running) co_return fail(Code::unavailable, "the egress of the sandbox has ended");
@@ -168,6 +195,43 @@ Result<runtime::NetworkPolicy> policy_in(std::string_view answer) {
   auto policy = runtime::read_policy(field["policy"]);
   if (!issues.empty()) return fail(Code::corrupt, "an odd answer of the egress of the sandbox");
   return policy;
+}
+
+// The container beside this one, which may be the original server's; Code::not_found: none.
+Task<Result<Container>> DockerRuntime::sidecar_of(const Container& sandbox) {
+  const Labels& labels = sandbox.labels;
+  if (!labels.contains(kOwnerLabel)) co_return co_await find_sidecar(labels.at(kIdLabel));
+  auto boot = labels.find(kBootLabel), egress = labels.find(kEgressLabel);
+  bool policed = egress != labels.end() && egress->second == kWithPolicy;
+  if (!policed || boot == labels.end() || boot->second.empty())
+    co_return fail(Code::not_found, "nothing is beside it");
+  co_return co_await engine_.inspect(sidecar_name(labels.at(kHandleLabel)));
+}
+
+// After the sandbox's own container. What has ended needs no pause, and the sandbox goes on without it: its
+// network is closed, and what it has is not to be locked away.
+Task<Result<void>> DockerRuntime::pause_sidecar(const Container& sandbox) {
+  auto sidecar = co_await sidecar_of(sandbox);
+  if (!sidecar && sidecar.error().code == Code::not_found) co_return Result<void>();
+  if (!sidecar) co_return std::unexpected(std::move(sidecar.error()));
+  if (!sidecar->running || sidecar->paused) co_return Result<void>();
+  co_return co_await engine_.pause(sidecar->id);
+}
+
+// Before the sandbox's own container, which has no network without.
+Task<Result<void>> DockerRuntime::resume_sidecar(const Container& sandbox) {
+  auto sidecar = co_await sidecar_of(sandbox);
+  if (!sidecar && sidecar.error().code == Code::not_found) co_return Result<void>();
+  if (!sidecar) co_return std::unexpected(std::move(sidecar.error()));
+  if (!sidecar->paused) co_return Result<void>();
+  co_return co_await engine_.unpause(sidecar->id);
+}
+
+// For one that is taken over: it may have ended while nobody listened.
+Task<> DockerRuntime::look_at_sidecar(SandboxPtr sandbox) {
+  auto there = co_await engine_.inspect(sidecar_name(sandbox->handle));
+  bool ended = there ? !there->running : there.error().code == Code::not_found;
+  if (ended) tell_sidecar_end(sandbox->handle);
 }
 
 // Fine when there is none.

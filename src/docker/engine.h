@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "docker/answers.h"
+#include "docker/engine_events.h"
 #include "docker/engine_link.h"
 #include "io/stream.h"
 
@@ -90,6 +91,8 @@ class Engine {
   Task<Result<void>> kill(std::string container);
   // With its anonymous volumes. Returns when it is gone.
   Task<Result<void>> remove(std::string container);
+  // See engine_events.h. Of containers with this label; none: of all.
+  Task<Result<EventStream>> events(std::optional<std::string> label);
   // See engine_exec.cc.
   // A program in a container that runs, as a connection to it; see ExecStream. Code::wrong_state: it is
   // paused. The limit is the caller's. `user`: "" is the container's own.
@@ -123,6 +126,7 @@ class Engine {
   Task<Result<void>> follow_pull(Call call, std::function<void(std::string)> progress);
   Task<Result<std::string>> prefix();
   static Error refusal(int status, std::string_view body);
+  Task<Result<Link>> open_events(std::string path);
   Task<Result<Link>> become_stream(Call call);
   Task<Result<std::unique_ptr<io::ForeignStream>>> stream(Call call);
   Task<Result<std::string>> list_with(std::vector<std::string> labels);

@@ -219,6 +219,36 @@ Task<> refusals_have_types() {
 }
 TEST(Engine, RefusalsHaveTypes) { io::testing::run(refusals_have_types()); }
 
+Task<> events() {
+  FakeEngine fake(co_await io::asio::this_coro::executor);
+  {
+    Engine engine({.socket = fake.path});
+    EXPECT_EQ((co_await engine.events("a=b")).error().code, Code::not_found);
+    EXPECT_EQ(
+        fake.asked.back(),
+        "GET /v1.41/events?filters=%7B%22type%22%3A%5B%22container%22%5D%2C%22event%22%3A%5B%22pause%22%2C%"
+        "22unpause%22%2C%22die%22%2C%22destroy%22%5D%2C%22label%22%3A%5B%22a%3Db%22%5D%7D");
+    fake.answers["/events"] = {200,
+                               "{\"Action\":\"pause\",\"Actor\":{\"ID\":\"a\"}}\n\r\n"
+                               "{\"Action\":\"start\",\"Actor\":{\"ID\":\"a\"}}\n"
+                               "{\"Action\":\"die\",\"Actor\":{\"ID\":\"b\"}}\n{\"Action\":\"pau"};
+    auto stream = co_await engine.events(std::nullopt);
+    EXPECT_TRUE(stream);
+    if (!stream) co_return;
+    EXPECT_EQ((co_await stream->next())->container, "a");
+    EXPECT_EQ((co_await stream->next())->kind, EngineEvent::Kind::died);
+    EXPECT_EQ((co_await stream->next()).error().code, Code::unavailable) << "half a line is none";
+    fake.answers["/events"] = {200, "no JSON\n"};
+    stream = co_await engine.events(std::nullopt);
+    EXPECT_EQ((co_await stream->next()).error().code, Code::corrupt);
+    fake.answers["/events"] = {200, std::string(2 << 20, 'x')};
+    stream = co_await engine.events(std::nullopt);
+    EXPECT_EQ((co_await stream->next()).error().code, Code::corrupt) << "no line is so long";
+  }
+  co_await fake.close();
+}
+TEST(Engine, Events) { io::testing::run(events()); }
+
 Task<> nobody_there() {
   Engine engine({.socket = "/nonexistent/docker.sock"});
   auto answer = co_await engine.ping();

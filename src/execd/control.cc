@@ -55,6 +55,7 @@ io::Task<int> Control::run() {
   } else {
     co_await entry_.wait_beyond(2);
     co_await io::race(acknowledged_.wait(), io::sleep_for(kAcknowledgeDeadline));
+    code = entry_.exit_code();
   }
   if (acceptor_) acceptor_->close();
   co_await connections_.close();

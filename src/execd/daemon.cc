@@ -36,6 +36,10 @@ namespace {
 constexpr int kApiFd = 3, kControlFd = 4, kPortsFd = 5, kBacklog = 512;
 constexpr char kHandedSecret[] = "-";
 constexpr auto kShutdownGrace = milliseconds(300);
+// Whoever stops a container kills it after ten seconds, unless they say otherwise. Until then the entry
+// process has to end, and its end to be told.
+constexpr auto kStopGrace = std::chrono::seconds(7), kKillGrace = std::chrono::seconds(1),
+               kTellGrace = std::chrono::seconds(2);
 
 // Gives memory back when nothing has happened for a while. No timer runs in an idle process.
 class Housekeeping {
@@ -107,7 +111,8 @@ class Daemon {
   Result<void> open_door();
   io::Task<> take(Receivers receivers);
   io::Task<> run_control(int* code);
-  io::Task<> wait_for_termination();
+  io::Task<int> wait_for_termination();
+  io::Task<> end_when_stopped();
 
   Core core_;
   Options options_;
@@ -160,13 +165,14 @@ Result<void> Daemon::open_door() {
   return {};
 }
 
-// Returns on SIGTERM or SIGINT. As PID 1 of a native sandbox only a signal from outside counts (its sender
-// has no pid here): the programs of the sandbox must not end it by accident.
-io::Task<> Daemon::wait_for_termination() {
+// Until a signal ends this process; which. As PID 1 of a sandbox only one from outside counts (its sender has
+// no pid here): the programs of the sandbox must not end it by accident.
+io::Task<int> Daemon::wait_for_termination() {
   sigset_t set;
   ::sigemptyset(&set);
   ::sigaddset(&set, SIGTERM);
   ::sigaddset(&set, SIGINT);
+  if (options_.native) ::sigaddset(&set, SIGQUIT);  // an image may say that it is stopped by this one
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
   io::asio::posix::stream_descriptor fd(core_.executor);
   auto taken = io::assign(fd, Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK)));
@@ -178,9 +184,24 @@ io::Task<> Daemon::wait_for_termination() {
   while (co_await io::wait_readable(fd)) {
     signalfd_siginfo info;
     while (::read(fd.native_handle(), &info, sizeof info) == sizeof info) {
-      if (!options_.native || info.ssi_pid == 0) co_return;
+      if (!options_.native || info.ssi_pid == 0) co_return static_cast<int>(info.ssi_signo);
     }
   }
+  co_return SIGTERM;
+}
+
+// The entry process gets the signal and a while. Whoever listens on the control connection hears its end.
+io::Task<> Daemon::end_when_stopped() {
+  constexpr size_t kBeforeItsEnd = 2;  // states: waiting, running
+  int number = co_await wait_for_termination();
+  if (entry_.state() != Entry::State::running) co_return;
+  log::info("stopped from outside", {{"signal", number}});
+  entry_.stop(number);
+  if (co_await io::race(entry_.wait_beyond(kBeforeItsEnd), io::sleep_for(kStopGrace)) == 1) {
+    entry_.kill();
+    co_await io::race(entry_.wait_beyond(kBeforeItsEnd), io::sleep_for(kKillGrace));
+  }
+  co_await io::sleep_for(kTellGrace);  // run_control() is faster when it is acknowledged
 }
 
 io::Task<int> Daemon::run() {
@@ -207,7 +228,7 @@ io::Task<int> Daemon::run() {
   if (!options_.native) log::info("listening", {{"port", options_.port}, {"version", OSB_VERSION}});
   int code = 0;
   if (options_.native) {
-    co_await io::race(run_control(&code), wait_for_termination());
+    if (co_await io::race(run_control(&code), end_when_stopped()) == 1) code = entry_.exit_code();
   } else {
     co_await wait_for_termination();
   }

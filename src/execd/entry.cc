@@ -20,7 +20,8 @@ namespace {
 // this execd knows; one that sends none is of the time before, which counts as 1.
 constexpr int kControlProtocol = 3;
 constexpr auto kIdleStart = std::chrono::milliseconds(300);
-constexpr int kCannotExecute = 127;  // as a shell says it
+// As a shell says it.
+constexpr int kCannotExecute = 127, kSignalled = 128;
 
 std::string state_json(std::string_view state, std::string_view more = {}) {
   return "{\"protocol\":" + std::to_string(kControlProtocol) + ",\"state\":\"" + std::string(state) + "\"" +
@@ -153,6 +154,19 @@ Result<void> Entry::start(EntryRequest request) {
   return {};
 }
 
+void Entry::stop(int number) {
+  if (state_ != State::running) return;
+  stop_signal_ = number;
+  if (pid_ > 0)
+    ::kill(-pid_, number);
+  else
+    on_exit(ExitStatus(0));
+}
+
+void Entry::kill() {
+  if (state_ == State::running && pid_ > 0) ::kill(-pid_, SIGKILL);
+}
+
 void Entry::rehearse() {
   if (state_ != State::waiting) return;
   Environment env;
@@ -226,7 +240,10 @@ void Entry::start_hook(Hook hook) {
 }
 
 void Entry::on_hook_exit(ExitStatus status, std::chrono::seconds limit, bool late) {
-  if (!status.signalled() && status.api_code() == 0) return start_program();
+  if (!status.signalled() && status.api_code() == 0) {
+    if (stop_signal_ == 0) return start_program();
+    return on_exit(status);
+  }
   output_->drain();
   output_->note("the preStart hook failed: " +
                 (late ? "time limit of " + std::to_string(limit.count()) + " s" : status.text()));
@@ -259,8 +276,13 @@ void Entry::on_exit(ExitStatus status) {
                        (no_memory ? ": " + out_of_memory_text(core_.limits.memory_bytes) : "") +
                        (said.empty() ? "" : "; its last output:\n" + said);
   log::info("entry process ended", {{"how", status.text()}});
-  std::string how = status.signalled() ? ",\"signal\":" + std::to_string(status.signal())
-                                       : ",\"exit_code\":" + std::to_string(status.api_code());
+  exit_code_ = status.signalled() ? kSignalled + status.signal() : status.api_code();
+  // Shells and some languages' programs end with this code when the signal comes.
+  bool as_told = stop_signal_ != 0 && exit_code_ == kSignalled + stop_signal_;
+  if (as_told) exit_code_ = 0;
+  std::string how = status.signalled() && !as_told ? ",\"signal\":" + std::to_string(status.signal())
+                                                   : ",\"exit_code\":" + std::to_string(exit_code_);
+  if (stop_signal_ != 0) how += ",\"stopped\":true";
   if (core_.memory_kills.known()) how += no_memory ? ",\"out_of_memory\":true" : ",\"out_of_memory\":false";
   std::string output = output_json();
   enter(State::ended, state_json("ended", how + "," + output.substr(1, output.size() - 2)));

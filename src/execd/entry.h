@@ -9,7 +9,9 @@
 //   {"version":1,"state":"failed","path":"/nope","errno":2,"message":"exec /nope: No such file or directory"}
 //   {"version":1,"state":"ended","exit_code":0}   or   {"version":1,"state":"ended","signal":9}
 // Both forms of the last also have "output", the last part of what the process wrote, and "truncated" when
-// that is not all, and where the kernel's counter can be read from inside "out_of_memory".
+// that is not all, and where the kernel's counter can be read from inside "out_of_memory". When somebody
+// outside has stopped the sandbox they have "stopped":true; a process that ends by the signal it was sent for
+// that has done as it was told, and has "exit_code":0.
 
 #include <string>
 #include <vector>
@@ -46,6 +48,14 @@ class Entry {
   // Code::wrong_state unless waiting. A process that cannot be started is the state "failed", not an error.
   // Also makes the request's environment and directory those of the sandbox.
   Result<void> start(EntryRequest request);
+  // Somebody outside stops the sandbox: the process and its group get this signal, and its end, for which
+  // nobody waits here, is said as always. Without a process that is the end.
+  void stop(int number);
+  // It does not end by itself.
+  void kill();
+  // What execd ends with, for whoever only sees that: as a shell would say it of the process. 0 while that
+  // has not ended.
+  int exit_code() const { return exit_code_; }
   // Runs a shell that does nothing: what it needs (files of the image, tables of this process) is at hand
   // then, and whoever takes the sandbox does not wait for it. Nothing is said about it.
   void rehearse();
@@ -63,6 +73,8 @@ class Entry {
   Core& core_;
   State state_ = State::waiting;
   pid_t pid_ = -1;
+  int stop_signal_ = 0;  // somebody stops it
+  int exit_code_ = 0;
   uint64_t memory_kills_before_ = 0;
   std::shared_ptr<EntryOutput> output_;
   std::shared_ptr<Fd> output_end_;  // for its process, and the hooks beside it

@@ -76,4 +76,8 @@ Task<Result<std::optional<NetworkPolicy>>> Runtime::network_of(std::string) {
 
 std::string Runtime::preparing(const std::string&) const { return {}; }
 
+Task<Result<bool>> Runtime::is_paused(std::string) {
+  co_return fail(Code::unsupported, "nobody but this server pauses sandboxes of this runtime");
+}
+
 }  // namespace osb::runtime

@@ -16,6 +16,7 @@
 // Code::unavailable or Code::timeout, and that means: nobody knows. It is never an end, and never a success;
 // whoever asked keeps what is known and asks again. All calls belong to the server's loop.
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -79,6 +80,13 @@ struct End {
   // The last part of what the entry process wrote; empty when nobody knows.
   std::string output = {};
   bool output_truncated = false;
+};
+
+// Something that others than this server have done, or that happened by itself.
+struct News {
+  std::string handle;
+  // A sentence for people. "": somebody has paused the sandbox or let it go on; is_paused() says which.
+  std::string trouble = {};
 };
 
 // What separates a sandbox of this runtime from the host.
@@ -186,6 +194,11 @@ class Runtime {
   virtual Task<Result<void>> pause(std::string handle) = 0;
   // False: it was not paused.
   virtual Task<Result<bool>> resume(std::string handle) = 0;
+  // Who hears of it when others than this server pause and resume sandboxes, from now on; an empty one:
+  // nobody any more. A runtime that nobody else can reach has no news.
+  virtual void on_news(std::function<void(News)>) {}
+  // What it is now, whoever did that. Code::not_found when the sandbox has no processes.
+  virtual Task<Result<bool>> is_paused(std::string handle);
   // The record of a sandbox, for a server that has lost its row.
   virtual Task<Result<Recalled>> recall(std::string handle) = 0;
   // For one that is inherited: from here on it is this server's.

@@ -23,6 +23,7 @@ Lifecycle::Lifecycle(io::Executor executor, store::Repository& store, runtime::R
       tasks_(executor) {}
 
 Task<> Lifecycle::close() {
+  stop_listening();
   co_await drain();
   co_await tasks_.close();
 }

@@ -161,6 +161,13 @@ class Lifecycle {
   Task<> note_removal(std::string id, sandbox::Reason reason);  // its row goes, its events stay
   static void keep_trying(const std::string& id, const Result<void>& noted);
 
+  // What others do to sandboxes; see lifecycle_news.cc.
+  void listen();
+  void stop_listening();
+  Task<> follow(runtime::Runtime& runtime, runtime::News news);
+  Task<> follow_pause(runtime::Runtime& runtime, sandbox::Sandbox row);
+  Task<> note_trouble(sandbox::Sandbox row, std::string what);
+
   // It runs: its end is waited for, and its uses, if it wants that.
   void attend(const sandbox::Sandbox& row, Uses::Now now = Uses::Now::awake);
   void forget(const std::string& id);

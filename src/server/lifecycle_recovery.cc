@@ -97,6 +97,7 @@ struct Lifecycle::Recovery {
 };
 
 Task<> Lifecycle::recover() {
+  listen();
   std::map<runtime::Runtime*, std::shared_ptr<Recovery>> recoveries;
   auto of = [&](runtime::Runtime& runtime) -> Recovery& {
     auto& recovery = recoveries[&runtime];

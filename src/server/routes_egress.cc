@@ -42,6 +42,16 @@ http::RequestHead upstream_head(const Request& request, std::string path, std::s
   return head;
 }
 
+// What is beside a container on another host is paused with it, and can end.
+api::ApiError why_not(const Error& error, const sandbox::Sandbox& row) {
+  bool away = error.code == Code::unavailable || error.code == Code::timeout;
+  if (away) return api::to_api_error(sandbox::unreachable(row.id, error));
+  if (error.code != Code::wrong_state) return api::no_egress();
+  if (row.status.state == State::paused)
+    return api::to_api_error(sandbox::paused(row.id, to_string(row.status.state)));
+  return api::egress_ended(error.message);
+}
+
 Task<> network_policy(Service& service, Request& request, ResponseWriter& response) {
   return forward_to_egress(service, request, response, "/policy");
 }
@@ -58,7 +68,7 @@ bool may_use_egress(const Service& service, const Request& request, std::string_
 
 Task<> forward_to_egress(Service& service, Request& request, ResponseWriter& response, std::string path) {
   std::string id = request.params.find("id")->second;
-  // Its egress is outside: one that is paused has it, too.
+  // Its egress is outside: one that is paused has it, too, unless that is a container of its own.
   auto row = on_wire(co_await service.lifecycle.get(caller_of(request), id));
   if (!row) co_return co_await answer_error(request, response, std::move(row.error()));
   if (auto allowed = check_secure_access(service, request, **row); !allowed)
@@ -67,12 +77,7 @@ Task<> forward_to_egress(Service& service, Request& request, ResponseWriter& res
   if (!place)
     co_return co_await answer_error(request, response, api::too_much_traffic(service.traffic.most()));
   auto socket = co_await io::with_deadline(kConnectLimit, "connect", open_connection(service, *row));
-  if (!socket) {
-    bool away = socket.error().code == Code::unavailable || socket.error().code == Code::timeout;
-    co_return co_await answer_error(
-        request, response,
-        away ? api::to_api_error(sandbox::unreachable(id, socket.error())) : api::no_egress());
-  }
+  if (!socket) co_return co_await answer_error(request, response, why_not(socket.error(), **row));
   http::ClientConnection upstream(std::move(*socket));
   std::string token = service.runtimes.of((*row)->runtime).egress_token((*row)->handle);
   http::Forward what{.head = upstream_head(request, std::move(path), std::move(token)),

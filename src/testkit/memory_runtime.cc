@@ -248,6 +248,23 @@ Task<Result<bool>> MemoryRuntime::resume(std::string handle) {
   co_return was;
 }
 
+Task<Result<bool>> MemoryRuntime::is_paused(std::string handle) {
+  CO_TRY(co_await answer());
+  auto sandbox = find(handle);
+  if (!sandbox || sandbox->ended.is_set()) co_return fail(Code::not_found, "gone");
+  co_return sandbox->paused;
+}
+
+void MemoryRuntime::set_paused_by_others(const std::string& id, bool paused) {
+  sandboxes.at(id)->paused = paused;
+  engine_->save();
+  if (heard_) heard_({.handle = sandboxes.at(id)->spec.handle});
+}
+
+void MemoryRuntime::have_trouble(const std::string& id, std::string what) {
+  if (heard_) heard_({.handle = sandboxes.at(id)->spec.handle, .trouble = std::move(what)});
+}
+
 Task<Result<runtime::Recalled>> MemoryRuntime::recall(std::string handle) {
   ++recalls;
   CO_TRY(co_await answer());

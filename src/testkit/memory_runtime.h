@@ -50,6 +50,8 @@ class MemoryRuntime : public runtime::Runtime {
   Task<Result<void>> settle(std::string handle) override;
   Task<Result<void>> pause(std::string handle) override;
   Task<Result<bool>> resume(std::string handle) override;
+  void on_news(std::function<void(runtime::News)> heard) override { heard_ = std::move(heard); }
+  Task<Result<bool>> is_paused(std::string handle) override;
   Task<Result<runtime::Recalled>> recall(std::string handle) override;
   Task<Result<void>> keep_record(std::string handle, std::string record) override;
   Task<Result<io::Stream>> connect(std::string handle, uint16_t port) override;
@@ -68,6 +70,9 @@ class MemoryRuntime : public runtime::Runtime {
   size_t waiting() const;
   // The entry process ends.
   void end_of(const std::string& id, End end);
+  // Somebody else does it.
+  void set_paused_by_others(const std::string& id, bool paused);
+  void have_trouble(const std::string& id, std::string what);
 
  private:
   using Entry = std::pair<const std::string, std::shared_ptr<Sandbox>>;
@@ -114,6 +119,7 @@ class MemoryRuntime : public runtime::Runtime {
   Task<Result<void>> set_paused(std::string handle, bool paused);
 
   http::Server inside_;
+  std::function<void(runtime::News)> heard_;
 };
 
 // Says what it was asked, and gives the logs of an execd.

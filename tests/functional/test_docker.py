@@ -1,6 +1,7 @@
 """Sandboxes as containers of a Docker engine. Skipped where none can be had or started."""
 
 import os
+import time
 from datetime import timedelta
 
 import pytest
@@ -153,6 +154,35 @@ def test_ends_say_why(api, engine):
     (name,) = ours(engine)
     engine.docker("rm", "-f", name)
     assert any(word in state(api, removed, "Failed")["message"] for word in ("removed", "signal 9")), "whichever is seen first"
+
+
+TRAPS = "trap 'echo told; exit {}' {}; while :; do sleep 0.1; done"
+
+
+@pytest.mark.parametrize(
+    "entry, wanted, words",
+    [
+        (["sh", "-c", TRAPS.format(0, "TERM")], "Terminated", "code 0"),
+        (["sh", "-c", TRAPS.format(3, "TERM")], "Failed", "code 3"),
+        (["tail", "-f", "/dev/null"], "Terminated", "code 0"),
+        (["sh", "-c", "sleep 1000; true"], "Terminated", "code 0"),
+        (["sh", "-c", "trap '' TERM; while :; do sleep 0.1; done"], "Failed", "SIGKILL"),
+    ],
+    ids=["traps it", "fails by it", "idle", "ends by it", "ignores it"],
+)
+def test_docker_stop(api, engine, entry, wanted, words):
+    """The entry process gets the signal, and a while; what it says then is heard. Without a word it would be killed after 30 s."""
+    sandbox = create(api, entrypoint=entry)
+    (name,) = ours(engine)
+    api.run(sandbox, "echo on")  # the entry process runs by now
+    began = time.monotonic()
+    engine.docker("stop", "-t", "30", name)
+    assert time.monotonic() - began < 20
+    status = state(api, sandbox, wanted)
+    assert words in status["message"] and "stopped from outside" in status["message"], status
+    assert engine.inspect(name)["State"]["ExitCode"] == {"code 0": 0, "code 3": 3, "SIGKILL": 137}[words]
+    if "told" in entry[-1]:
+        assert b"told" in api.call("GET", f"/sandboxes/{sandbox}/diagnostics/logs").body
 
 
 def test_out_of_memory(api):

@@ -49,6 +49,18 @@ def test_kill_9_of_the_server(api, docker, engine):
         engine.docker("rm", "-f", f"sandbox-{stranger}", check=False)
 
 
+def test_a_container_that_is_stopped_while_nobody_listens(api, docker, engine):
+    """Nobody has heard execd; the engine knows the code, which is the entry process's."""
+    wanted = {create(api, entrypoint=["sh", "-c", f"trap 'exit {code}' TERM; while :; do sleep 0.1; done"]): code for code in (0, 3)}
+    for sandbox in wanted:
+        api.run(sandbox, "echo on")
+    docker.kill_both()
+    engine.docker("stop", *ours(engine))
+    docker.start()
+    for sandbox, code in wanted.items():
+        assert f"code {code}" in state(api, sandbox, "Failed" if code else "Terminated")["message"]
+
+
 def api_is_down(service):
     return not service.is_healthy()
 
@@ -172,7 +184,8 @@ def test_an_engine_that_is_away(bin_dir):
             engine.start()  # which ends the containers of the one before
             wait_for(service.is_healthy, 30, "the service is healthy again")
             for one in (sandbox, ended):
-                state(api, one, "Failed", timeout=40)
+                wait_for(lambda: api.status(one)["state"] in ("Terminated", "Failed"), 40, "it has ended")
+                assert api.status(one)["reason"] != "LOST", "the engine knows how it ended them: by SIGTERM, or worse"
                 assert api.delete(one).status == 204
             again = create(api)
             assert api.run(again, "echo on").stdout == "on"

@@ -21,6 +21,7 @@ from lib.waiting import wait_for
 from lib.websocket import WebSocket
 from test_docker import (  # noqa: F401
     test_a_port_on_loopback,
+    test_docker_stop,
     test_ends_say_why,
     test_out_of_memory,
     test_pause_and_resume,
@@ -29,6 +30,7 @@ from test_docker import (  # noqa: F401
     test_the_user_of_the_image,
     test_what_a_container_is,
 )
+from test_docker_events import test_one_that_was_taken_over_paused, test_paused_and_resumed_by_somebody_else  # noqa: F401
 from test_docker_recovery import (  # noqa: F401
     test_a_container_that_somebody_else_removes,
     test_a_pool_and_a_snapshot_after_kill_9,

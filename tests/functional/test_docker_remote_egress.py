@@ -10,7 +10,7 @@ import threading
 import pytest
 from lib import pools as of
 from lib import rawhttp, snapshots
-from lib.api import Api
+from lib.api import Api, assert_envelope
 from lib.dockerd import IMAGE, SLEEPER, create, handles, nothing_left, ours, state
 from lib.engine_remote import apart
 from lib.impostor import IMPOSTOR, import_impostor
@@ -120,10 +120,31 @@ def test_changes(api):
     path = "/" + endpoint["endpoint"].partition("/")[2] + "/policy"
     seen = rawhttp.request(api.address, "GET", path, headers=list((endpoint.get("headers") or {}).items()))
     assert seen.status == 200 and DENIED in str(seen.json), seen
+
+
+def stands_still(engine):
+    return {"egress" in name: engine.inspect(name)["State"]["Paused"] for name in ours(engine)}
+
+
+def test_both_are_paused(api, service, engine):
+    """What polices a sandbox is one with it. A copy of one that is paused has its policy all the same."""
+    sandbox = policed(api)
+    assert stands_still(engine) == {False: False, True: False}
     assert api.call("POST", f"/sandboxes/{sandbox}/pause").status == 202
     state(api, sandbox, "Paused")
-    assert api.call("GET", f"/sandboxes/{sandbox}/networkpolicy").status == 200, "its egress is not paused"
+    assert stands_still(engine) == {False: True, True: True}
+    assert_envelope(api.call("GET", f"/sandboxes/{sandbox}/networkpolicy"), 409, "SANDBOX::PAUSED")
+    service.kill_both()
+    service.start()
+    snapshot = snapshots.make(api, sandbox)["id"]
+    assert stands_still(engine) == {False: True, True: True}, "it was awake for a moment only"
     assert api.call("POST", f"/sandboxes/{sandbox}/resume").status == 202
+    state(api, sandbox, "Running")
+    assert stands_still(engine) == {False: False, True: False}
+    assert reaches(api, sandbox, ALLOWED) and not reaches(api, sandbox, DENIED)
+    assert api.call("GET", f"/sandboxes/{sandbox}/networkpolicy").json["policy"] == POLICY
+    copy = snapshots.restore(api, snapshot, entrypoint=SLEEPER)
+    assert reaches(api, copy, ALLOWED) and not reaches(api, copy, DENIED)
 
 
 def test_whoever_is_policed_does_not_change_it(api):
@@ -179,10 +200,17 @@ def test_when_it_has_ended_nothing_leaves(api, engine):
     assert reaches(api, sandbox, ALLOWED)
     (sidecar,) = [name for name in ours(engine) if "egress" in name]
     engine.docker("kill", sidecar)
+    wait_for(lambda: "polices its network has ended" in events_of(api, sandbox), 10, "its events say so")
     assert not reaches(api, sandbox, ALLOWED) and not reaches(api, sandbox, DENIED)
     # Somebody inside answers in its place.
     api.run(sandbox, """mkdir /tmp/w; echo '{"policy":{"defaultAction":"allow","egress":[]}}' > /tmp/w/policy; httpd -p 18080 -h /tmp/w""")
-    assert api.call("GET", f"/sandboxes/{sandbox}/networkpolicy").status == 502
+    refused = api.call("GET", f"/sandboxes/{sandbox}/networkpolicy")
+    assert refused.status == 502 and "has ended" in refused.json["message"], refused
+    assert events_of(api, sandbox).count("the container that polices its network has ended") == 1
+    # It can be paused and resumed as before: what it has is not lost with its network.
+    for verb, reached in (("pause", "Paused"), ("resume", "Running")):
+        assert api.call("POST", f"/sandboxes/{sandbox}/{verb}").status == 202
+        state(api, sandbox, reached)
     fork = api.call("POST", f"/sandboxes/{sandbox}/fork", json={"count": 1}, timeout=60)
     assert fork.status == 503, fork
 
@@ -199,6 +227,22 @@ def test_while_the_engine_is_away(api, service, there):
         there.way.mend()
     wait_for(service.is_healthy, 20, "the service is healthy again")
     assert api.call("GET", f"/sandboxes/{sandbox}/networkpolicy").status == 200
+
+
+def test_one_that_ends_while_nobody_listens(api, service, engine):
+    sandbox = policed(api)
+    (sidecar,) = [name for name in ours(engine) if "egress" in name]
+    for round in range(2):
+        service.kill_both()
+        if round == 0:
+            engine.docker("rm", "-f", sidecar)
+        service.start()
+        wait_for(lambda: "polices its network has ended" in events_of(api, sandbox), 10, "its events say so")
+    assert events_of(api, sandbox).count("polices its network has ended") == 1, "once is enough"
+
+
+def events_of(api, sandbox):
+    return api.call("GET", f"/sandboxes/{sandbox}/diagnostics/events").body.decode()
 
 
 def test_kill_9_in_the_middle(api, service, engine):

@@ -54,6 +54,18 @@ def test_reasons_and_last_words(api, make_sandbox, case):
 
 
 @pytest.mark.usefixtures("no_leaks")
+@pytest.mark.parametrize("trap, state, word", [("trap 'echo told; exit 0' TERM", "Terminated", "code 0"), ("trap 'exit 3' TERM", "Failed", "code 3"), (":", "Terminated", "code 0")])
+def test_stopped_from_outside(api, make_sandbox, trap, state, word):
+    """Whoever stops a sandbox by its first process stops the entry process, which may say something yet."""
+    name = make_sandbox(entrypoint=["sh", "-c", f"{trap}; echo up; while :; do sleep 0.1; done"])["id"]
+    wait_for(lambda: "up" in logs(api, name), 5, "the entry process runs")
+    os.kill(api.service.scope.sandbox_pids(name)[0], signal.SIGTERM)
+    found = ended(api, name)
+    assert found[0] == state and word in found[2] and "stopped from outside" in found[2], found
+    assert ("told" in logs(api, name)) == ("told" in trap)
+
+
+@pytest.mark.usefixtures("no_leaks")
 def test_output_while_running(api, make_sandbox):
     name = make_sandbox(entrypoint=["sh", "-c", "echo first; sleep 1000"])["id"]
     wait_for(lambda: "first" in logs(api, name), 5, "its output is there")

@@ -24,6 +24,7 @@ Result<ControlState> parse_control_state(std::string_view text) {
   state.exit_code = static_cast<int>(field["exit_code"].integer().value_or(0));
   state.signal = static_cast<int>(field["signal"].integer().value_or(0));
   state.out_of_memory = field["out_of_memory"].boolean();
+  state.stopped = field["stopped"].boolean().value_or(false);
   state.sys_errno = static_cast<int>(field["errno"].integer().value_or(0));
   state.path = field["path"].string().value_or("");
   state.message = field["message"].string().value_or("");

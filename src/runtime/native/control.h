@@ -22,6 +22,7 @@ struct ControlState {
   int exit_code = 0;                  // ended
   int signal = 0;                     // ended by a signal when not 0
   std::optional<bool> out_of_memory;  // ended; nothing when execd cannot tell
+  bool stopped = false;               // ended, because somebody outside has stopped the sandbox
   int sys_errno = 0;                  // failed
   std::string path;                   // failed: what could not be executed
   std::string message;

@@ -42,6 +42,7 @@ End describe_end(const ControlState& ended) {
   if (ended.kind != ControlState::Kind::ended)
     return {End::Kind::lost, 0, "execd did not say how the entry process ended"};
   End end = ended.signal ? signalled(ended.signal) : exited(ended.exit_code);
+  if (ended.stopped) end.detail = "the sandbox was stopped from outside: " + end.detail;
   // execd keeps to its bound, unless somebody inside has taken it over.
   bool too_long = ended.output.size() > kMostOutput;
   end.output = too_long ? ended.output.substr(ended.output.size() - kMostOutput) : ended.output;
