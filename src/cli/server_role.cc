@@ -146,6 +146,7 @@ docker::DockerSettings docker_settings(const server::Config& config, std::string
   out.env = in.sandbox_env;
   out.shared_paths = config.storage.allowed_host_paths;
   out.state_dir = config.native.state_dir;
+  out.foreign_volumes = in.foreign_volumes;
   out.execd = execd;
   out.adopt = in.adopt;
   bool has_network = out.rules.network_mode != "none";

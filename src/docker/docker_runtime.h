@@ -49,6 +49,7 @@ struct DockerSettings {
   std::map<std::string, std::string> env = {};  // of sandboxes that say nothing else
   std::vector<std::string> shared_paths = {};   // of the host, which sandboxes may have
   std::string state_dir = {};                   // of the service, which they may not
+  bool foreign_volumes = true;                  // of the engine that others have made, which they may have
   std::string public_host = {};                 // in endpoints of ports that are published on all addresses
   bool adopt = false;                           // take containers of the original server over
   OriginalNotes original = {};                  // and what it has changed of them

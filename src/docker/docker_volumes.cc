@@ -1,6 +1,6 @@
 // What containers see of the host and of the engine. Named volumes are the engine's: those that sandboxes
-// asked for have labels that say so, and whose they are; others may be used when somebody has put the first
-// of these labels on them.
+// asked for have labels that say so, and whose they are. One without any label of ours is somebody else's: who
+// has the server's own key may use it, and nothing of ours marks or removes it.
 
 #include <fmt/format.h>
 
@@ -45,8 +45,16 @@ std::string label_of(const Volume& volume, const char* name) {
   return found == volume.labels.end() ? "" : found->second;
 }
 
-bool may_use(const Volume& volume, const std::string& owner) {
-  if (!volume.labels.contains(kManagedLabel)) return false;
+// Made by somebody else, as far as labels and names tell: servers call what they keep for themselves so.
+bool is_foreign(const Volume& volume) {
+  return !volume.name.starts_with("opensandbox-") &&
+         std::ranges::none_of(volume.labels,
+                              [](const auto& label) { return label.first.starts_with("opensandbox.io/"); });
+}
+
+bool may_use(const Volume& volume, const std::string& owner, bool foreign) {
+  if (!volume.labels.contains(kManagedLabel))
+    return foreign && owner_of(owner) == sandbox::kDefaultOwner && is_foreign(volume);
   std::string of = label_of(volume, kTenantLabel);
   return of.empty() || of == owner_of(owner);
 }
@@ -91,12 +99,17 @@ Task<Created<ContainerMount>> DockerRuntime::find_volume(std::string owner, Moun
   // Also for one that is there: should it go before the container is made, the engine makes it again.
   out.labels = {{kManagedLabel, "server"}, {kTenantLabel, owner_of(owner)}, {kClaimLabel, mount.source}};
   if (mount.ephemeral) out.labels[kVolumeGoesLabel] = owner_;
-  if (there && may_use(*there, owner)) co_return out;
+  if (there && may_use(*there, owner, settings_.foreign_volumes)) {
+    if (mount.ephemeral && is_foreign(*there))
+      log::info("a volume that is not this server's stays with deleteOnSandboxTermination, too",
+                {{"volume", out.source}});
+    co_return out;
+  }
   if (there)
     co_return failed(
         Kind::volume_missing,
         {Code::not_found, 0,
-         fmt::format("the engine's volume of this name was not made for sandboxes; its owner can "
+         fmt::format("the engine's volume of this name was not made for these sandboxes; its owner can "
                      "make one with the label {}",
                      kManagedLabel)});
   if (is_away(there.error())) co_return failed(Kind::unavailable, std::move(there.error()));

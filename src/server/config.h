@@ -90,6 +90,7 @@ struct DockerSection {
   std::vector<std::string> sandbox_binds = {};          // in every container, as an engine writes them
   bool no_new_privileges = true;
   int64_t pids_limit = 4096;
+  bool foreign_volumes = true;                             // volumes that others have made may be mounted
   bool adopt = false;                                      // containers of the original server are taken over
   std::string adopt_metadata = "~/.opensandbox/metadata";  // where that server kept what has changed of them
   bool direct = false;  // ports are published, and endpoints go past this server

@@ -295,6 +295,8 @@ constexpr std::string_view kSkeleton =
 # port_range_max = 0
 # With direct, where the server itself runs in a container: the host's address, for endpoints.
 # host_ip = ""
+# Named volumes of the engine that others have made may be mounted by who has the server's own key.
+# foreign_volumes = true
 # Takes containers of the original server over when the service starts.
 # adopt = false
 # Where that server kept metadata and expiries that it has changed. Root reads it when the service starts.

@@ -158,12 +158,6 @@ def test_volumes_that_go_with_the_last_sandbox(api, engine):
 
 
 def test_volumes_that_are_refused(api, engine):
-    engine.docker("volume", "create", "somebodys")
-    try:
-        theirs = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, volumes=[volume("somebodys", "/data")])
-        assert theirs.status in (400, 404) and "not made for sandboxes" in theirs.json["message"], theirs
-    finally:
-        engine.docker("volume", "rm", "somebodys")
     missing = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, volumes=[volume("none", "/data", createIfNotExists=False)])
     assert missing.status in (400, 404) and "no such volume" in missing.json["message"], missing
     sized = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, volumes=[volume("sized", "/data", storage="1Gi")])
@@ -173,6 +167,55 @@ def test_volumes_that_are_refused(api, engine):
     # An engine makes volumes before it sees that the rest cannot be: they do not stay.
     wrong = api.post_create(image={"uri": IMAGE}, entrypoint=["/no/program"], volumes=[volume("half", "/data")])
     assert wrong.status == 400, wrong
+
+
+@contextmanager
+def volume_of_others(engine, name, *labels):
+    engine.docker("volume", "create", *(word for label in labels for word in ("--label", label)), name)
+    try:
+        yield name
+    finally:
+        engine.docker("volume", "rm", name)
+
+
+def test_a_volume_that_somebody_else_has_made(api, engine):
+    """It is used and left as it is, whatever the request says."""
+    with volume_of_others(engine, "theirs") as name:
+        engine.docker("run", "--rm", "-v", "theirs:/d", IMAGE, "sh", "-c", "echo kept > /d/file")
+        before = engine.docker("volume", "inspect", name).stdout
+        sandbox = create(api, volumes=[volume(name, "/data", deleteOnSandboxTermination=True)])
+        assert api.run(sandbox, "cat /data/file; echo more >> /data/file").stdout == "kept"
+        assert api.call("GET", "/volumes").json["items"] == []
+        assert_envelope(api.call("DELETE", f"/volumes/{name}"), 404)
+        assert api.delete(sandbox).status == 204
+        again = create(api, volumes=[volume(name, "/data", createIfNotExists=False)])
+        assert api.run(again, "cat /data/file").stdout.split() == ["kept", "more"]
+        assert api.delete(again).status == 204
+        assert engine.docker("volume", "inspect", name).stdout == before, "nothing has marked it"
+
+
+@pytest.mark.parametrize("name, labels", [
+    ("boot", ["opensandbox.io/boot-of=x"]),
+    ("going", ["opensandbox.io/volume-goes-with=x"]),
+    ("tenants", ["opensandbox.io/volume-managed-by=server", "opensandbox.io/volume-of=somebody"]),
+    ("opensandbox-runtime-x", []),
+])  # fmt: skip
+def test_volumes_that_servers_keep_for_themselves(api, engine, name, labels):
+    with volume_of_others(engine, name, *labels):
+        refused = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, volumes=[volume(name, "/data")])
+        assert_envelope(refused, 400, "VOLUME::PVC_NOT_FOUND")
+        assert "not made for these sandboxes" in refused.json["message"], refused
+
+
+def test_volumes_of_others_can_be_kept_away(bin_dir, engine):
+    service = service_on(bin_dir, engine, docker={"foreign_volumes": False})
+    try:
+        with volume_of_others(engine, "theirs"):
+            refused = Api(service.start()).post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, volumes=[volume("theirs", "/data")])
+            assert_envelope(refused, 400, "VOLUME::PVC_NOT_FOUND")
+            assert "opensandbox.io/volume-managed-by" in refused.json["message"], refused
+    finally:
+        service.destroy()
 
 
 def test_a_volume_that_its_owner_has_marked(api, engine):
