@@ -24,6 +24,7 @@ std::vector<std::string> volumes_of(const std::vector<ContainerMount>& mounts) {
   std::vector<std::string> out;
   for (const ContainerMount& mount : mounts) {
     if (mount.kind == ContainerMount::Kind::volume) out.push_back(mount.source);
+    if (!mount.volume.empty()) out.push_back(mount.volume);
   }
   return out;
 }
@@ -186,6 +187,8 @@ std::string container_body(const runtime::SandboxSpec& spec, const Image& image,
   }
   Labels labels = labels_of(spec, owner, image.labels, volumes_of(mounts));
   labels[kBootLabel] = rules.remote ? boot : "";
+  if (std::ranges::any_of(mounts, [](const ContainerMount& mount) { return !mount.volume.empty(); }))
+    labels[kHeldLabel] = holder_name(spec.handle);
   bj::object body{{"Image", image.id},
                   {"Entrypoint", bj::array{std::string(kBootInside) + "/execd"}},
                   {"Cmd", words_of(spec.limits, rules, publishes, mounts)},

@@ -37,9 +37,24 @@ bool says_name_is_taken(const Error& error) {
 // Whether an engine speaks of a directory in a volume, by its own path of it, which is nobody's business.
 bool names_part_of_volume(std::string_view words, const std::vector<ContainerMount>& mounts) {
   return std::ranges::any_of(mounts, [&](const ContainerMount& mount) {
+    if (!mount.volume.empty()) return words.find(mount.source) != words.npos;
     return !mount.sub_path.empty() && mount.kind == ContainerMount::Kind::volume &&
            words.find("/volumes/" + mount.source + "/") != words.npos;
   });
+}
+
+std::unexpected<CreateFailure> failed_part() {
+  return failed(Kind::sub_path_refused,
+                {Code::invalid_argument, 0,
+                 "volumes: the volume has no such directory (subPath), or a link is on the way"});
+}
+
+// What of the host was asked for, when the engine has mounted something else.
+Kind kind_of_shown(const std::vector<ContainerMount>& mounts) {
+  bool is_host = std::ranges::any_of(mounts, [](const ContainerMount& mount) {
+    return mount.kind == ContainerMount::Kind::host_path && mount.volume.empty();
+  });
+  return is_host ? Kind::host_path_refused : Kind::sub_path_refused;
 }
 
 }  // namespace
@@ -195,6 +210,7 @@ Task<Created<std::string>> DockerRuntime::ask_for_container(const runtime::Sandb
   // An engine that has other files than this host does not have this directory either.
   if (!settings_.rules.remote && error.message.find(boot.source) != std::string::npos)
     co_return failed(Kind::step_failed, {Code::internal, 0, kOtherFiles});
+  if (names_part_of_volume(error.message, mounts.mounts)) co_return failed_part();
   if (auto refused = limit_refusal(spec.limits, error))
     co_return failed(Kind::bad_limit, std::move(*refused));
   co_return failed_step(std::move(error), "create the container");
@@ -210,7 +226,9 @@ Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::make_container(const run
   auto sandbox = std::make_shared<Sandbox>(handle, *made, executor_);
   for (const ContainerMount& mount : mounts.mounts) {
     if (mount.kind == ContainerMount::Kind::volume) sandbox->volumes.push_back(mount.source);
+    if (!mount.volume.empty()) sandbox->volumes.push_back(mount.volume);
   }
+  sandbox->has_holder = !mounts.parts.empty();
   if (!spec.image.id.empty()) sandbox->image = image.id;
   sandbox->id = spec.id;
   sandbox->misnamed = misnamed;
@@ -230,10 +248,7 @@ Task<Created<void>> DockerRuntime::run_container(SandboxPtr sandbox, std::option
     input = std::move(*handed);
   }
   if (auto started = co_await engine_.start(sandbox->container); !started) {
-    if (names_part_of_volume(started.error().message, mounts.mounts))
-      co_return failed(Kind::sub_path_refused,
-                       {Code::invalid_argument, 0,
-                        "volumes: the volume has no such directory (subPath), or a link is on the way"});
+    if (names_part_of_volume(started.error().message, mounts.mounts)) co_return failed_part();
     if (auto refused = limit_refusal(limits, started.error()))
       co_return failed(Kind::bad_limit, std::move(*refused));
     co_return failed_step(std::move(started.error()), "start the container");
@@ -244,7 +259,7 @@ Task<Created<void>> DockerRuntime::run_container(SandboxPtr sandbox, std::option
   files_.close_boot(sandbox->handle);
   if (given) co_return Created<void>();
   if (given.error().code == Code::permission_denied)
-    co_return failed(Kind::host_path_refused, std::move(given.error()).in("volumes"));
+    co_return failed(kind_of_shown(mounts.mounts), std::move(given.error()).in("volumes"));
   auto state = co_await engine_.inspect(sandbox->container);
   std::string more = state && !state->running ? "; " + end_of(*state).detail : "";
   if (more.empty() && !sandbox->by_engine() && given.error().code == Code::timeout)
@@ -281,7 +296,7 @@ Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::start_container(const ru
 
 Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::begin(const runtime::SandboxSpec& spec,
                                                               const Image& image, std::string record) {
-  auto mounts = co_await find_mounts(spec);
+  auto mounts = co_await find_mounts(spec, image.id);
   if (!mounts) co_return std::unexpected(std::move(mounts.error()));
   auto sandbox = co_await start_container(spec, image, std::move(record), *mounts);
   if (sandbox)
@@ -349,6 +364,7 @@ Task<Result<void>> DockerRuntime::destroy(std::string handle) {
     closed = co_await remove_sidecar(handle);
   else if (policed && settings_.networks)
     closed = co_await settings_.networks->close(handle);
+  if (!sandbox || sandbox->has_holder) CO_TRY(co_await remove_holder(handle));
   if (sandbox) {
     if (sandbox->inherited)
       co_await forget_inherited(sandbox);

@@ -119,6 +119,11 @@ class DockerRuntime : public runtime::Runtime {
     std::vector<ContainerMount> mounts;
     std::vector<FileId> shown;  // what the directories of the host are, in their order
     std::vector<MadeVolume> made;
+    // Directories of volumes that this engine cannot show by itself: which of `mounts`, and which of `shown`.
+    struct Part {
+      size_t mount, shown;
+    };
+    std::vector<Part> parts = {};
   };
 
   DockerRuntime(io::Executor executor, std::string owner, SandboxFiles files, DockerSettings settings);
@@ -161,7 +166,12 @@ class DockerRuntime : public runtime::Runtime {
   Result<void> find_way(Sandbox& sandbox, const Container& container);
   Task<Result<runtime::ControlConnection>> open_control(SandboxPtr sandbox);
   Task<Result<void>> await_execd(SandboxPtr sandbox);
-  Task<Created<Mounts>> find_mounts(const runtime::SandboxSpec& spec);
+  Task<Created<Mounts>> find_mounts(const runtime::SandboxSpec& spec, std::string image);
+  Task<Created<void>> find_all(const runtime::SandboxSpec& spec, Mounts& out);
+  // See docker_parts.cc.
+  Task<Created<void>> find_parts(std::string handle, std::string image, Mounts& mounts);
+  Task<Result<std::string>> ask_holder(std::string handle, std::string body);
+  Task<Result<void>> remove_holder(std::string handle);
   Task<Created<ContainerMount>> find_volume(std::string owner, runtime::Mount mount,
                                             std::vector<MadeVolume>& made);
   // Whether another create makes it, which from now on leaves it alone.

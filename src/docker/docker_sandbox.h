@@ -26,6 +26,8 @@ struct DockerRuntime::Sandbox {
     volumes = inherited ? inherited_volumes(seen.labels) : volumes_in(seen.labels);
     auto egress = seen.labels.find(kEgressLabel);
     has_policy = egress != seen.labels.end() && egress->second == kWithPolicy;
+    auto held = seen.labels.find(kHeldLabel);
+    has_holder = held != seen.labels.end() && !held->second.empty() && !inherited;
     published = seen.published;
     if (auto volume = seen.labels.find(kBootLabel); volume != seen.labels.end() && !inherited)
       boot = volume->second;
@@ -50,6 +52,7 @@ struct DockerRuntime::Sandbox {
   bool removed = false;
   bool inherited = false;                 // another server has made it: see docker_inherited.cc
   bool has_policy = false;                // its network is led through the egress process
+  bool has_holder = false;                // a container beside it holds its volumes
   std::vector<std::string> volumes = {};  // by the engine's names
   std::vector<MadeVolume> made = {};      // of these, what was not there before: for a start that fails
   std::string image = {};                 // the id of the one it was made from, when that is a snapshot

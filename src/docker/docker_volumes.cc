@@ -84,14 +84,19 @@ Task<Created<ContainerMount>> DockerRuntime::find_volume(std::string owner, Moun
   if (mount.size_bytes)
     co_return failed(Kind::unsupported,
                      {Code::unsupported, 0, "volumes of an engine have no size of their own"});
+  // Before that an engine shows volumes as a whole only; docker_parts.cc has what is done instead.
+  bool is_part = false;
   if (!mount.sub_path.empty()) {
     auto version = co_await engine_.spoken();
     if (!version) co_return failed(Kind::unavailable, std::move(version.error()));
-    // Before that an engine would follow links in the volume.
-    if (*version < kSubPaths)
-      co_return failed(Kind::unsupported, {Code::unsupported, 0,
-                                           "this engine shows volumes as a whole only; Docker 26 and later "
-                                           "can show a directory of one (subPath)"});
+    is_part = *version < kSubPaths;
+    if (is_part && (settings_.rules.remote || settings_.rules.by_network()))
+      co_return failed(Kind::unsupported,
+                       {Code::unsupported, 0,
+                        fmt::format("{} can show a directory of a volume (subPath) with Docker 26 and later",
+                                    settings_.rules.remote ? "an engine on another host"
+                                                           : "a container with a kernel of its own")});
+    if (is_part) out.volume = out.source;
   }
   auto there = co_await engine_.volume(out.source);
   // Nothing is waited for until it is noted: who makes it, and whether others came, is settled at once.
@@ -100,6 +105,11 @@ Task<Created<ContainerMount>> DockerRuntime::find_volume(std::string owner, Moun
   out.labels = {{kManagedLabel, "server"}, {kTenantLabel, owner_of(owner)}, {kClaimLabel, mount.source}};
   if (mount.ephemeral) out.labels[kVolumeGoesLabel] = owner_;
   if (there && may_use(*there, owner, settings_.foreign_volumes)) {
+    if (is_part && (there->driver != "local" || there->mounted_on_use))
+      co_return failed(Kind::sub_path_driver,
+                       {Code::unsupported, 0,
+                        "subPath: this volume is no directory of the engine's host, and engines before "
+                        "Docker 26 show such a one as a whole only"});
     if (mount.ephemeral && is_foreign(*there))
       log::info("a volume that is not this server's stays with deleteOnSandboxTermination, too",
                 {{"volume", out.source}});
@@ -150,8 +160,17 @@ Task<> DockerRuntime::forget_made(std::vector<MadeVolume> made) {
   }
 }
 
-Task<Created<DockerRuntime::Mounts>> DockerRuntime::find_mounts(const runtime::SandboxSpec& spec) {
+Task<Created<DockerRuntime::Mounts>> DockerRuntime::find_mounts(const runtime::SandboxSpec& spec,
+                                                                std::string image) {
   Mounts out;
+  auto found = co_await find_all(spec, out);
+  if (found && !out.parts.empty()) found = co_await find_parts(spec.handle, std::move(image), out);
+  if (found) co_return out;
+  co_await forget_made(std::move(out.made));
+  co_return std::unexpected(std::move(found.error()));
+}
+
+Task<Created<void>> DockerRuntime::find_all(const runtime::SandboxSpec& spec, Mounts& out) {
   for (size_t i = 0; i < spec.mounts.size(); ++i) {
     const Mount& mount = spec.mounts[i];
     if (mount.kind == Mount::Kind::host_path && settings_.rules.remote) {
@@ -175,7 +194,6 @@ Task<Created<DockerRuntime::Mounts>> DockerRuntime::find_mounts(const runtime::S
       if (!found) {
         Kind kind = kind_of(found.error(), !mount.sub_path.empty());
         const char* field = kind == Kind::sub_path_refused ? "subPath" : "host.path";
-        co_await forget_made(std::move(out.made));
         co_return failed(kind, std::move(found.error()).in(fmt::format("volumes[{}].{}", i, field)));
       }
       out.shown.push_back(*found);
@@ -188,12 +206,15 @@ Task<Created<DockerRuntime::Mounts>> DockerRuntime::find_mounts(const runtime::S
     auto volume = co_await find_volume(spec.owner, mount, out.made);
     if (!volume) {
       volume.error().error = std::move(volume.error().error).in(fmt::format("volumes[{}].pvc", i));
-      co_await forget_made(std::move(out.made));
       co_return std::unexpected(std::move(volume.error()));
+    }
+    if (!volume->volume.empty()) {
+      out.parts.push_back({i, out.shown.size()});
+      out.shown.emplace_back();
     }
     out.mounts.push_back(std::move(*volume));
   }
-  co_return out;
+  co_return Created<void>();
 }
 
 // Those that are to go with the last sandbox that has them.

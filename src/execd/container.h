@@ -22,4 +22,8 @@ inline constexpr int kContainerListeners = 3;
 // ("g"), and Code::permission_denied when it does not: until then nothing may be done that an image decides.
 Result<void> take_listeners(const std::string& path, const std::vector<std::string>& shown = {});
 
+// Directories of volumes, told in the same lines, by an execd that serves for nothing else: the server may not
+// look into an engine's volumes. Missing ones are made, and no link is followed.
+std::string find_parts(const std::vector<std::string>& paths);
+
 }  // namespace osb::execd

@@ -162,8 +162,6 @@ def test_volumes_that_are_refused(api, engine):
     assert missing.status in (400, 404) and "no such volume" in missing.json["message"], missing
     sized = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, volumes=[volume("sized", "/data", storage="1Gi")])
     assert sized.status == 400 and "size" in sized.json["message"], sized
-    part = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, volumes=[{**volume("parts", "/data"), "subPath": "a"}])
-    assert part.status == 400 and ("Docker 26" if engine.kind == "own" else "no such directory") in part.json["message"], part
     # An engine makes volumes before it sees that the rest cannot be: they do not stay.
     wrong = api.post_create(image={"uri": IMAGE}, entrypoint=["/no/program"], volumes=[volume("half", "/data")])
     assert wrong.status == 400, wrong
@@ -227,6 +225,99 @@ def test_a_volume_that_its_owner_has_marked(api, engine):
         assert_envelope(api.call("DELETE", "/volumes/marked"), 404)
     finally:
         engine.docker("volume", "rm", "marked")
+
+
+# Directories of volumes, with an engine that shows volumes as a whole only
+
+
+def part(name, path, below, **more):
+    return {**volume(name, path, **more), "subPath": below}
+
+
+def holders(engine):
+    return [name for name in engine.containers() if name.startswith("opensandbox-volumes-")]
+
+
+@pytest.fixture
+def holding(engine):
+    if engine.kind == "newer":
+        pytest.skip("this engine shows directories of volumes by itself: test_docker_newer.py")
+    return engine
+
+
+def test_a_volume_of_which_a_sandbox_has_a_part(api, docker, holding):
+    """The engine does not know that it is in use, so a container beside it says so: until the last one goes, and over a restart."""
+    fleeting = {"deleteOnSandboxTermination": True}
+    whole = create(api, volumes=[volume("shared", "/data", **fleeting)])
+    api.run(whole, "mkdir -p /data/a/b; echo yes > /data/a/b/file; chmod 700 /data/a; chown 1234 /data/a")
+    sandbox = create(api, volumes=[part("shared", "/part", "a/b", **fleeting), {**part("shared", "/new", "made/here"), "name": "w", "readOnly": True}])
+    assert api.run(sandbox, "cat /part/file; ls /part; echo more > /part/written; touch /new/x 2>&1").stdout.split()[:2] == ["yes", "file"]
+    assert api.run(whole, "cat /data/a/b/written; stat -c %u /data/made/here; ls -A /data/made/here").stdout.split() == ["more", "0"]
+    assert len(holders(holding)) == 1
+    assert api.delete(whole).status == 204
+    (listed,) = api.call("GET", "/volumes").json["items"]
+    assert (listed["name"], listed["sandboxes"]) == ("shared", 1)
+    assert_envelope(api.call("DELETE", "/volumes/shared"), 409, "VOLUME::IN_USE")
+    docker.restart()
+    wait_for(lambda: api.run(sandbox, "cat /part/written").stdout == "more", 20, "it is taken up, with its volume")
+    assert "shared" in holding.volumes()
+    assert api.delete(sandbox).status == 204
+    wait_for(lambda: "shared" not in holding.volumes(), 10, "it goes with the last one")
+    assert not holders(holding)
+
+
+def test_creates_with_a_part_that_fail_leave_nothing(api, holding):
+    for fields in ({"entrypoint": ["/no/program"]}, {"volumes": [part("half", "/data", "a"), {**volume("none", "/b", createIfNotExists=False), "name": "n"}]}):
+        wrong = api.post_create(**{"image": {"uri": IMAGE}, "entrypoint": SLEEPER, "volumes": [part("half", "/data", "a")], **fields})
+        assert wrong.status == 400, wrong
+    assert not holders(holding)
+    whole = create(api, volumes=[volume("half", "/data", deleteOnSandboxTermination=True)])
+    api.run(whole, "ln -s /etc /data/out; ln -s . /data/in; echo x > /data/file")
+    for below in ("out", "out/x", "in", "file", "file/x"):
+        refused = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, volumes=[part("half", "/data", below)])
+        assert_envelope(refused, 400, "VOLUME::INVALID_SUB_PATH")
+        assert "volumes[0].subPath" in refused.json["message"] and str(holding.directory) not in refused.body.decode(), refused
+    assert not holders(holding)
+
+
+def test_a_volume_that_is_mounted_when_it_is_used_has_no_parts(api, holding):
+    holding.docker("volume", "create", "--opt", "type=tmpfs", "--opt", "device=tmpfs", "mounted")
+    try:
+        refused = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, volumes=[part("mounted", "/data", "a")])
+        assert_envelope(refused, 400, "VOLUME::PVC_SUBPATH_UNSUPPORTED_DRIVER")
+    finally:
+        holding.docker("volume", "rm", "mounted")
+
+
+def test_a_part_that_is_swapped_for_a_link(bin_dir, holding):
+    """By a sandbox that has the whole volume, after the server has had a look: the engine follows the link, and nothing of the image runs there."""
+    writer = {}
+
+    def swap():
+        if writer:
+            api.run(writer["id"], "mv /data/a /data/real; ln -s /etc /data/a")
+            writer["done"] = True
+
+    with engine_with_a_moment(holding, swap, b"name=sandbox-") as path:
+        service = service_on(bin_dir, holding)
+        try:
+            api = Api(service.start())
+            writer["id"] = create(api, volumes=[volume("swapped", "/data", deleteOnSandboxTermination=True)])
+            api.run(writer["id"], "mkdir /data/a")
+            service.stop()
+            service.config_path.write_text(service.config_path.read_text().replace(str(holding.socket), str(path)))
+            api = Api(service.start())
+            wait_for(lambda: api.run(writer["id"], "true").exit_code == 0, 20, "it is taken up")
+            reply = api.post_create(image={"uri": LOGGING}, entrypoint=SLEEPER, volumes=[part("swapped", "/data", "a")])
+            assert writer.get("done") and reply.status == 400, reply
+            assert_envelope(reply, 400, "VOLUME::INVALID_SUB_PATH")
+            assert "another directory was in its place" in reply.json["message"], reply
+            assert not os.path.exists("/etc/log"), "nothing of the image did anything there"
+            assert len(ours(holding)) == 1 and not holders(holding)
+            assert api.delete(writer["id"]).status == 204
+        finally:
+            service.destroy()
+            holding.docker("volume", "rm", "-f", "swapped", check=False)
 
 
 def host(path, inside="/data", **more):
