@@ -188,6 +188,7 @@ Result<void> hand_over(Checked checked, const std::string& given, std::optional<
                                .server = {"osb", "server", "--state-dir=" + config.native.state_dir},
                                .egress = egress_command(config),
                                .engine_gid = engine_group(config),
+                               .engine_is_enough = config.standard_runtime() == "docker",
                                .notes = std::move(notes),
                                .runsc = std::move(runsc.executable),
                                .runsc_platform = std::move(runsc.platform),

@@ -37,7 +37,7 @@ std::unexpected<CreateFailure> failed_step(Error error) {
 
 struct Holder {
   std::string image, handle, owner, execd;
-  std::vector<ContainerMount> volumes;
+  std::vector<ContainerMount> volumes = {};
 };
 
 std::string place_of(size_t i) { return fmt::format("{}/{}", kPartsInside, i); }
@@ -119,7 +119,9 @@ Task<Created<void>> DockerRuntime::find_parts(std::string handle, std::string im
   std::string text = told.value_or("");
   auto lines = split(text, '\n');
   Created<void> found;
-  if (!told)
+  if (!told && sees_other_files(told.error(), holder.execd))
+    found = failed_step({Code::internal, 0, "the Docker engine does not see the files of this host"});
+  else if (!told)
     found = failed_step(std::move(told.error()));
   else if (lines.size() != mounts.parts.size() + 1)
     found = failed_step({Code::corrupt, 0, "execd says something else"});

@@ -35,6 +35,21 @@ std::string machine_of_host() {
 
 }  // namespace
 
+// An engine that has other files than this host does not have what it was asked to show either: it is on
+// another host, or this server is in a container. Where the configuration leaves it open, it counts as one on
+// another host from then on.
+bool DockerRuntime::sees_other_files(const Error& error, const std::string& path) {
+  if (settings_.rules.remote || error.message.find(path) == std::string::npos) return false;
+  bool is_missing = error.message.find("does not exist") != std::string::npos ||
+                    error.message.find("no such file") != std::string::npos;
+  if (!settings_.may_be_remote || !is_missing) return true;
+  settings_.rules.remote = true;
+  capabilities_ = docker_capabilities(abilities_with(settings_));
+  log::info("the Docker engine does not see the files of this service: its containers are reached through "
+            "its API alone, as with docker.remote = true");
+  return true;
+}
+
 // Whoever fills or removes volumes does so alone.
 class DockerRuntime::Alone {
  public:

@@ -59,6 +59,15 @@ Kind kind_of_shown(const std::vector<ContainerMount>& mounts) {
 
 }  // namespace
 
+DockerAbilities abilities_with(const DockerSettings& settings) {
+  bool remote = settings.rules.remote;
+  return {.policies = remote ? settings.sidecars.has_value() : settings.networks != nullptr,
+          .own_kernel = settings.rules.has_own_kernel(),
+          .host_network = settings.rules.network_mode == kHostNetwork,
+          .published = settings.rules.publish.has_value(),
+          .remote = remote};
+}
+
 runtime::EntryProcess entry_of(const Claim& claim, const Limits& limits,
                                const std::map<std::string, std::string>& standard) {
   runtime::EntryProcess entry;
@@ -92,11 +101,7 @@ DockerRuntime::DockerRuntime(io::Executor executor, std::string owner, SandboxFi
       owner_(std::move(owner)),
       files_(std::move(files)),
       settings_(std::move(settings)),
-      capabilities_(docker_capabilities({.policies = settings_.networks || settings_.sidecars,
-                                         .own_kernel = settings_.rules.has_own_kernel(),
-                                         .host_network = settings_.rules.network_mode == kHostNetwork,
-                                         .published = settings_.rules.publish.has_value(),
-                                         .remote = settings_.rules.remote})),
+      capabilities_(docker_capabilities(abilities_with(settings_))),
       engine_(settings_.engine),
       pulls_(executor, engine_, settings_.pull_policy, settings_.default_registry),
       tasks_(executor) {
@@ -207,8 +212,7 @@ Task<Created<std::string>> DockerRuntime::ask_for_container(const runtime::Sandb
   if (made) co_return std::move(*made);
   Error error = std::move(made.error());
   if (error.code == Code::not_found) co_return failed(Kind::image_not_found, std::move(error));
-  // An engine that has other files than this host does not have this directory either.
-  if (!settings_.rules.remote && error.message.find(boot.source) != std::string::npos)
+  if (sees_other_files(error, boot.source))
     co_return failed(Kind::step_failed, {Code::internal, 0, kOtherFiles});
   if (names_part_of_volume(error.message, mounts.mounts)) co_return failed_part();
   if (auto refused = limit_refusal(spec.limits, error))
@@ -275,6 +279,10 @@ Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::start_container(const ru
   auto boot = co_await prepare_boot(spec.handle, image.id, std::move(record));
   if (!boot) co_return std::unexpected(std::move(boot.error()));
   if (spec.network && settings_.rules.remote) {
+    // It was allowed before anybody knew where the engine is.
+    if (!settings_.sidecars)
+      co_return failed(Kind::unsupported,
+                       {Code::unsupported, 0, "networkPolicy: " + capabilities_.network_policy.why});
     auto policed = co_await start_sidecar(spec, boot->source, boot->secret);
     if (!policed) co_return std::unexpected(std::move(policed.error()));
   }
@@ -296,6 +304,15 @@ Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::start_container(const ru
 
 Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::begin(const runtime::SandboxSpec& spec,
                                                               const Image& image, std::string record) {
+  bool remote = settings_.rules.remote;
+  auto sandbox = co_await begin_once(spec, image, record);
+  if (!sandbox && remote != settings_.rules.remote)
+    sandbox = co_await begin_once(spec, image, std::move(record));
+  co_return sandbox;
+}
+
+Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::begin_once(const runtime::SandboxSpec& spec,
+                                                                   const Image& image, std::string record) {
   auto mounts = co_await find_mounts(spec, image.id);
   if (!mounts) co_return std::unexpected(std::move(mounts.error()));
   auto sandbox = co_await start_container(spec, image, std::move(record), *mounts);

@@ -49,6 +49,7 @@ struct DockerSettings {
   std::map<std::string, std::string> env = {};  // of sandboxes that say nothing else
   std::vector<std::string> shared_paths = {};   // of the host, which sandboxes may have
   std::string state_dir = {};                   // of the service, which they may not
+  bool may_be_remote = false;                   // when it turns out that the engine has other files
   bool foreign_volumes = true;                  // of the engine that others have made, which they may have
   std::string public_host = {};                 // in endpoints of ports that are published on all addresses
   bool adopt = false;                           // take containers of the original server over
@@ -128,6 +129,9 @@ class DockerRuntime : public runtime::Runtime {
 
   DockerRuntime(io::Executor executor, std::string owner, SandboxFiles files, DockerSettings settings);
   // A container with an execd that answers. On failure nothing is left behind, see start().
+  Task<Created<SandboxPtr>> begin_once(const runtime::SandboxSpec& spec, const Image& image,
+                                       std::string record);
+  // The same, and once more when the first try has shown that the engine has other files.
   Task<Created<SandboxPtr>> begin(const runtime::SandboxSpec& spec, const Image& image, std::string record);
   // What there is of one that failed goes, also volumes that were made for it.
   Task<> undo(std::string handle, std::vector<MadeVolume> made);
@@ -150,6 +154,7 @@ class DockerRuntime : public runtime::Runtime {
   Task<Created<SandboxPtr>> start_container(const runtime::SandboxSpec& spec, const Image& image,
                                             std::string record, const Mounts& mounts);
   // See docker_remote.cc.
+  bool sees_other_files(const Error& error, const std::string& path);
   class Alone;
   Task<> await_turn();
   Task<Result<std::string>> find_boot_volume();
@@ -245,5 +250,6 @@ struct DockerAbilities {
   bool remote = false;        // they are on another host
 };
 runtime::Capabilities docker_capabilities(DockerAbilities given);
+DockerAbilities abilities_with(const DockerSettings& settings);
 
 }  // namespace osb::docker

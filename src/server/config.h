@@ -79,6 +79,7 @@ struct DockerSection {
   uint16_t tcp_port = 0;
   std::string tls_ca = {}, tls_cert = {}, tls_key = {};  // files; without the first: in the clear
   bool remote = false;                                   // the engine is on another host
+  bool remote_given = false;                             // the file says so, or says that it is not
   std::string network_mode = "bridge";                   // or "none", or the name of a network
   int64_t api_timeout = 180;                             // seconds
   std::vector<std::string> drop_capabilities = {"AUDIT_WRITE", "MKNOD",     "NET_ADMIN",

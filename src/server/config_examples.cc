@@ -270,7 +270,7 @@ constexpr std::string_view kSkeleton =
 # tls_cert = ""
 # tls_key = ""
 # The engine is on another host, or does not see this one's files. Without this line: when host names an address that
-# is not loopback.
+# is not loopback, or when a create shows that it does not see them.
 # remote = false
 # The network of containers: bridge, none, or the name of one that the engine has.
 # network_mode = "bridge"
