@@ -207,7 +207,8 @@ constexpr ErrorRow kVolumes[] = {
      "A `subPath` that is no plain relative path, or that a symbolic link or a file stands in the way of.",
      "Name directories below the volume, without `..`; links are not followed."},
     {"VOLUME::PVC_SUBPATH_UNSUPPORTED_DRIVER", "400",
-     "A `subPath` of an engine's volume that is not a directory of its host, with an engine before Docker 26.",
+     "A `subPath` of an engine's volume that is not a directory of its host, with an engine before Docker "
+     "26.",
      "Mount the whole volume, or use one of the driver `local`."},
     {"VOLUME::INVALID_HOST_PATH", "400", "A `host.path` that is no plain absolute path of Linux.",
      "Write it without `..`, `//` and a slash at its end."},

@@ -158,7 +158,8 @@ docker::DockerSettings docker_settings(const server::Config& config, std::string
   out.execd = execd;
   out.adopt = in.adopt;
   bool has_network = out.rules.network_mode != "none";
-  if ((in.remote || out.may_be_remote) && config.egress.enabled && has_network && !config.egress.image.empty())
+  if ((in.remote || out.may_be_remote) && config.egress.enabled && has_network &&
+      !config.egress.image.empty())
     out.sidecars = docker::EgressSettings{.image = config.egress.image,
                                           .name_servers = config.egress.name_servers,
                                           .deny_always = config.egress.deny_always,
@@ -187,8 +188,10 @@ Result<void> make_runtimes(const server::Config& config, const ServerRoleOptions
     auto settings = docker_settings(config, execd);
     settings.engine.tcp = std::move(engine);
     settings.original = TRY(inherited_original_notes());
+    settings.make_shared_path = [&base](std::string path) { return base.make_shared_path(std::move(path)); };
     bool on_host = settings.rules.network_mode == docker::kHostNetwork;
-    if (config.egress.enabled && !role.rootless && !is_engine_only(role) && !on_host && !settings.rules.remote)
+    if (config.egress.enabled && !role.rootless && !is_engine_only(role) && !on_host &&
+        !settings.rules.remote)
       settings.networks = base.container_networks();
     if (settings.rules.publish)
       log::warn("docker.direct: whoever reaches the published ports of a container may do everything in it",

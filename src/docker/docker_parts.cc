@@ -1,11 +1,12 @@
-// Directories of volumes (subPath), with engines that show volumes as a whole only. Such an engine is told the
-// directory's name on its own host instead, and follows links on the way to it, which sandboxes can make. So it
-// is as with directories of the host (host_path.h): somebody looks first, without following links, and execd
-// says from inside the sandbox what it was that the engine has mounted, before anything else runs there.
+// Directories of volumes (subPath), with engines that show volumes as a whole only. Such an engine is told
+// the directory's name on its own host instead, and follows links on the way to it, which sandboxes can make.
+// So it is as with directories of the host (host_path.h): somebody looks first, without following links, and
+// execd says from inside the sandbox what it was that the engine has mounted, before anything else runs
+// there.
 //
-// This server may not look into the engine's files. A container with the whole volumes does: execd is all that
-// runs in it, makes what is missing, tells what it has found and ends. The container stays as long as the
-// sandbox, for the engine knows by it that the volumes are in use.
+// This server may not look into the engine's files. A container with the whole volumes does: execd is all
+// that runs in it, makes what is missing, tells what it has found and ends. The container stays as long as
+// the sandbox, for the engine knows by it that the volumes are in use.
 
 #include <fmt/format.h>
 
@@ -86,16 +87,14 @@ std::string holder_body(const Holder& holder) {
 Created<FileId> id_in(std::string_view line) {
   size_t blank = line.find(' ');
   auto device = parse_number<uint64_t>(line.substr(0, blank));
-  auto second =
-      blank == line.npos ? std::nullopt : parse_number<uint64_t>(line.substr(blank + 1));
-  if (!device || !second)
-    return failed(Kind::volume_failed, {Code::corrupt, 0, "execd says something else"});
+  auto second = blank == line.npos ? std::nullopt : parse_number<uint64_t>(line.substr(blank + 1));
+  if (!device || !second) return failed(Kind::volume_failed, {Code::corrupt, 0, "execd says something else"});
   if (*device != 0) return FileId{*device, *second};
   int reason = static_cast<int>(*second);
   if (reason == ENOTDIR || reason == ELOOP)
-    return failed(Kind::sub_path_refused,
-                  {Code::invalid_argument, 0,
-                   "a symbolic link or a file is on the way; only directories are used"});
+    return failed(
+        Kind::sub_path_refused,
+        {Code::invalid_argument, 0, "a symbolic link or a file is on the way; only directories are used"});
   return failed(Kind::volume_failed, {Code::internal, reason,
                                       std::string("the directory cannot be made: ") + std::strerror(reason)});
 }
@@ -113,7 +112,8 @@ Task<Result<std::string>> DockerRuntime::ask_holder(std::string handle, std::str
 }
 
 Task<Created<void>> DockerRuntime::find_parts(std::string handle, std::string image, Mounts& mounts) {
-  Holder holder{.image = std::move(image), .handle = handle, .owner = owner_, .execd = files_.execd_on_host()};
+  Holder holder{
+      .image = std::move(image), .handle = handle, .owner = owner_, .execd = files_.execd_on_host()};
   for (const Mounts::Part& part : mounts.parts) holder.volumes.push_back(mounts.mounts[part.mount]);
   auto told = co_await ask_holder(handle, holder_body(holder));
   std::string text = told.value_or("");

@@ -45,8 +45,9 @@ bool DockerRuntime::sees_other_files(const Error& error, const std::string& path
   if (!settings_.may_be_remote || !is_missing) return true;
   settings_.rules.remote = true;
   capabilities_ = docker_capabilities(abilities_with(settings_));
-  log::info("the Docker engine does not see the files of this service: its containers are reached through "
-            "its API alone, as with docker.remote = true");
+  log::info(
+      "the Docker engine does not see the files of this service: its containers are reached through "
+      "its API alone, as with docker.remote = true");
   return true;
 }
 

@@ -9,6 +9,7 @@
 // A container's end is heard on execd's control connection, which ends with it; the engine is then asked how.
 // Nothing is polled.
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -49,11 +50,13 @@ struct DockerSettings {
   std::map<std::string, std::string> env = {};  // of sandboxes that say nothing else
   std::vector<std::string> shared_paths = {};   // of the host, which sandboxes may have
   std::string state_dir = {};                   // of the service, which they may not
-  bool may_be_remote = false;                   // when it turns out that the engine has other files
-  bool foreign_volumes = true;                  // of the engine that others have made, which they may have
-  std::string public_host = {};                 // in endpoints of ports that are published on all addresses
-  bool adopt = false;                           // take containers of the original server over
-  OriginalNotes original = {};                  // and what it has changed of them
+  // Makes a missing one as the owner of the place; none: this server's user does, where he may.
+  std::function<Task<Result<void>>(std::string)> make_shared_path = {};
+  bool may_be_remote = false;    // when it turns out that the engine has other files
+  bool foreign_volumes = true;   // of the engine that others have made, which they may have
+  std::string public_host = {};  // in endpoints of ports that are published on all addresses
+  bool adopt = false;            // take containers of the original server over
+  OriginalNotes original = {};   // and what it has changed of them
   // Of this service; none: there are none, and policies are refused.
   std::shared_ptr<runtime::ContainerNetworks> networks = {};
   std::optional<EgressSettings> sidecars = {};  // instead of these, on another host
@@ -177,6 +180,7 @@ class DockerRuntime : public runtime::Runtime {
   Task<Created<void>> find_parts(std::string handle, std::string image, Mounts& mounts);
   Task<Result<std::string>> ask_holder(std::string handle, std::string body);
   Task<Result<void>> remove_holder(std::string handle);
+  Task<Result<FileId>> find_host_path(std::string path);
   Task<Created<ContainerMount>> find_volume(std::string owner, runtime::Mount mount,
                                             std::vector<MadeVolume>& made);
   // Whether another create makes it, which from now on leaves it alone.

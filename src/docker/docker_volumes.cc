@@ -1,10 +1,11 @@
 // What containers see of the host and of the engine. Named volumes are the engine's: those that sandboxes
-// asked for have labels that say so, and whose they are. One without any label of ours is somebody else's: who
-// has the server's own key may use it, and nothing of ours marks or removes it.
+// asked for have labels that say so, and whose they are. One without any label of ours is somebody else's:
+// who has the server's own key may use it, and nothing of ours marks or removes it.
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/log.h"
 #include "base/sha256.h"
@@ -24,6 +25,7 @@ constexpr char kTenantLabel[] = "opensandbox.io/volume-of";
 constexpr char kClaimLabel[] = "opensandbox.io/volume-claim";
 constexpr ApiVersion kSubPaths{1, 45};
 constexpr size_t kOwnerDigits = 16;
+constexpr auto kMakeDeadline = std::chrono::seconds(10);
 
 std::unexpected<CreateFailure> failed(Kind kind, Error error) {
   return std::unexpected(CreateFailure{kind, std::move(error)});
@@ -70,6 +72,23 @@ Kind kind_of(const Error& error, bool has_sub_path) {
   }
 }
 
+// Whether its directories are ones of the engine's host.
+bool has_parts(const Volume& volume) { return volume.driver == "local" && !volume.mounted_on_use; }
+
+std::unexpected<CreateFailure> failed_whole() {
+  return failed(Kind::sub_path_driver,
+                {Code::unsupported, 0,
+                 "subPath: this volume is no directory of the engine's host, and engines before Docker 26 "
+                 "show such a one as a whole only"});
+}
+
+std::unexpected<CreateFailure> failed_part(bool remote) {
+  return failed(Kind::unsupported,
+                {Code::unsupported, 0,
+                 fmt::format("{} can show a directory of a volume (subPath) with Docker 26 and later",
+                             remote ? "an engine on another host" : "a container with a kernel of its own")});
+}
+
 bool is_away(const Error& error) { return error.code == Code::unavailable || error.code == Code::timeout; }
 
 }  // namespace
@@ -91,11 +110,7 @@ Task<Created<ContainerMount>> DockerRuntime::find_volume(std::string owner, Moun
     if (!version) co_return failed(Kind::unavailable, std::move(version.error()));
     is_part = *version < kSubPaths;
     if (is_part && (settings_.rules.remote || settings_.rules.by_network()))
-      co_return failed(Kind::unsupported,
-                       {Code::unsupported, 0,
-                        fmt::format("{} can show a directory of a volume (subPath) with Docker 26 and later",
-                                    settings_.rules.remote ? "an engine on another host"
-                                                           : "a container with a kernel of its own")});
+      co_return failed_part(settings_.rules.remote);
     if (is_part) out.volume = out.source;
   }
   auto there = co_await engine_.volume(out.source);
@@ -105,11 +120,7 @@ Task<Created<ContainerMount>> DockerRuntime::find_volume(std::string owner, Moun
   out.labels = {{kManagedLabel, "server"}, {kTenantLabel, owner_of(owner)}, {kClaimLabel, mount.source}};
   if (mount.ephemeral) out.labels[kVolumeGoesLabel] = owner_;
   if (there && may_use(*there, owner, settings_.foreign_volumes)) {
-    if (is_part && (there->driver != "local" || there->mounted_on_use))
-      co_return failed(Kind::sub_path_driver,
-                       {Code::unsupported, 0,
-                        "subPath: this volume is no directory of the engine's host, and engines before "
-                        "Docker 26 show such a one as a whole only"});
+    if (is_part && !has_parts(*there)) co_return failed_whole();
     if (mount.ephemeral && is_foreign(*there))
       log::info("a volume that is not this server's stays with deleteOnSandboxTermination, too",
                 {{"volume", out.source}});
@@ -170,6 +181,18 @@ Task<Created<DockerRuntime::Mounts>> DockerRuntime::find_mounts(const runtime::S
   co_return std::unexpected(std::move(found.error()));
 }
 
+Task<Result<FileId>> DockerRuntime::find_host_path(std::string path) {
+  Missing missing = settings_.make_shared_path ? Missing::told : Missing::made;
+  auto found = co_await look_up_patiently(settings_.shared_paths, settings_.state_dir, path, missing);
+  if (found || found.error().code != Code::not_found || missing == Missing::made) co_return found;
+  auto made = co_await io::with_deadline(kMakeDeadline, "the launcher", settings_.make_shared_path(path));
+  // The launcher follows no link. Where one is on the way, this server's user makes it, if he may.
+  if (!made && made.error().code != Code::invalid_argument)
+    co_return std::unexpected(std::move(made.error()));
+  co_return co_await look_up_patiently(settings_.shared_paths, settings_.state_dir, std::move(path),
+                                       made ? Missing::told : Missing::made);
+}
+
 Task<Created<void>> DockerRuntime::find_all(const runtime::SandboxSpec& spec, Mounts& out) {
   for (size_t i = 0; i < spec.mounts.size(); ++i) {
     const Mount& mount = spec.mounts[i];
@@ -190,7 +213,7 @@ Task<Created<void>> DockerRuntime::find_all(const runtime::SandboxSpec& spec, Mo
     }
     if (mount.kind == Mount::Kind::host_path) {
       std::string path = mount.source + (mount.sub_path.empty() ? "" : "/" + mount.sub_path);
-      auto found = co_await look_up_patiently(settings_.shared_paths, settings_.state_dir, path);
+      auto found = co_await find_host_path(path);
       if (!found) {
         Kind kind = kind_of(found.error(), !mount.sub_path.empty());
         const char* field = kind == Kind::sub_path_refused ? "subPath" : "host.path";
@@ -234,7 +257,9 @@ Task<Result<std::vector<NamedVolume>>> DockerRuntime::list_volumes(std::string o
   auto containers = CO_TRY(co_await engine_.labels_of_all(std::string(kOwnerLabel) + "=" + owner_));
   std::map<std::string, uint32_t> users;
   for (const auto& labels : containers) {
-    for (const std::string& name : volumes_in(labels)) ++users[name];
+    // One that has two parts of a volume has it once.
+    auto names = volumes_in(labels);
+    for (const std::string& name : std::set<std::string>(names.begin(), names.end())) ++users[name];
   }
   std::vector<NamedVolume> out;
   for (const Volume& volume : volumes) {

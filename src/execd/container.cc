@@ -38,7 +38,7 @@ Result<Fd> connect_once(const std::string& path) {
 enum class Missing { an_error, made };
 
 Result<Fd> open_part(int parent, const std::string& name, Missing missing) {
-  auto opened = open_at(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW);
+  auto opened = open_at(parent, name, O_PATH | O_NOFOLLOW);
   if (opened || missing == Missing::an_error || opened.error().sys_errno != ENOENT) return opened;
   if (::mkdirat(parent, name.c_str(), 0755) < 0 && errno != EEXIST) return fail_errno("mkdir " + name);
   return open_at(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW);
@@ -52,7 +52,11 @@ Result<struct statx> look_at(const std::string& path, Missing missing = Missing:
     at = TRY(open_part(at.get(), std::string(part), missing));
   }
   struct statx info{};
-  if (::statx(at.get(), "", AT_EMPTY_PATH, STATX_INO, &info) < 0) return fail_errno("look at " + path);
+  if (::statx(at.get(), "", AT_EMPTY_PATH, STATX_TYPE | STATX_INO, &info) < 0)
+    return fail_errno("look at " + path);
+  // Parts of volumes are directories; what the engine mounts may be a file.
+  bool is_file = S_ISREG(info.stx_mode) && missing == Missing::an_error;
+  if (!S_ISDIR(info.stx_mode) && !is_file) return fail_errno(path, ENOTDIR);
   return info;
 }
 

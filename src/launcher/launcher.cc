@@ -46,8 +46,8 @@ Result<void> reserve_low_descriptors(Settings& settings) {
 Result<sys::CgroupTree> open_cgroups(const Settings& settings, const std::string& name) {
   if (settings.rootless) return rootless_cgroups(name);
   if (settings.engine_only)
-    return sys::CgroupTree::none(
-        sys::Weakening{"sandboxes of this service's own", "it has no rights to make any; an engine has them"});
+    return sys::CgroupTree::none(sys::Weakening{"sandboxes of this service's own",
+                                                "it has no rights to make any; an engine has them"});
   auto layout = TRY(sys::CgroupLayout::detect());
   if (auto favoured = sys::favour_group_changes(layout); !favoured) {
     log::warn("creates will be slower", {{"reason", favoured.error().message}});

@@ -142,7 +142,7 @@ def test_with_the_engines_socket_alone(engine, places):
         assert not engine.inspect(SERVER)["HostConfig"]["CapAdd"]
         run_program(engine, 8080)
         assert log(engine).count("does not see the files of this service") == 1, log(engine)
-        for wish, word in (({"networkPolicy": {"defaultAction": "deny"}}, "egress.image"), ({"extensions": {"opensandbox.extensions.runtime": "native"}}, "native")):
+        for wish, word in (({"networkPolicy": {"defaultAction": "deny"}}, "egress.image"), ({"extensions": {"opensandbox.extensions.runtime": "native"}}, "it has: docker")):
             refused = create(engine, 8080, **wish)
             assert word in refused and '"Running"' not in refused, refused
         # The server is killed, as an engine does it, and finds its sandbox again.

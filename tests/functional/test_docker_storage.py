@@ -335,6 +335,41 @@ def test_directories_of_the_host(api, docker):
     assert "Read-only" in api.run(sandbox, "touch /ro/x").stderr
 
 
+def test_files_of_the_host(api, docker):
+    place = docker.shared / "files"
+    place.mkdir()
+    (place / "one").write_text("from the host\n")
+    sandbox = create(api, volumes=[host(place / "one", "/data/one"), host(place, "/etc/two", subPath="one", readOnly=True)])
+    assert api.run(sandbox, "cat /data/one /etc/two; echo more >> /data/one").stdout.split("\n") == ["from the host", "from the host"]
+    assert (place / "one").read_text() == "from the host\nmore\n"
+    assert "Read-only" in api.run(sandbox, "echo x >> /etc/two").stderr
+    os.mkfifo(place / "pipe")
+    refused = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, volumes=[host(place / "pipe")])
+    assert refused.status == 400 and "neither a directory nor an ordinary file" in refused.json["message"], refused
+
+
+def test_links_that_stay_within(api, docker):
+    """Current releases and the like: what they lead to may be named itself."""
+    place = docker.shared / "releases"
+    (place / "v1").mkdir(parents=True)
+    (place / "v1").chmod(0o777)  # the launcher follows no link, so the server's user makes what is missing below one
+    (place / "v1/file").write_text("first")
+    (place / "current").symlink_to("v1")
+    (place / "absolute").symlink_to(place / "v1")
+    sandbox = create(api, volumes=[host(place / "current", "/a"), host(place, "/b", subPath="absolute/made/here")])
+    assert api.run(sandbox, "cat /a/file; ls -d /a/made/here").stdout.split() == ["first", "/a/made/here"]
+
+
+def test_a_missing_directory_where_only_root_may_write(api, docker):
+    """The server's user may not make it, and the launcher does, as in native volumes."""
+    place = docker.shared / "roots"
+    place.mkdir(mode=0o755)
+    os.chown(place, 0, 0)
+    sandbox = create(api, volumes=[host(place / "made/here")])
+    api.run(sandbox, "echo yes > /data/file")
+    assert (place / "made/here/file").read_text() == "yes\n" and (place / "made").stat().st_uid != 0, "nothing is made for root"
+
+
 def test_links_on_the_way_lead_nowhere(api, docker, engine):
     place = docker.shared / "links"
     place.mkdir()

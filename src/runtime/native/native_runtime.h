@@ -79,6 +79,8 @@ class NativeRuntime : public Runtime {
   Task<Result<void>> remove_volume(std::string owner, std::string name) override;
   // For containers of another runtime of this server. Borrows from this one.
   std::unique_ptr<ContainerNetworks> container_networks();
+  // For them, too: a directory below storage.allowed_host_paths, made as the owner of the place.
+  Task<Result<void>> make_shared_path(std::string path);
 
  private:
   struct Sandbox;
