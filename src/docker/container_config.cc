@@ -176,7 +176,10 @@ std::string container_body(const runtime::SandboxSpec& spec, const Image& image,
   host["ShmSize"] = shm_of(spec);
   if (spec.read_only_root) {
     host["ReadonlyRootfs"] = true;
-    host["Tmpfs"] = bj::object{{"/tmp", "mode=1777"}, {"/run", "mode=755"}};
+    bj::object small{{"/tmp", "mode=1777"}, {"/run", "mode=755"}};
+    // An engine would put these over what was asked for.
+    for (const ContainerMount& mount : mounts) small.erase(mount.target);
+    host["Tmpfs"] = std::move(small);
   }
   // One with a policy has no network of the engine's, and nothing to publish.
   bool publishes = rules.publish && !spec.network;
