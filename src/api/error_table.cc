@@ -217,6 +217,10 @@ constexpr ErrorRow kVolumes[] = {
      "out.",
      "Name directories below the volume, without `..`; links that are relative and stay inside are "
      "followed."},
+    {"VOLUME::PVC_SUBPATH_UNSUPPORTED_DRIVER", "400",
+     "A `subPath` of an engine's volume that is not a directory of its host, with an engine before Docker "
+     "26.",
+     "Mount the whole volume, or use one of the driver `local`."},
     {"VOLUME::INVALID_HOST_PATH", "400", "A `host.path` that is no plain absolute path of Linux.",
      "Write it without `..`, `//` and a slash at its end."},
     {"VOLUME::HOST_PATH_NOT_ALLOWED", "400",

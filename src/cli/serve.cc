@@ -194,6 +194,7 @@ Result<void> hand_over(Checked checked, const std::string& given, std::optional<
                                .egress = egress_command(config),
                                .engine_gid = engine_group(config),
                                .engine_socket = uses_engine_socket(config) ? config.docker.socket : "",
+                               .engine_is_enough = config.standard_runtime() == "docker",
                                .notes = std::move(notes),
                                .runsc = std::move(runsc.executable),
                                .runsc_platform = std::move(runsc.platform),

@@ -21,6 +21,7 @@
 #include "launcher/server_process.h"
 #include "runtime/native/native_runtime.h"
 #include "runtime/native/runsc_runtime.h"
+#include "runtime/native/service.h"
 #include "server/serve.h"
 #include "server/webhook_carrier.h"
 #include "sys/cgroup.h"
@@ -89,6 +90,11 @@ runtime::NativeSettings native_settings(const server::Config& config, const Serv
           .shm_bytes = config.sandbox.shm_bytes};
 }
 
+// Without the rights to make sandboxes; see launcher/settings.h.
+bool is_engine_only(const ServerRoleOptions& role) {
+  return !role.rootless && role.cgroups == runtime::kNoSandboxesHere;
+}
+
 io::Task<> set_on_signal(io::Event& stop) {
   io::asio::signal_set signals(co_await io::asio::this_coro::executor, SIGTERM, SIGINT);
   co_await signals.async_wait(io::asio::as_tuple(io::asio::deferred));
@@ -138,6 +144,8 @@ docker::DockerSettings docker_settings(const server::Config& config, std::string
                .oci_runtime = config.secure.docker_runtime,
                .ipv6 = ::access("/proc/sys/net/ipv6/conf/all/disable_ipv6", F_OK) == 0,
                .remote = in.remote};
+  out.may_be_remote =
+      !in.remote && !in.remote_given && !in.direct && !in.adopt && in.network_mode != docker::kHostNetwork;
   out.pull_policy = *runtime::pull_from(config.registry.pull_policy);
   out.default_registry = config.registry.standard;
   out.default_limits = default_limits(config.sandbox);
@@ -146,10 +154,12 @@ docker::DockerSettings docker_settings(const server::Config& config, std::string
   out.env = in.sandbox_env;
   out.shared_paths = config.storage.allowed_host_paths;
   out.state_dir = config.native.state_dir;
+  out.foreign_volumes = in.foreign_volumes;
   out.execd = execd;
   out.adopt = in.adopt;
   bool has_network = out.rules.network_mode != "none";
-  if (in.remote && config.egress.enabled && has_network && !config.egress.image.empty())
+  if ((in.remote || out.may_be_remote) && config.egress.enabled && has_network &&
+      !config.egress.image.empty())
     out.sidecars = docker::EgressSettings{.image = config.egress.image,
                                           .name_servers = config.egress.name_servers,
                                           .deny_always = config.egress.deny_always,
@@ -179,8 +189,10 @@ Result<void> make_runtimes(const server::Config& config, const ServerRoleOptions
     settings.engine.tcp = std::move(engine);
     if (!settings.engine.tcp) settings.engine.by_root = [&base] { return base.connect_engine(); };
     settings.original = TRY(inherited_original_notes());
+    settings.make_shared_path = [&base](std::string path) { return base.make_shared_path(std::move(path)); };
     bool on_host = settings.rules.network_mode == docker::kHostNetwork;
-    if (config.egress.enabled && !role.rootless && !on_host && !settings.rules.remote)
+    if (config.egress.enabled && !role.rootless && !is_engine_only(role) && !on_host &&
+        !settings.rules.remote)
       settings.networks = base.container_networks();
     if (settings.rules.publish)
       log::warn("docker.direct: whoever reaches the published ports of a container may do everything in it",
@@ -208,12 +220,13 @@ io::Task<> close_all(const Made& made) {
 }
 
 // The standard one first.
-void fill(runtime::Runtimes& runtimes, const Made& made, const server::Config& config) {
+void fill(runtime::Runtimes& runtimes, const Made& made, const server::Config& config,
+          const ServerRoleOptions& role) {
   using Offered = runtime::Runtimes::Offered;
   for (const auto& one : made) {
     if (one.get() == &runtimes.standard()) continue;
     // Only the native one is there without being offered: it may have sandboxes of another configuration.
-    bool hidden = one->name() == "native" && !config.offers("native");
+    bool hidden = one->name() == "native" && (!config.offers("native") || is_engine_only(role));
     runtimes.add(*one, hidden ? Offered::no : Offered::yes);
   }
 }
@@ -250,7 +263,7 @@ io::Task<Result<void>> serve(server::Config config, ServerRoleOptions role, std:
     co_return all;
   }
   runtime::Runtimes runtimes(standard_of(made, config));
-  fill(runtimes, made, config);
+  fill(runtimes, made, config, role);
   if (auto checked = co_await check_engines(made); !checked) {
     co_await close_all(made);
     co_return checked;

@@ -241,6 +241,9 @@ std::optional<Volume> volume_in(const json::Field& field) {
   out.driver = field["Driver"].string().value_or("");
   out.created = field["CreatedAt"].string().value_or("");
   out.labels = field["Labels"].string_map().value_or(std::map<std::string, std::string>());
+  out.mountpoint = field["Mountpoint"].string().value_or("");
+  auto options = field["Options"].string_map().value_or(std::map<std::string, std::string>());
+  out.mounted_on_use = options.contains("device") || options.contains("type");
   return out.name.empty() ? std::nullopt : std::optional(std::move(out));
 }
 

@@ -84,6 +84,9 @@ Result<std::vector<Image>> parse_image_list(std::string_view json);
 
 struct Volume {
   std::string name, driver, created;
+  std::string mountpoint = {};  // by the engine's own files; "" when it does not say
+  bool mounted_on_use =
+      false;  // what is at the mount point is something else while no container runs with it
   std::map<std::string, std::string> labels = {};
 };
 Result<Volume> parse_volume(std::string_view json);

@@ -137,6 +137,12 @@ TEST(Answers, Volumes) {
   ASSERT_TRUE(volume);
   EXPECT_EQ(volume->driver, "local");
   EXPECT_EQ(volume->labels.at("a"), "b");
+  EXPECT_EQ(volume->mountpoint, "");
+  auto kept = parse_volume(R"({"Name":"v","Mountpoint":"/m","Labels":null,"Options":null})");
+  ASSERT_TRUE(kept);
+  EXPECT_EQ(kept->mountpoint, "/m");
+  EXPECT_FALSE(kept->mounted_on_use);
+  EXPECT_TRUE(parse_volume(R"({"Name":"v","Options":{"type":"nfs","device":":/x"}})")->mounted_on_use);
   for (const char* wrong : {"", "[]", "{}", R"({"Name":""})", R"({"Name":1})"})
     EXPECT_EQ(parse_volume(wrong).error().code, Code::corrupt) << wrong;
   EXPECT_THAT(*parse_volume_list(R"({"Volumes":[{"Name":"v"},{"Driver":"local"}],"Warnings":null})"),

@@ -25,6 +25,7 @@ std::vector<std::string> volumes_of(const std::vector<ContainerMount>& mounts) {
   std::vector<std::string> out;
   for (const ContainerMount& mount : mounts) {
     if (mount.kind == ContainerMount::Kind::volume) out.push_back(mount.source);
+    if (!mount.volume.empty()) out.push_back(mount.volume);
   }
   return out;
 }
@@ -188,7 +189,10 @@ std::string container_body(const runtime::SandboxSpec& spec, const Image& image,
   host["ShmSize"] = shm_of(spec);
   if (spec.read_only_root) {
     host["ReadonlyRootfs"] = true;
-    host["Tmpfs"] = bj::object{{"/tmp", "mode=1777"}, {"/run", "mode=755"}};
+    bj::object small{{"/tmp", "mode=1777"}, {"/run", "mode=755"}};
+    // An engine would put these over what was asked for.
+    for (const ContainerMount& mount : mounts) small.erase(mount.target);
+    host["Tmpfs"] = std::move(small);
   }
   // One with a policy has no network of the engine's, and nothing to publish.
   bool publishes = rules.publish && !spec.network;
@@ -199,6 +203,8 @@ std::string container_body(const runtime::SandboxSpec& spec, const Image& image,
   }
   Labels labels = labels_of(spec, owner, image.labels, volumes_of(mounts));
   labels[kBootLabel] = rules.remote ? boot : "";
+  if (std::ranges::any_of(mounts, [](const ContainerMount& mount) { return !mount.volume.empty(); }))
+    labels[kHeldLabel] = holder_name(spec.handle);
   bj::object body{{"Image", image.name.empty() ? image.id : image.name},
                   {"Entrypoint", bj::array{std::string(kBootInside) + "/execd"}},
                   {"Cmd", words_of(spec.limits, rules, publishes, mounts)},

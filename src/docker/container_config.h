@@ -28,6 +28,7 @@ struct ContainerMount {
   bool read_only = false;
   std::string sub_path = {};                       // of a volume, where engines know that
   std::map<std::string, std::string> labels = {};  // of a volume that is made
+  std::string volume = {};  // of a host_path that is a directory of one: see docker_parts.cc
 };
 
 struct ContainerRules {

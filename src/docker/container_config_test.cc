@@ -137,6 +137,34 @@ TEST(ContainerConfig, MountsAndWhatExecdIsToLookAt) {
     EXPECT_TRUE(volumes_in({{kVolumesLabel, wrong}}).empty()) << wrong;
 }
 
+TEST(ContainerConfig, PartsOfVolumesAreTheHostsAndTheVolumes) {
+  std::vector<ContainerMount> mounts = {{.kind = ContainerMount::Kind::host_path,
+                                         .source = "/engine/volumes/cache/_data/a",
+                                         .target = "/data",
+                                         .volume = "cache"}};
+  bj::object body = bj::parse(container_body({.handle = "h", .image = {}}, {.id = "sha256:1", .platform = {}},
+                                             "owner", "/state/boot", {}, mounts))
+                        .as_object();
+  EXPECT_EQ(bj::serialize(body["HostConfig"].at("Mounts").as_array()[1]),
+            R"({"Type":"bind","Source":"/engine/volumes/cache/_data/a","Target":"/data","ReadOnly":false})");
+  EXPECT_EQ(body["Labels"].at(kVolumesLabel), R"(["cache"])");
+  EXPECT_EQ(body["Labels"].at(kHeldLabel), "opensandbox-volumes-h");
+  mounts[0].target = "/tmp";
+  runtime::SandboxSpec sealed{.handle = "h", .image = {}};
+  sealed.read_only_root = true;
+  body = bj::parse(
+             container_body(sealed, {.id = "sha256:1", .platform = {}}, "owner", "/state/boot", {}, mounts))
+             .as_object();
+  EXPECT_EQ(bj::serialize(body["HostConfig"].at("Tmpfs")), R"({"/run":"mode=755"})")
+      << "nothing over a mount";
+  mounts[0].target = "/data";
+  body = bj::parse(container_body({.handle = "h", .image = {}}, {.id = "sha256:1", .platform = {}}, "owner",
+                                  "/state/boot", {}, mounts))
+             .as_object();
+  EXPECT_EQ(bj::serialize(body["Cmd"]),
+            R"(["--container=/opt/opensandbox/boot/hub","--log-level=4","--shown=/data"])");
+}
+
 TEST(ContainerConfig, OneOnAnotherHostHasExecdFromAVolume) {
   ContainerRules rules;
   rules.remote = true;

@@ -63,6 +63,8 @@ std::vector<std::string> volumes_in(const Labels& labels) {
 
 std::string container_name(const std::string& id) { return "sandbox-" + id; }
 
+std::string holder_name(const std::string& handle) { return "opensandbox-volumes-" + handle; }
+
 std::string second_name(const std::string& id, const std::string& handle) {
   constexpr size_t kDigits = 8;
   return container_name(id) + "-" + handle.substr(0, kDigits);

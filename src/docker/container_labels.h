@@ -36,6 +36,10 @@ inline constexpr char kBootLabel[] = "opensandbox.io/boot";
 inline constexpr char kSidecarLabel[] = "opensandbox.io/egress-sidecar-for";
 // On a container: the volumes that it has, a list in JSON.
 inline constexpr char kVolumesLabel[] = "opensandbox.io/volumes";
+// On the container that holds volumes of which a sandbox has only a part: the handle of that sandbox; and on
+// the sandbox's own: the name of that one. See docker_parts.cc.
+inline constexpr char kHolderLabel[] = "opensandbox.io/volume-holder-for";
+inline constexpr char kHeldLabel[] = "opensandbox.io/volume-holder";
 // On an image that is a snapshot, and on what is made from it.
 inline constexpr char kSnapshotLabel[] = "opensandbox.io/snapshot-id";
 inline constexpr char kSnapshotOwnerLabel[] = "opensandbox.io/snapshot-owner";
@@ -49,6 +53,8 @@ std::vector<std::string> volumes_in(const Labels& labels);
 
 // Of a sandbox with this id, or with this handle in the build before.
 std::string container_name(const std::string& id);
+// Of the one that holds its volumes.
+std::string holder_name(const std::string& handle);
 // While another container of the same sandbox has that name: a rollback makes the new one first.
 std::string second_name(const std::string& id, const std::string& handle);
 

@@ -72,9 +72,9 @@ Task<Created<std::string>> DockerRuntime::ask_for_container(const runtime::Sandb
   Error error = std::move(made.error());
   if (error.code == Code::not_found && says_no_image(error.message))
     co_return failed(Kind::image_not_found, std::move(error));
-  // An engine that has other files than this host does not have this directory either.
-  if (!settings_.rules.remote && error.message.find(boot.source) != std::string::npos)
+  if (sees_other_files(error, boot.source))
     co_return failed(Kind::step_failed, {Code::internal, 0, kOtherFiles});
+  if (names_part_of_volume(error.message, mounts.mounts)) co_return failed_part();
   if (auto refused = limit_refusal(spec.limits, error))
     co_return failed(Kind::bad_limit, std::move(*refused));
   co_return failed_step(std::move(error), "create the container");
@@ -90,7 +90,9 @@ Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::make_container(const run
   auto sandbox = std::make_shared<Sandbox>(handle, *made, executor_);
   for (const ContainerMount& mount : mounts.mounts) {
     if (mount.kind == ContainerMount::Kind::volume) sandbox->volumes.push_back(mount.source);
+    if (!mount.volume.empty()) sandbox->volumes.push_back(mount.volume);
   }
+  sandbox->has_holder = !mounts.parts.empty();
   if (!spec.image.id.empty()) sandbox->image = image.id;
   sandbox->id = spec.id;
   sandbox->misnamed = misnamed;

@@ -25,10 +25,13 @@ Task<Result<std::string>> DockerRuntime::look_up(std::string handle) {
   if (known != sandboxes_.end()) co_return known->second->container;
   auto ours =
       CO_TRY(co_await engine_.containers_with({filter(kOwnerLabel, owner_), filter(kHandleLabel, handle)}));
-  // What polices it on another host has its handle, too.
+  // What polices it on another host has its handle, too, and so has what holds its volumes.
   std::erase_if(ours, [](const Listed& one) {
-    auto label = one.labels.find(kSidecarLabel);
-    return label != one.labels.end() && !label->second.empty();
+    auto is_set = [&](const char* name) {
+      auto label = one.labels.find(name);
+      return label != one.labels.end() && !label->second.empty();
+    };
+    return is_set(kSidecarLabel) || is_set(kHolderLabel);
   });
   if (!ours.empty()) co_return ours.front().id;
   if (settings_.adopt || files_.is_taken_over(handle)) {

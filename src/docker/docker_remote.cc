@@ -12,6 +12,7 @@
 #include "base/ids.h"
 #include "base/log.h"
 #include "docker/archive.h"
+#include "docker/create_failures.h"
 #include "docker/docker_sandbox.h"
 #include "docker/durable.h"
 #include "docker/knocking.h"
@@ -28,8 +29,6 @@ constexpr auto kAttachDeadline = std::chrono::seconds(20);
 // Less than a whole connection has: what is late then is the engine, and not the port.
 constexpr auto kExecDeadline = std::chrono::seconds(15);
 
-bool is_away(const Error& error) { return error.code == Code::unavailable || error.code == Code::timeout; }
-
 std::string machine_of_host() {
 #if defined(__aarch64__)
   return "arm64";
@@ -39,6 +38,22 @@ std::string machine_of_host() {
 }
 
 }  // namespace
+
+// An engine that has other files than this host does not have what it was asked to show either: it is on
+// another host, or this server is in a container. Where the configuration leaves it open, it counts as one on
+// another host from then on.
+bool DockerRuntime::sees_other_files(const Error& error, const std::string& path) {
+  if (settings_.rules.remote || error.message.find(path) == std::string::npos) return false;
+  bool is_missing = error.message.find("does not exist") != std::string::npos ||
+                    error.message.find("no such file") != std::string::npos;
+  if (!settings_.may_be_remote || !is_missing) return true;
+  settings_.rules.remote = true;
+  capabilities_ = docker_capabilities(abilities_with(settings_));
+  log::info(
+      "the Docker engine does not see the files of this service: its containers are reached through "
+      "its API alone, as with docker.remote = true");
+  return true;
+}
 
 // The volume that has execd in it, if it is still there. Somebody may have removed it, and a container that
 // names it would get an empty one in its place, which has no label.

@@ -15,17 +15,24 @@ namespace {
 
 using Kind = CreateFailure::Kind;
 
-bool is_away(const Error& error) { return error.code == Code::unavailable || error.code == Code::timeout; }
-
-// Whether an engine speaks of a directory in a volume, by its own path of it, which is nobody's business.
-bool names_part_of_volume(std::string_view words, const std::vector<ContainerMount>& mounts) {
-  return std::ranges::any_of(mounts, [&](const ContainerMount& mount) {
-    return !mount.sub_path.empty() && mount.kind == ContainerMount::Kind::volume &&
-           words.find("/volumes/" + mount.source + "/") != words.npos;
+// What of the host was asked for, when the engine has mounted something else.
+Kind kind_of_shown(const std::vector<ContainerMount>& mounts) {
+  bool is_host = std::ranges::any_of(mounts, [](const ContainerMount& mount) {
+    return mount.kind == ContainerMount::Kind::host_path && mount.volume.empty();
   });
+  return is_host ? Kind::host_path_refused : Kind::sub_path_refused;
 }
 
 }  // namespace
+
+DockerAbilities abilities_with(const DockerSettings& settings) {
+  bool remote = settings.rules.remote;
+  return {.policies = remote ? settings.sidecars.has_value() : settings.networks != nullptr,
+          .own_kernel = settings.rules.has_own_kernel(),
+          .host_network = settings.rules.network_mode == kHostNetwork,
+          .published = settings.rules.publish.has_value(),
+          .remote = remote};
+}
 
 runtime::EntryProcess entry_of(const Claim& claim, const Limits& limits,
                                const std::map<std::string, std::string>& standard) {
@@ -60,11 +67,7 @@ DockerRuntime::DockerRuntime(io::Executor executor, std::string owner, SandboxFi
       owner_(std::move(owner)),
       files_(std::move(files)),
       settings_(std::move(settings)),
-      capabilities_(docker_capabilities({.policies = settings_.networks || settings_.sidecars,
-                                         .own_kernel = settings_.rules.has_own_kernel(),
-                                         .host_network = settings_.rules.network_mode == kHostNetwork,
-                                         .published = settings_.rules.publish.has_value(),
-                                         .remote = settings_.rules.remote})),
+      capabilities_(docker_capabilities(abilities_with(settings_))),
       engine_(settings_.engine),
       pulls_(executor, engine_, settings_.pull_policy, settings_.default_registry),
       tasks_(executor) {
@@ -183,10 +186,7 @@ Task<Created<void>> DockerRuntime::run_container(SandboxPtr sandbox, std::option
     input = std::move(*handed);
   }
   if (auto started = co_await engine_.start(sandbox->container); !started) {
-    if (names_part_of_volume(started.error().message, mounts.mounts))
-      co_return failed(Kind::sub_path_refused,
-                       {Code::invalid_argument, 0,
-                        "volumes: the volume has no such directory (subPath), or a link is on the way"});
+    if (names_part_of_volume(started.error().message, mounts.mounts)) co_return failed_part();
     if (auto refused = limit_refusal(limits, started.error()))
       co_return failed(Kind::bad_limit, std::move(*refused));
     // Of an image that hides execd from itself it says nothing, and another volume costs little.
@@ -200,7 +200,7 @@ Task<Created<void>> DockerRuntime::run_container(SandboxPtr sandbox, std::option
   files_.close_boot(sandbox->handle);
   if (given) co_return Created<void>();
   if (given.error().code == Code::permission_denied)
-    co_return failed(Kind::host_path_refused, std::move(given.error()).in("volumes"));
+    co_return failed(kind_of_shown(mounts.mounts), std::move(given.error()).in("volumes"));
   auto state = co_await engine_.inspect(sandbox->container);
   if (!state && is_away(state.error()))
     co_return failed_step(std::move(state.error()), "start execd in the container");
@@ -218,7 +218,14 @@ Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::start_container(const Do
   auto boot = co_await prepare_boot(spec.handle, prepared.image.id, std::move(record));
   if (!boot) co_return std::unexpected(std::move(boot.error()));
   if (spec.network && settings_.rules.remote) {
-    auto policed = co_await start_sidecar(spec, prepared.egress_image, boot->source, boot->token);
+    // It was allowed before anybody knew where the engine is.
+    if (!settings_.sidecars)
+      co_return failed(Kind::unsupported,
+                       {Code::unsupported, 0, "networkPolicy: " + capabilities_.network_policy.why});
+    auto egress = prepared.egress_image.empty() ? co_await find_egress_image(spec.handle)
+                                                : Created<std::string>(prepared.egress_image);
+    if (!egress) co_return std::unexpected(std::move(egress.error()));
+    auto policed = co_await start_sidecar(spec, std::move(*egress), boot->source, boot->token);
     if (!policed) co_return std::unexpected(std::move(policed.error()));
   }
   auto sandbox = co_await make_container(spec, prepared.image, *boot, mounts);
@@ -239,7 +246,16 @@ Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::start_container(const Do
 
 Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::begin(const DockerPrepared& prepared,
                                                               std::string record) {
-  auto mounts = co_await find_mounts(prepared.spec);
+  bool remote = settings_.rules.remote;
+  auto sandbox = co_await begin_once(prepared, record);
+  if (!sandbox && remote != settings_.rules.remote)
+    sandbox = co_await begin_once(prepared, std::move(record));
+  co_return sandbox;
+}
+
+Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::begin_once(const DockerPrepared& prepared,
+                                                                   std::string record) {
+  auto mounts = co_await find_mounts(prepared.spec, prepared.image.id);
   if (!mounts) co_return std::unexpected(std::move(mounts.error()));
   auto sandbox = co_await start_container(prepared, std::move(record), *mounts);
   if (sandbox)
@@ -312,6 +328,7 @@ Task<Result<void>> DockerRuntime::destroy(std::string handle) {
   // Also when an earlier try has removed the container and came no further.
   Result<void> closed;
   if (policed && !by_engine && settings_.networks) closed = co_await settings_.networks->close(handle);
+  if (!sandbox || sandbox->has_holder) CO_TRY(co_await remove_holder(handle));
   if (sandbox) {
     if (sandbox->inherited)
       co_await forget_inherited(sandbox);

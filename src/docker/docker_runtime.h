@@ -9,6 +9,7 @@
 // A container's end is heard on execd's control connection, which ends with it; the engine is then asked how.
 // What others do to containers is heard by the engine's events (docker_events.cc). Nothing is polled.
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -49,9 +50,13 @@ struct DockerSettings {
   std::map<std::string, std::string> env = {};  // of sandboxes that say nothing else
   std::vector<std::string> shared_paths = {};   // of the host, which sandboxes may have
   std::string state_dir = {};                   // of the service, which they may not
-  std::string public_host = {};                 // in endpoints of ports that are published on all addresses
-  bool adopt = false;                           // take containers of the original server over
-  OriginalNotes original = {};                  // and what it has changed of them
+  // Makes a missing one as the owner of the place; none: this server's user does, where he may.
+  std::function<Task<Result<void>>(std::string)> make_shared_path = {};
+  bool may_be_remote = false;    // when it turns out that the engine has other files
+  bool foreign_volumes = true;   // of the engine that others have made, which they may have
+  std::string public_host = {};  // in endpoints of ports that are published on all addresses
+  bool adopt = false;            // take containers of the original server over
+  OriginalNotes original = {};   // and what it has changed of them
   // Of this service; none: there are none, and policies are refused.
   std::shared_ptr<runtime::ContainerNetworks> networks = {};
   std::optional<EgressSettings> sidecars = {};  // instead of these, on another host
@@ -122,10 +127,17 @@ class DockerRuntime : public runtime::Runtime {
     std::vector<ContainerMount> mounts;
     std::vector<FileId> shown;  // what the directories of the host are, in their order
     std::vector<MadeVolume> made;
+    // Directories of volumes that this engine cannot show by itself: which of `mounts`, and which of `shown`.
+    struct Part {
+      size_t mount, shown;
+    };
+    std::vector<Part> parts = {};
   };
 
   DockerRuntime(io::Executor executor, std::string owner, SandboxFiles files, DockerSettings settings);
   // A container with an execd that answers. On failure nothing is left behind, see start().
+  Task<Created<SandboxPtr>> begin_once(const DockerPrepared& prepared, std::string record);
+  // The same, and once more when the first try has shown that the engine has other files.
   Task<Created<SandboxPtr>> begin(const DockerPrepared& prepared, std::string record);
   // What there is of one that failed goes, also volumes that were made for it.
   Task<> undo(std::string handle, std::vector<MadeVolume> made);
@@ -156,6 +168,7 @@ class DockerRuntime : public runtime::Runtime {
   Task<Created<SandboxPtr>> start_container(const DockerPrepared& prepared, std::string record,
                                             const Mounts& mounts);
   // See docker_remote.cc.
+  bool sees_other_files(const Error& error, const std::string& path);
   Task<Result<std::string>> find_boot_volume();
   // `image` is one that the engine has.
   Task<Result<std::string>> ensure_boot_volume(std::string image);
@@ -175,7 +188,13 @@ class DockerRuntime : public runtime::Runtime {
   Result<void> find_way(Sandbox& sandbox, const Container& container);
   Task<Result<runtime::ControlConnection>> open_control(SandboxPtr sandbox);
   Task<Result<void>> await_execd(SandboxPtr sandbox);
-  Task<Created<Mounts>> find_mounts(const runtime::SandboxSpec& spec);
+  Task<Created<Mounts>> find_mounts(const runtime::SandboxSpec& spec, std::string image);
+  Task<Created<void>> find_all(const runtime::SandboxSpec& spec, Mounts& out);
+  // See docker_parts.cc.
+  Task<Created<void>> find_parts(std::string handle, std::string image, Mounts& mounts);
+  Task<Result<std::string>> ask_holder(std::string handle, std::string body);
+  Task<Result<void>> remove_holder(std::string handle);
+  Task<Result<FileId>> find_host_path(std::string path);
   Task<Created<ContainerMount>> find_volume(std::string owner, runtime::Mount mount,
                                             std::vector<MadeVolume>& made);
   // Whether another create makes it, which from now on leaves it alone.
@@ -267,7 +286,7 @@ class DockerRuntime : public runtime::Runtime {
   std::map<std::string, std::weak_ptr<bool>> making_;  // volumes, by name; see MadeVolume
   bool swept_ = false, listens_ = false;
   std::function<void(runtime::News)> heard_;
-  std::shared_ptr<io::Event> busy_;  // while somebody fills or removes volumes with execd; see Turn
+  std::shared_ptr<io::Event> busy_;     // while somebody fills or removes volumes with execd; see Turn
   std::shared_ptr<Bringing> bringing_;  // while one is filled
 };
 
@@ -279,5 +298,6 @@ struct DockerAbilities {
   bool remote = false;        // they are on another host
 };
 runtime::Capabilities docker_capabilities(DockerAbilities given);
+DockerAbilities abilities_with(const DockerSettings& settings);
 
 }  // namespace osb::docker

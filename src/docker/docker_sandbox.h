@@ -50,6 +50,8 @@ struct DockerRuntime::Sandbox {
     auto egress = seen.labels.find(kEgressLabel);
     has_policy = egress != seen.labels.end() && egress->second == kWithPolicy;
     if (inherited) others_egress = inherited_egress(seen);
+    auto held = seen.labels.find(kHeldLabel);
+    has_holder = held != seen.labels.end() && !held->second.empty() && !inherited;
     published = seen.published;
     if (auto volume = seen.labels.find(kBootLabel); volume != seen.labels.end() && !inherited)
       boot = volume->second;
@@ -80,6 +82,7 @@ struct DockerRuntime::Sandbox {
   bool inherited = false;                         // another server has made it: see docker_inherited.cc
   bool has_policy = false;                        // its network is led through the egress process
   std::optional<std::string> others_egress = {};  // or through a sidecar of another server, with this token
+  bool has_holder = false;                        // a container beside it holds its volumes
   std::vector<std::string> volumes = {};          // by the engine's names
   std::vector<MadeVolume> made = {};  // of these, what was not there before: for a start that fails
   std::string image = {};             // the id of the one it was made from, when that is a snapshot

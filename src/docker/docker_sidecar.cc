@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/shown.h"
 #include "docker/archive.h"
+#include "docker/create_failures.h"
 #include "docker/docker_sandbox.h"
 #include "http/client.h"
 #include "runtime/network_policy_json.h"
@@ -30,8 +31,6 @@ constexpr char kAuthHeader[] = "OPENSANDBOX-EGRESS-AUTH";
 constexpr char kDenyAll[] = R"({"defaultAction":"deny","egress":[]})";
 
 constexpr char kEgressPaused[] = "the egress of the sandbox is paused with it";
-
-bool is_away(const Error& error) { return error.code == Code::unavailable || error.code == Code::timeout; }
 
 std::unexpected<CreateFailure> failed(Error error, std::string_view step) {
   bool away = is_away(error);

@@ -1,13 +1,15 @@
 // What containers see of the host and of the engine. Named volumes are the engine's: those that sandboxes
-// asked for have labels that say so, and whose they are; others may be used when somebody has put the first
-// of these labels on them.
+// asked for have labels that say so, and whose they are. One without any label of ours is somebody else's:
+// who has the server's own key may use it, and nothing of ours marks or removes it.
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/log.h"
 #include "base/sha256.h"
+#include "docker/create_failures.h"
 #include "docker/docker_sandbox.h"
 #include "docker/patient_look_up.h"
 #include "sandbox/principal.h"
@@ -24,10 +26,7 @@ constexpr char kTenantLabel[] = "opensandbox.io/volume-of";
 constexpr char kClaimLabel[] = "opensandbox.io/volume-claim";
 constexpr ApiVersion kSubPaths{1, 45};
 constexpr size_t kOwnerDigits = 16;
-
-std::unexpected<CreateFailure> failed(Kind kind, Error error) {
-  return std::unexpected(CreateFailure{kind, std::move(error)});
-}
+constexpr auto kMakeDeadline = std::chrono::seconds(10);
 
 // Names of an engine are everybody's: those of one owner are as the request has them, the rest are apart. No
 // claim has a dot in its name.
@@ -45,8 +44,16 @@ std::string label_of(const Volume& volume, const char* name) {
   return found == volume.labels.end() ? "" : found->second;
 }
 
-bool may_use(const Volume& volume, const std::string& owner) {
-  if (!volume.labels.contains(kManagedLabel)) return false;
+// Made by somebody else, as far as labels and names tell: servers call what they keep for themselves so.
+bool is_foreign(const Volume& volume) {
+  return !volume.name.starts_with("opensandbox-") &&
+         std::ranges::none_of(volume.labels,
+                              [](const auto& label) { return label.first.starts_with("opensandbox.io/"); });
+}
+
+bool may_use(const Volume& volume, const std::string& owner, bool foreign) {
+  if (!volume.labels.contains(kManagedLabel))
+    return foreign && owner_of(owner) == sandbox::kDefaultOwner && is_foreign(volume);
   std::string of = label_of(volume, kTenantLabel);
   return of.empty() || of == owner_of(owner);
 }
@@ -62,7 +69,22 @@ Kind kind_of(const Error& error, bool has_sub_path) {
   }
 }
 
-bool is_away(const Error& error) { return error.code == Code::unavailable || error.code == Code::timeout; }
+// Whether its directories are ones of the engine's host.
+bool has_parts(const Volume& volume) { return volume.driver == "local" && !volume.mounted_on_use; }
+
+std::unexpected<CreateFailure> failed_whole() {
+  return failed(Kind::sub_path_driver,
+                {Code::unsupported, 0,
+                 "subPath: this volume is no directory of the engine's host, and engines before Docker 26 "
+                 "show such a one as a whole only"});
+}
+
+std::unexpected<CreateFailure> failed_part(bool remote) {
+  return failed(Kind::unsupported,
+                {Code::unsupported, 0,
+                 fmt::format("{} can show a directory of a volume (subPath) with Docker 26 and later",
+                             remote ? "an engine on another host" : "a container with a kernel of its own")});
+}
 
 }  // namespace
 
@@ -76,14 +98,15 @@ Task<Created<ContainerMount>> DockerRuntime::find_volume(std::string owner, Moun
   if (mount.size_bytes)
     co_return failed(Kind::unsupported,
                      {Code::unsupported, 0, "volumes of an engine have no size of their own"});
+  // Before that an engine shows volumes as a whole only; docker_parts.cc has what is done instead.
+  bool is_part = false;
   if (!mount.sub_path.empty()) {
     auto version = co_await engine_.spoken();
     if (!version) co_return failed(Kind::unavailable, std::move(version.error()));
-    // Before that an engine would follow links in the volume.
-    if (*version < kSubPaths)
-      co_return failed(Kind::unsupported, {Code::unsupported, 0,
-                                           "this engine shows volumes as a whole only; Docker 26 and later "
-                                           "can show a directory of one (subPath)"});
+    is_part = *version < kSubPaths;
+    if (is_part && (settings_.rules.remote || settings_.rules.by_network()))
+      co_return failed_part(settings_.rules.remote);
+    if (is_part) out.volume = out.source;
   }
   auto there = co_await engine_.volume(out.source);
   // Nothing is waited for until it is noted: who makes it, and whether others came, is settled at once.
@@ -91,12 +114,18 @@ Task<Created<ContainerMount>> DockerRuntime::find_volume(std::string owner, Moun
   // Also for one that is there: should it go before the container is made, the engine makes it again.
   out.labels = {{kManagedLabel, "server"}, {kTenantLabel, owner_of(owner)}, {kClaimLabel, mount.source}};
   if (mount.ephemeral) out.labels[kVolumeGoesLabel] = owner_;
-  if (there && may_use(*there, owner)) co_return out;
+  if (there && may_use(*there, owner, settings_.foreign_volumes)) {
+    if (is_part && !has_parts(*there)) co_return failed_whole();
+    if (mount.ephemeral && is_foreign(*there))
+      log::info("a volume that is not this server's stays with deleteOnSandboxTermination, too",
+                {{"volume", out.source}});
+    co_return out;
+  }
   if (there)
     co_return failed(
         Kind::volume_missing,
         {Code::not_found, 0,
-         fmt::format("the engine's volume of this name was not made for sandboxes; its owner can "
+         fmt::format("the engine's volume of this name was not made for these sandboxes; its owner can "
                      "make one with the label {}",
                      kManagedLabel)});
   if (is_away(there.error())) co_return failed(Kind::unavailable, std::move(there.error()));
@@ -137,8 +166,29 @@ Task<> DockerRuntime::forget_made(std::vector<MadeVolume> made) {
   }
 }
 
-Task<Created<DockerRuntime::Mounts>> DockerRuntime::find_mounts(const runtime::SandboxSpec& spec) {
+Task<Created<DockerRuntime::Mounts>> DockerRuntime::find_mounts(const runtime::SandboxSpec& spec,
+                                                                std::string image) {
   Mounts out;
+  auto found = co_await find_all(spec, out);
+  if (found && !out.parts.empty()) found = co_await find_parts(spec.handle, std::move(image), out);
+  if (found) co_return out;
+  co_await forget_made(std::move(out.made));
+  co_return std::unexpected(std::move(found.error()));
+}
+
+Task<Result<FileId>> DockerRuntime::find_host_path(std::string path) {
+  Missing missing = settings_.make_shared_path ? Missing::told : Missing::made;
+  auto found = co_await look_up_patiently(settings_.shared_paths, settings_.state_dir, path, missing);
+  if (found || found.error().code != Code::not_found || missing == Missing::made) co_return found;
+  auto made = co_await io::with_deadline(kMakeDeadline, "the launcher", settings_.make_shared_path(path));
+  // The launcher follows no link. Where one is on the way, this server's user makes it, if he may.
+  if (!made && made.error().code != Code::invalid_argument)
+    co_return std::unexpected(std::move(made.error()));
+  co_return co_await look_up_patiently(settings_.shared_paths, settings_.state_dir, std::move(path),
+                                       made ? Missing::told : Missing::made);
+}
+
+Task<Created<void>> DockerRuntime::find_all(const runtime::SandboxSpec& spec, Mounts& out) {
   for (size_t i = 0; i < spec.mounts.size(); ++i) {
     const Mount& mount = spec.mounts[i];
     if (is_near_boot(mount.target)) {
@@ -166,11 +216,10 @@ Task<Created<DockerRuntime::Mounts>> DockerRuntime::find_mounts(const runtime::S
     }
     if (mount.kind == Mount::Kind::host_path) {
       std::string path = mount.source + (mount.sub_path.empty() ? "" : "/" + mount.sub_path);
-      auto found = co_await look_up_patiently(settings_.shared_paths, settings_.state_dir, path);
+      auto found = co_await find_host_path(path);
       if (!found) {
         Kind kind = kind_of(found.error(), !mount.sub_path.empty());
         const char* field = kind == Kind::sub_path_refused ? "subPath" : "host.path";
-        co_await forget_made(std::move(out.made));
         co_return failed(kind, std::move(found.error()).in(fmt::format("volumes[{}].{}", i, field)));
       }
       out.shown.push_back(*found);
@@ -183,12 +232,15 @@ Task<Created<DockerRuntime::Mounts>> DockerRuntime::find_mounts(const runtime::S
     auto volume = co_await find_volume(spec.owner, mount, out.made);
     if (!volume) {
       volume.error().error = std::move(volume.error().error).in(fmt::format("volumes[{}].pvc", i));
-      co_await forget_made(std::move(out.made));
       co_return std::unexpected(std::move(volume.error()));
+    }
+    if (!volume->volume.empty()) {
+      out.parts.push_back({i, out.shown.size()});
+      out.shown.emplace_back();
     }
     out.mounts.push_back(std::move(*volume));
   }
-  co_return out;
+  co_return Created<void>();
 }
 
 // Those that are to go with the last sandbox that has them.
@@ -208,7 +260,9 @@ Task<Result<std::vector<NamedVolume>>> DockerRuntime::list_volumes(std::string o
   auto containers = CO_TRY(co_await engine_.labels_of_all(std::string(kOwnerLabel) + "=" + owner_));
   std::map<std::string, uint32_t> users;
   for (const auto& labels : containers) {
-    for (const std::string& name : volumes_in(labels)) ++users[name];
+    // One that has two parts of a volume has it once.
+    auto names = volumes_in(labels);
+    for (const std::string& name : std::set<std::string>(names.begin(), names.end())) ++users[name];
   }
   std::vector<NamedVolume> out;
   for (const Volume& volume : volumes) {

@@ -2,6 +2,7 @@
 
 #include <boost/json.hpp>
 
+#include "docker/create_failures.h"
 #include "docker/docker_sandbox.h"
 #include "json/decode.h"
 #include "runtime/native/start_entry.h"
@@ -14,15 +15,9 @@ using runtime::ControlState;
 
 constexpr auto kWaitingDeadline = std::chrono::seconds(20);
 
-std::unexpected<CreateFailure> failed(Kind kind, Error error) {
-  return std::unexpected(CreateFailure{kind, std::move(error)});
-}
-
 std::unexpected<CreateFailure> not_waiting() {
   return failed(Kind::step_failed, {Code::not_found, 0, "the sandbox does not wait any more"});
 }
-
-bool is_away(const Error& error) { return error.code == Code::unavailable || error.code == Code::timeout; }
 
 // Of the connection. An engine that carries it says so in words of its own.
 bool is_broken(const CreateFailure& failure) {

@@ -1,6 +1,7 @@
 #pragma once
 
-// Directories of the host that containers are given: those of the operator's allow-list and what lies below.
+// Directories and files of the host that containers are given: directories of the operator's allow-list and
+// what lies below.
 //
 // An engine is told a name and looks it up by itself, later, and follows links. So what was looked at is
 // remembered, and execd says from inside what it was that the engine mounted, before anything else runs
@@ -24,10 +25,13 @@ std::string to_line(const FileId& id);
 // What is wrong when execd's lines are not those that were expected.
 std::string why_not_shown(std::string_view seen, std::string_view wanted);
 
-// Looked up one name at a time, without following links below the allow-list. A missing directory is made,
-// with this process's rights. Code::permission_denied: not on the list, or part of the service's own files;
-// Code::invalid_argument: a link or a file is on the way; Code::not_found: it cannot be made either.
+enum class Missing { told, made };  // with this process's rights
+
+// Looked up one name at a time; a link counts when what it leads to is on the list. Code::permission_denied:
+// not on the list, or part of the service's own files; Code::invalid_argument: a link that leads elsewhere or
+// something that is neither a directory nor a file is on the way; Code::not_found: it is not there, and
+// cannot be made if it was to be.
 Result<FileId> look_up_host_path(const std::vector<std::string>& allowed, const std::string& state_dir,
-                                 const std::string& path);
+                                 const std::string& path, Missing missing = Missing::made);
 
 }  // namespace osb::docker

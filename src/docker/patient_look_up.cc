@@ -23,6 +23,7 @@ std::atomic<int> threads = 0;
 struct LookUp {
   std::vector<std::string> allowed;
   std::string state_dir, path;
+  Missing missing;
   HostPathLookUp look;
   Fd done;
   Mutex mu_;
@@ -30,7 +31,7 @@ struct LookUp {
 };
 
 void run(const std::shared_ptr<LookUp>& look_up) {
-  auto found = look_up->look(look_up->allowed, look_up->state_dir, look_up->path);
+  auto found = look_up->look(look_up->allowed, look_up->state_dir, look_up->path, look_up->missing);
   {
     MutexLock lock(look_up->mu_);
     look_up->result = std::move(found);
@@ -71,11 +72,13 @@ io::Task<Result<FileId>> wait_for(std::shared_ptr<LookUp> look_up) {
 }  // namespace
 
 io::Task<Result<FileId>> look_up_patiently(std::vector<std::string> allowed, std::string state_dir,
-                                           std::string path, io::Duration patience, HostPathLookUp look) {
+                                           std::string path, Missing missing, io::Duration patience,
+                                           HostPathLookUp look) {
   auto look_up = std::make_shared<LookUp>();
   look_up->allowed = std::move(allowed);
   look_up->state_dir = std::move(state_dir);
   look_up->path = std::move(path);
+  look_up->missing = missing;
   look_up->look = look;
   look_up->done = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!look_up->done.valid()) co_return fail_errno("eventfd");

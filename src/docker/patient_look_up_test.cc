@@ -21,8 +21,8 @@ class PatientLookUp : public testing::Test {
   }
   ~PatientLookUp() override { std::filesystem::remove_all(directory_); }
   Result<FileId> look_up(const std::string& path, io::Duration patience = std::chrono::seconds(10)) {
-    return io::testing::run(
-        look_up_patiently({directory_ + "/shared"}, directory_ + "/state", directory_ + path, patience));
+    return io::testing::run(look_up_patiently({directory_ + "/shared"}, directory_ + "/state",
+                                              directory_ + path, Missing::told, patience));
   }
   std::string directory_;
 };
@@ -40,14 +40,14 @@ std::latch& answers() {
   return one;
 }
 
-Result<FileId> hang(const std::vector<std::string>&, const std::string&, const std::string&) {
+Result<FileId> hang(const std::vector<std::string>&, const std::string&, const std::string&, Missing) {
   answers().wait();
   return FileId{};
 }
 
 TEST_F(PatientLookUp, NobodyWaitsForAFileSystemThatHangs) {
   auto try_it = [](io::Duration patience = std::chrono::milliseconds(1)) {
-    auto found = io::testing::run(look_up_patiently({}, "", "", patience, hang));
+    auto found = io::testing::run(look_up_patiently({}, "", "", Missing::told, patience, hang));
     return found ? Code::cancelled : found.error().code;  // that it never is otherwise
   };
   for (int i = 0; i < 16; ++i) EXPECT_EQ(try_it(), Code::timeout) << i;

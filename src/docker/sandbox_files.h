@@ -82,6 +82,7 @@ class SandboxFiles {
   // For connect(): short, however long the directory's name is.
   std::string socket(const std::string& handle, std::string_view name) const;
   std::string boot_on_host(const std::string& handle) const;
+  std::string execd_on_host() const { return directory_ + "/" + execd_; }
 
  private:
   SandboxFiles(std::string directory, Fd fd, std::string execd)

@@ -35,30 +35,43 @@ Result<Fd> connect_once(const std::string& path) {
 
 // Name by name and without links: a link of the image could lead around what was mounted to a directory that
 // is as expected. Older engines refuse openat2 to containers.
-Result<struct statx> look_at(const std::string& path) {
+enum class Missing { an_error, made };
+
+Result<Fd> open_part(int parent, const std::string& name, Missing missing) {
+  auto opened = open_at(parent, name, O_PATH | O_NOFOLLOW);
+  if (opened || missing == Missing::an_error || opened.error().sys_errno != ENOENT) return opened;
+  if (::mkdirat(parent, name.c_str(), 0755) < 0 && errno != EEXIST) return fail_errno("mkdir " + name);
+  return open_at(parent, name, O_PATH | O_DIRECTORY | O_NOFOLLOW);
+}
+
+Result<struct statx> look_at(const std::string& path, Missing missing = Missing::an_error) {
   Fd at = TRY(open_at(AT_FDCWD, "/", O_PATH | O_DIRECTORY));
   for (std::string_view part : split(path, '/')) {
     if (part.empty()) continue;
     if (part == "..") return fail_errno(path, ELOOP);
-    at = TRY(open_at(at.get(), std::string(part), O_PATH | O_DIRECTORY | O_NOFOLLOW));
+    at = TRY(open_part(at.get(), std::string(part), missing));
   }
   struct statx info{};
-  if (::statx(at.get(), "", AT_EMPTY_PATH, STATX_INO, &info) < 0) return fail_errno("look at " + path);
+  if (::statx(at.get(), "", AT_EMPTY_PATH, STATX_TYPE | STATX_INO, &info) < 0)
+    return fail_errno("look at " + path);
+  // Parts of volumes are directories; what the engine mounts may be a file.
+  bool is_file = S_ISREG(info.stx_mode) && missing == Missing::an_error;
+  if (!S_ISDIR(info.stx_mode) && !is_file) return fail_errno(path, ENOTDIR);
   return info;
+}
+
+std::string to_line(const Result<struct statx>& found) {
+  if (!found) return "0 " + std::to_string(found.error().sys_errno) + "\n";
+  return std::to_string(makedev(found->stx_dev_major, found->stx_dev_minor)) + " " +
+         std::to_string(found->stx_ino) + "\n";
 }
 
 std::string what_is_at(const std::vector<std::string>& paths) {
   std::string out;
   for (const std::string& path : paths) {
     auto found = look_at(path);
-    if (!found) {
-      out += "0 " + std::to_string(found.error().sys_errno) + "\n";
-    } else if (!(found->stx_attributes & STATX_ATTR_MOUNT_ROOT)) {
-      out += "0 " + std::to_string(EXDEV) + "\n";
-    } else {
-      out += std::to_string(makedev(found->stx_dev_major, found->stx_dev_minor)) + " " +
-             std::to_string(found->stx_ino) + "\n";
-    }
+    if (found && !(found->stx_attributes & STATX_ATTR_MOUNT_ROOT)) found = fail_errno(path, EXDEV);
+    out += to_line(found);
   }
   return out;
 }
@@ -73,6 +86,12 @@ Result<void> be_approved(int socket, const std::vector<std::string>& shown) {
 }
 
 }  // namespace
+
+std::string find_parts(const std::vector<std::string>& paths) {
+  std::string out;
+  for (const std::string& path : paths) out += to_line(look_at(path, Missing::made));
+  return out;
+}
 
 Result<void> take_listeners(const std::string& path, const std::vector<std::string>& shown) {
   Fd socket = TRY(connect_once(path));

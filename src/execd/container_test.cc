@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <thread>
 
@@ -102,6 +103,22 @@ TEST_F(ContainerShown, LinksAreNotFollowed) {
 TEST_F(ContainerShown, OnlyTheRootOfAMountCounts) {
   EXPECT_EQ(say({directory_ + "/plain", directory_ + "/none"}),
             "0 " + std::to_string(EXDEV) + "\n0 " + std::to_string(ENOENT) + "\n");
+}
+
+TEST_F(ContainerShown, PartsAreMadeAndTold) {
+  std::ofstream(directory_ + "/file") << "text";
+  std::string told = find_parts({directory_ + "/plain/new/part", directory_ + "/plain"});
+  std::string wanted;
+  for (const char* path : {"/plain/new/part", "/plain"}) {
+    struct stat info{};
+    ASSERT_EQ(::stat((directory_ + path).c_str(), &info), 0) << path;
+    wanted += std::to_string(info.st_dev) + " " + std::to_string(info.st_ino) + "\n";
+  }
+  EXPECT_EQ(told, wanted);
+  for (const char* path : {"/link", "/link/new", "/file", "/file/new"})
+    EXPECT_EQ(find_parts({directory_ + path}), "0 " + std::to_string(ENOTDIR) + "\n") << path;
+  EXPECT_EQ(find_parts({directory_ + "/plain/../x"}), "0 " + std::to_string(ELOOP) + "\n");
+  EXPECT_FALSE(fs::exists(directory_ + "/x"));
 }
 
 TEST_F(ContainerShown, NothingGoesOnWithoutTheServersWord) {

@@ -287,6 +287,7 @@ int daemon_main(int argc, char** argv, const Extend& extend) {
   if (options->help) return ::fputs(kUsage, stdout), 0;
   if (options->version) return ::puts("execd " OSB_VERSION), 0;
   if (options->join) return join_streams(options->port);
+  if (!options->parts.empty()) return ::fputs(find_parts(options->parts).c_str(), stdout) < 0 ? 1 : 0;
   // First: what comes after it opens files that the image's environment names.
   if (!options->container.empty()) {
     if (auto taken = take_listeners(options->container, options->shown); !taken) {

@@ -24,6 +24,7 @@ const char kUsage[] =
     "  --open-port N         with --container: TCP port on all addresses for everybody, besides\n"
     "  --shown PATH          a directory of the host that the container is to see; it is told which one it "
     "is\n"
+    "  --part PATH           only makes this directory and tells which one it is\n"
     "  --sysinfo-requests N  descriptor on which sysinfo(2) of this sandbox is asked for\n"
     "  --work-group N        descriptor of the control group for what execd starts\n"
     "  --work-nice N         nice value of what execd starts\n"
@@ -88,6 +89,9 @@ Result<Options> parse_options(const std::vector<std::string>& words, const Envir
     } else if (name == "shown") {
       if (!value.starts_with('/')) return fail(Code::invalid_argument, "--shown needs an absolute path");
       options.shown.emplace_back(value);
+    } else if (name == "part") {
+      if (!value.starts_with('/')) return fail(Code::invalid_argument, "--part needs an absolute path");
+      options.parts.emplace_back(value);
     } else if (name == "sysinfo-requests") {
       auto fd = parse_number<int>(value);
       if (!fd || *fd < 3) return fail(Code::invalid_argument, "'" + value + "' is no descriptor");

@@ -24,6 +24,7 @@ struct Options {
   // Of an engine's container besides: a port where everybody is let in; 0 for none
   uint16_t open_port = 0;
   std::vector<std::string> shown;           // what of the host it is to see, by its place in here
+  std::vector<std::string> parts;           // not a daemon at all: directories to find, see execd/container.h
   int sysinfo_requests = -1;                // where the kernel asks what sysinfo(2) is to answer
   int work_group = -1;                      // what execd starts joins it by writing "0"
   std::optional<int> work_nice;             // what execd starts has this one

@@ -20,6 +20,9 @@ TEST(Options, forms_of_a_flag) {
   EXPECT_TRUE(container->native);
   EXPECT_EQ(container->container, "/opt/boot/hub");
   EXPECT_FALSE(parse_options({"--container=hub"}, {}));
+  EXPECT_EQ(parse_options({"--part=/a/b", "--part", "/c"}, {})->parts,
+            (std::vector<std::string>{"/a/b", "/c"}));
+  EXPECT_FALSE(parse_options({"--part=a"}, {}));
   auto shown = parse_options({"--container=/hub", "--shown=/a", "--shown=/b"}, {});
   ASSERT_TRUE(shown);
   EXPECT_EQ(shown->shown, (std::vector<std::string>{"/a", "/b"}));

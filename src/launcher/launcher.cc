@@ -43,7 +43,11 @@ Result<void> reserve_low_descriptors(Settings& settings) {
   return {};
 }
 
-Result<sys::CgroupTree> open_cgroups(const std::string& name) {
+Result<sys::CgroupTree> open_cgroups(const Settings& settings, const std::string& name) {
+  if (settings.rootless) return rootless_cgroups(name);
+  if (settings.engine_only)
+    return sys::CgroupTree::none(sys::Weakening{"sandboxes of this service's own",
+                                                "it has no rights to make any; an engine has them"});
   auto layout = TRY(sys::CgroupLayout::detect());
   if (auto favoured = sys::favour_group_changes(layout); !favoured) {
     log::warn("creates will be slower", {{"reason", favoured.error().message}});
@@ -62,7 +66,7 @@ Result<int> open_and_run(Settings& settings) {
   StateDir state = TRY(StateDir::open(settings));
   settings.server.push_back("--identity=" + fingerprint(state.identity()));
   const std::string& name = state.identity().group;
-  auto cgroups = TRY(settings.rootless ? rootless_cgroups(name) : open_cgroups(name));
+  auto cgroups = TRY(open_cgroups(settings, name));
   if (settings.rootless && cgroups.exists()) settings.server.push_back("--cgroups=" + abilities(cgroups));
   Sandboxes sandboxes = TRY(Sandboxes::open(settings, state, cgroups));
   std::vector<ServiceSpec> services = {server_service(settings)};

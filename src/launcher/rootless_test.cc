@@ -119,8 +119,11 @@ TEST(Settings, OfAServiceWithoutRootSurvive) {
   ASSERT_TRUE(back);
   EXPECT_TRUE(back->rootless);
   EXPECT_EQ(back->runtime_dir, "/run/user/1000");
+  EXPECT_FALSE(back->engine_only);
   settings.rootless = false;
+  settings.engine_only = true;
   EXPECT_FALSE(from_arguments(to_arguments(settings))->rootless);
+  EXPECT_TRUE(from_arguments(to_arguments(settings))->engine_only);
 }
 
 }  // namespace

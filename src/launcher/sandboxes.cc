@@ -48,13 +48,14 @@ std::vector<std::string> page_of(const std::vector<std::string>& all, const std:
 Result<Sandboxes> Sandboxes::open(const Settings& settings, StateDir& state, sys::CgroupTree& cgroups) {
   auto views = TRY(LimitViews::open(settings.state_dir + "/" + state::kViews));
   std::vector<std::string> ids = TRY(state.list());
-  IdRanges ranges = settings.rootless ? IdRanges::none() : TRY(ranges_of(ids, state, cgroups.layout().v2));
+  bool has_groups = !settings.rootless && !settings.engine_only;
+  IdRanges ranges = has_groups ? TRY(ranges_of(ids, state, cgroups.layout().v2)) : IdRanges::none();
   Spares spares = TRY(Spares::open(settings, state, std::move(ranges)));
   VolumeStore volumes = TRY(VolumeStore::open(settings, state));
   Containers containers = TRY(Containers::open(settings.state_dir + "/" + state::kContainers));
   Sandboxes sandboxes(settings, state, cgroups, std::move(views), std::move(spares), std::move(volumes),
                       std::move(containers));
-  if (!settings.rootless) {
+  if (has_groups) {
     TRY(sandboxes.leave_strangers_alone());
     sandboxes.snapshots_ = TRY(SnapshotStore::open(settings.state_dir));
   }
@@ -97,6 +98,10 @@ void Sandboxes::leave() {
 }
 
 Result<Starting> Sandboxes::start(const Plan& plan) {
+  if (settings_->engine_only)
+    return fail(Code::unsupported,
+                "this service was started without the rights to make sandboxes of its own (CAP_SYS_ADMIN); "
+                "its sandboxes are containers of the Docker engine");
   Starting starting =
       TRY(start_process(plan, {*settings_, *state_, *cgroups_, views_, cpus_, spares_, volumes_}));
   if (Fd copy(::fcntl(starting.pidfd.get(), F_DUPFD_CLOEXEC, 0)); copy.valid())

@@ -51,7 +51,9 @@ class Sandboxes final : public SandboxTable {
   Result<bool> frozen(int events) override { return sys::CgroupTree::frozen(events); }
   Result<bool> is_to_freeze(const std::string& id) override;
   Result<std::vector<std::string>> list(const std::string& after, size_t most) override;
-  Result<void> health() override { return cgroups_->ensure_parents(); }
+  Result<void> health() override {
+    return settings_->engine_only ? Result<void>() : cgroups_->ensure_parents();
+  }
   Result<Fd> start_image_keeper() override { return image_keepers_.start(); }
   Result<Forked> capture(const std::string& id, const std::string& snapshot) override;
   Result<Forked> keep_snapshot(const std::string& id) override;
@@ -63,7 +65,7 @@ class Sandboxes final : public SandboxTable {
   Result<std::vector<VolumesAnswer::Volume>> list_volumes(const std::string& owner, const std::string& after,
                                                           size_t most) override;
   Result<void> drop_volume(const VolumePath& path) override { return volumes_.drop(path); }
-  bool prepare() override { return spares_.prepare(); }
+  bool prepare() override { return !settings_->engine_only && spares_.prepare(); }
   bool drop_spares() override;
   bool trash_is_empty() override;
   [[noreturn]] void run_trash_worker() override;

@@ -18,6 +18,7 @@ std::vector<std::string> to_arguments(const Settings& s) {
   if (!s.engine_socket.empty()) out.push_back("--engine-socket=" + s.engine_socket);
   if (s.notes_fd >= 0) out.push_back("--notes-fd=" + std::to_string(s.notes_fd));
   if (s.rootless) out.push_back("--rootless=1");
+  if (s.engine_only) out.push_back("--engine-only=1");
   if (s.runsc_fd >= 0) {
     out.push_back("--runsc-fd=" + std::to_string(s.runsc_fd));
     out.push_back("--runsc-platform=" + s.runsc_platform);
@@ -67,6 +68,8 @@ Result<Settings> from_arguments(const std::vector<std::string>& arguments) {
       s.runsc_platform = value;
     else if (name == "--rootless")
       s.rootless = value == "1";
+    else if (name == "--engine-only")
+      s.engine_only = value == "1";
     else if (name == "--runtime-dir")
       s.runtime_dir = value;
     else if (name == "--source")

@@ -39,6 +39,9 @@ struct Settings {
   // Started by an ordinary user: everything happens in a user namespace that was entered first, whose root is
   // that user. No idmapped layers, device nodes or groups of the host.
   bool rootless = false;
+  // Root without the rights of root, as in an ordinary container: sandboxes are an engine's, and none is made
+  // here.
+  bool engine_only = false;
   std::string runsc_platform;  // how runsc is to intercept what programs do
   std::string runtime_dir;     // where sockets go, when somebody keeps such a place for us; may be empty
 

@@ -40,7 +40,7 @@ Result<Spares> Spares::open(const Settings& settings, StateDir& state, IdRanges 
       TRY(Networks::open(settings.rootless ? Networks::Back::no : Networks::Back::yes,
                          settings.egress.empty() ? Networks::Outlets::no : Networks::Outlets::yes));
   spares.outlets_ = TRY(WaitingOutlets::open());
-  if (!spares.roots_.available()) return spares;
+  if (!spares.roots_.available() || settings.engine_only) return spares;
   auto nothing = sys::create_empty_mount_namespace(state.path(state::kMount));
   if (!nothing) log::warn("creates will be slower", {{"reason", nothing.error().message}});
   if (nothing) spares.nothing_ = std::move(*nothing);

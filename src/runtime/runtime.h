@@ -46,6 +46,7 @@ struct CreateFailure {
     unsupported,        // a part of the spec that this runtime does not have
     host_path_refused,  // a directory of the host that no sandbox may have, or not so
     sub_path_refused,   // a directory of a volume to which no plain way leads
+    sub_path_driver,    // the volume is of a kind that shows itself as a whole only
     host_path_failed,   // one that cannot be made
     volume_missing,     // a volume that has to be there
     volume_failed,

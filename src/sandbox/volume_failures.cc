@@ -43,6 +43,13 @@ Failure sub_path_refused(const Error& error) {
   return {.kind = Kind::invalid, .code = std::string(kSubPath), .message = error.message};
 }
 
+Failure sub_path_driver(const Error& error) {
+  return {.kind = Kind::invalid,
+          .code = "VOLUME::PVC_SUBPATH_UNSUPPORTED_DRIVER",
+          .message = error.message,
+          .remedy = "mount the whole volume, or use one of the driver local"};
+}
+
 Failure host_path_failed(const Error& error) {
   return {.kind = Kind::failed,
           .code = "VOLUME::HOST_PATH_CREATE_FAILED",

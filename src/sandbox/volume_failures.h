@@ -18,6 +18,7 @@ Failure host_path_not_allowed(std::string_view field, std::string_view why);
 // The same of the host's own judgement; the error names the part of the request.
 Failure host_path_refused(const Error& error);
 Failure sub_path_refused(const Error& error);
+Failure sub_path_driver(const Error& error);
 Failure host_path_failed(const Error& error);
 Failure volume_missing(const Error& error);  // a create wants one that has to be there
 Failure volume_failed(const Error& error);

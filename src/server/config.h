@@ -79,6 +79,7 @@ struct DockerSection {
   uint16_t tcp_port = 0;
   std::string tls_ca = {}, tls_cert = {}, tls_key = {};  // files; without the first: in the clear
   bool remote = false;                                   // the engine is on another host
+  bool remote_given = false;                             // the file says so, or says that it is not
   std::string network_mode = "bridge";                   // or "none", or the name of a network
   int64_t api_timeout = 180;                             // seconds
   std::vector<std::string> drop_capabilities = {"AUDIT_WRITE", "MKNOD",     "NET_ADMIN",
@@ -90,6 +91,7 @@ struct DockerSection {
   std::vector<std::string> sandbox_binds = {};          // in every container, as an engine writes them
   bool no_new_privileges = true;
   int64_t pids_limit = 4096;
+  bool foreign_volumes = true;                             // volumes that others have made may be mounted
   bool adopt = false;                                      // containers of the original server are taken over
   std::string adopt_metadata = "~/.opensandbox/metadata";  // where that server kept what has changed of them
   bool direct = false;  // ports are published, and endpoints go past this server

@@ -13,7 +13,7 @@
 namespace osb::server {
 namespace {
 
-constexpr std::array<std::string_view, 22> kKeys = {"socket",
+constexpr std::array<std::string_view, 23> kKeys = {"socket",
                                                     "host",
                                                     "tls_ca",
                                                     "tls_cert",
@@ -30,6 +30,7 @@ constexpr std::array<std::string_view, 22> kKeys = {"socket",
                                                     "port_range_min",
                                                     "port_range_max",
                                                     "host_ip",
+                                                    "foreign_volumes",
                                                     "adopt",
                                                     "adopt_metadata",
                                                     "seccomp_profile",
@@ -169,6 +170,7 @@ void read_docker(ConfigFile& file, const Environment& environment, Config& confi
   out.apparmor_profile = trim(out.apparmor_profile);
   in.boolean("no_new_privileges", out.no_new_privileges);
   in.number("pids_limit", 16, 1 << 22, [&](int64_t v) { out.pids_limit = v; });
+  in.boolean("foreign_volumes", out.foreign_volumes);
   read_direct(in, out);
   read_given(file, in, environment, config);
   read_adopt(in, environment, out);

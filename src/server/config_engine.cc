@@ -139,6 +139,7 @@ void read_engine(ConfigFile& file, Section& in, const Environment& environment, 
   if (!out.tcp_host.empty() && out.tcp_port == 0) out.tcp_port = out.tls_ca.empty() ? kPlainPort : kTlsPort;
   // A tunnel may begin on loopback, and an engine of this host have another address.
   out.remote = !out.tcp_host.empty() && !is_loopback_host(out.tcp_host);
+  out.remote_given = in.has("remote");
   in.boolean("remote", out.remote);
 }
 

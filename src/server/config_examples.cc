@@ -270,7 +270,7 @@ constexpr std::string_view kSkeleton =
 # tls_cert = ""
 # tls_key = ""
 # The engine is on another host, or does not see this one's files. Without this line: when host names an address that
-# is not loopback.
+# is not loopback, or when a create shows that it does not see them.
 # remote = false
 # The network of containers: bridge, none, or the name of one that the engine has.
 # network_mode = "bridge"
@@ -295,6 +295,8 @@ constexpr std::string_view kSkeleton =
 # port_range_max = 0
 # With direct, where the server itself runs in a container: the host's address, for endpoints.
 # host_ip = ""
+# Named volumes of the engine that others have made may be mounted by who has the server's own key.
+# foreign_volumes = true
 # Takes containers of the original server over when the service starts.
 # adopt = false
 # Where that server kept metadata and expiries that it has changed. Root reads it when the service starts.

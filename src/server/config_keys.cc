@@ -90,7 +90,7 @@ const std::vector<KnownSection>& known_sections() {
       {"docker",
        "socket host tls_ca tls_cert tls_key remote network_mode api_timeout drop_capabilities "
        "apparmor_profile no_new_privileges pids_limit direct publish_host port_range_min port_range_max "
-       "host_ip adopt adopt_metadata seccomp_profile sandbox_binds",
+       "host_ip foreign_volumes adopt adopt_metadata seccomp_profile sandbox_binds",
        ""},
       {"docker.sandbox_env", "*", ""},
       // The last line has keys that other servers had once and now ignore themselves.

@@ -193,6 +193,7 @@ TEST(Config, MistakesNameKeyCauseAndRemedy) {
       {"[runtime]\ntype = \"docker\"\n[docker]\nnetwork_mode = \"host\"\ndirect = true", "docker.direct", 5},
       {"[docker]\ndirect = \"yes\"", "docker.direct"},
       {"[docker]\nadopt = 1", "docker.adopt"},
+      {"[docker]\nforeign_volumes = \"no\"", "docker.foreign_volumes"},
       {"[docker]\npublish_host = \"localhost\"", "docker.publish_host"},
       {"[docker]\npublish_host = \"::1\"", "docker.publish_host"},
       {"[docker]\nport_range_min = 1023", "docker.port_range_min"},

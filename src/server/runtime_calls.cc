@@ -141,6 +141,8 @@ sandbox::Failure to_failure(const CreateFailure& failure) {
       return sandbox::host_path_refused(failure.error);
     case CreateFailure::Kind::sub_path_refused:
       return sandbox::sub_path_refused(failure.error);
+    case CreateFailure::Kind::sub_path_driver:
+      return sandbox::sub_path_driver(failure.error);
     case CreateFailure::Kind::host_path_failed:
       return sandbox::host_path_failed(failure.error);
     case CreateFailure::Kind::volume_missing:

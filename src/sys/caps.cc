@@ -54,6 +54,13 @@ int keep_only(uint64_t kept) {
 
 }  // namespace
 
+bool has_capability(int capability) {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2]{};
+  if (::syscall(SYS_capget, &header, data) < 0) return false;
+  return ((data[capability / 32].effective >> (capability % 32)) & 1) != 0;
+}
+
 int set_capabilities(std::initializer_list<int> capabilities) { return set(bits(capabilities)); }
 
 int keep_capabilities(std::initializer_list<int> capabilities) { return keep_only(bits(capabilities)); }

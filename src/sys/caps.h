@@ -8,6 +8,7 @@
 namespace osb::sys {
 
 // Effective and permitted are exactly these from now on, for this thread. 0 or -errno.
+bool has_capability(int capability);
 int set_capabilities(std::initializer_list<int> capabilities);
 // The same, and no way to get others: they leave the bounding set, too; ambient is emptied.
 int keep_capabilities(std::initializer_list<int> capabilities);

@@ -1,8 +1,10 @@
 """The compose files with the image that our packaging writes, in an engine of the test's own. Skipped without Docker or the static executable."""
 
+import json
 import subprocess
 import sys
 import textwrap
+from contextlib import contextmanager
 
 import pytest
 from lib import compose
@@ -94,24 +96,67 @@ mount -t tmpfs tmpfs /var/lib && mkdir -m 755 /var/lib/opensandbox
 """
 
 
-def test_with_the_docker_runtime(engine):
-    """Sandboxes are containers beside the server's own."""
+@pytest.fixture(scope="module")
+def places(engine):
     engine.run_inside("sh", "-ec", PLACES, str(engine.socket))
-    engine.docker(*compose.run_words(FILES / "docker-compose.docker.yaml", {"OPENSANDBOX_SERVER_API_KEY": KEY}))
+
+
+def create(engine, port, **fields):
+    body = json.dumps({"image": {"uri": "small:1"}, "entrypoint": ["sleep", "1000"], "resourceLimits": {}, "timeout": 60, **fields})
+    head = ("-H", f"OPEN-SANDBOX-API-KEY: {KEY}", "-H", "Content-Type: application/json")
+    return inside(engine, "curl", "-s", "-m", "30", *head, "-d", body, f"http://127.0.0.1:{port}/v1/sandboxes").stdout
+
+
+@contextmanager
+def up(engine, file, port):
+    """The server of a compose file; its sandboxes are containers beside its own."""
+    engine.docker(*compose.run_words(FILES / file, {"OPENSANDBOX_SERVER_API_KEY": KEY}))
     try:
-        wait_for(lambda: answers(engine, 8080), 30, "the server in its container answers", interval=0.2)
-        done = inside(engine, sys.executable, "-c", textwrap.dedent(PROGRAM).replace('"small"', '"small:1"'), 8080, KEY)
-        assert done.stdout.splitlines() == ["Hello OpenSandbox!", "Content: Hello World"], done.stderr + log(engine)
-        body = '{"image":{"uri":"small:1"},"entrypoint":["sleep","1000"],"resourceLimits":{},"timeout":60,"networkPolicy":{"defaultAction":"deny"}}'
-        made = inside(engine, "curl", "-s", "-m", "30", "-H", f"OPEN-SANDBOX-API-KEY: {KEY}", "-H", "Content-Type: application/json", "-d", body, "http://127.0.0.1:8080/v1/sandboxes")
-        assert '"Running"' in made.stdout, made.stdout + log(engine)
-        (name,) = [name for name in engine.containers() if name.startswith("sandbox-")]
-        assert engine.inspect(name)["HostConfig"]["NetworkMode"] == "none", "the policy is the service's affair"
+        wait_for(lambda: answers(engine, port), 30, "the server in its container answers", interval=0.2)
+        yield
     finally:
         engine.docker("rm", "-f", "-v", *engine.containers(), check=False)
+        engine.docker("volume", "rm", "-f", *engine.volumes(), check=False)
 
 
-def test_the_two_files_differ_in_the_port_alone():
-    one, other = ((FILES / name).read_text() for name in ("docker-compose.yaml", "docker-compose.8194.yaml"))
+def run_program(engine, port):
+    done = inside(engine, sys.executable, "-c", textwrap.dedent(PROGRAM).replace('"small"', '"small:1"'), port, KEY)
+    assert done.stdout.splitlines() == ["Hello OpenSandbox!", "Content: Hello World"], done.stderr + log(engine)
+
+
+@pytest.mark.parametrize("file, port", [("docker-compose.docker.yaml", 8080), ("docker-compose.docker.8194.yaml", 8194)])
+def test_with_the_docker_runtime(engine, places, file, port):
+    pytest.importorskip("opensandbox")
+    with up(engine, file, port):
+        run_program(engine, port)
+        made = create(engine, port, networkPolicy={"defaultAction": "deny"})
+        assert '"Running"' in made, made + log(engine)
+        (name,) = [name for name in engine.containers() if name.startswith("sandbox-")]
+        assert engine.inspect(name)["HostConfig"]["NetworkMode"] == "none", "the policy is the service's affair"
+
+
+def test_with_the_engines_socket_alone(engine, places):
+    """No right, and no file that the engine sees: as other servers' compose files have it."""
+    pytest.importorskip("opensandbox")
+    with up(engine, "docker-compose.socket.yaml", 8080):
+        assert not engine.inspect(SERVER)["HostConfig"]["CapAdd"]
+        run_program(engine, 8080)
+        assert log(engine).count("does not see the files of this service") == 1, log(engine)
+        for wish, word in (({"networkPolicy": {"defaultAction": "deny"}}, "egress.image"), ({"extensions": {"opensandbox.extensions.runtime": "native"}}, "it has: docker")):
+            refused = create(engine, 8080, **wish)
+            assert word in refused and '"Running"' not in refused, refused
+        # The server is killed, as an engine does it, and finds its sandbox again.
+        made = json.loads(create(engine, 8080))
+        engine.docker("kill", SERVER)
+        engine.docker("start", SERVER)
+        wait_for(lambda: answers(engine, 8080), 30, "it answers again", interval=0.2)
+        path = f"http://127.0.0.1:8080/v1/sandboxes/{made['id']}/proxy/44772/command"
+        ran = inside(engine, "curl", "-s", "-m", "30", "-H", f"OPEN-SANDBOX-API-KEY: {KEY}", "-H", "Content-Type: application/json", "-d", '{"command": "echo still here"}', path)
+        assert "still here" in ran.stdout, ran.stdout + log(engine)
+
+
+@pytest.mark.parametrize("names", [("docker-compose.yaml", "docker-compose.8194.yaml"), ("docker-compose.docker.yaml", "docker-compose.docker.8194.yaml")])
+def test_two_files_differ_in_the_port_alone(names):
+    one, other = ((FILES / name).read_text() for name in names)
     different = [pair for pair in zip(one.splitlines(), other.splitlines(), strict=True) if pair[0] != pair[1]]
-    assert len(different) == 3 and all("8194" in pair[1] or "instead" in pair[0] for pair in different), different
+    assert len(different) <= 4 and all("8194" in pair[1] or "instead" in pair[0] for pair in different), different

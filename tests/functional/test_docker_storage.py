@@ -159,21 +159,62 @@ def test_volumes_that_go_with_the_last_sandbox(api, engine):
 
 
 def test_volumes_that_are_refused(api, engine):
-    engine.docker("volume", "create", "somebodys")
-    try:
-        theirs = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, volumes=[volume("somebodys", "/data")])
-        assert theirs.status in (400, 404) and "not made for sandboxes" in theirs.json["message"], theirs
-    finally:
-        engine.docker("volume", "rm", "somebodys")
     missing = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, volumes=[volume("none", "/data", createIfNotExists=False)])
     assert missing.status in (400, 404) and "no such volume" in missing.json["message"], missing
     sized = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, volumes=[volume("sized", "/data", storage="1Gi")])
     assert sized.status == 400 and "size" in sized.json["message"], sized
-    part = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, volumes=[{**volume("parts", "/data"), "subPath": "a"}])
-    assert part.status == 400 and ("Docker 26" if engine.kind == "own" else "no such directory") in part.json["message"], part
     # An engine makes volumes before it sees that the rest cannot be: they do not stay.
     wrong = api.post_create(image={"uri": IMAGE}, entrypoint=["/no/program"], volumes=[volume("half", "/data")])
     assert wrong.status == 400, wrong
+
+
+@contextmanager
+def volume_of_others(engine, name, *labels):
+    engine.docker("volume", "create", *(word for label in labels for word in ("--label", label)), name)
+    try:
+        yield name
+    finally:
+        engine.docker("volume", "rm", name)
+
+
+def test_a_volume_that_somebody_else_has_made(api, engine):
+    """It is used and left as it is, whatever the request says."""
+    with volume_of_others(engine, "theirs") as name:
+        engine.docker("run", "--rm", "-v", "theirs:/d", IMAGE, "sh", "-c", "echo kept > /d/file")
+        before = engine.docker("volume", "inspect", name).stdout
+        sandbox = create(api, volumes=[volume(name, "/data", deleteOnSandboxTermination=True)])
+        assert api.run(sandbox, "cat /data/file; echo more >> /data/file").stdout == "kept"
+        assert api.call("GET", "/volumes").json["items"] == []
+        assert_envelope(api.call("DELETE", f"/volumes/{name}"), 404)
+        assert api.delete(sandbox).status == 204
+        again = create(api, volumes=[volume(name, "/data", createIfNotExists=False)])
+        assert api.run(again, "cat /data/file").stdout.split() == ["kept", "more"]
+        assert api.delete(again).status == 204
+        assert engine.docker("volume", "inspect", name).stdout == before, "nothing has marked it"
+
+
+@pytest.mark.parametrize("name, labels", [
+    ("boot", ["opensandbox.io/boot-of=x"]),
+    ("going", ["opensandbox.io/volume-goes-with=x"]),
+    ("tenants", ["opensandbox.io/volume-managed-by=server", "opensandbox.io/volume-of=somebody"]),
+    ("opensandbox-runtime-x", []),
+])  # fmt: skip
+def test_volumes_that_servers_keep_for_themselves(api, engine, name, labels):
+    with volume_of_others(engine, name, *labels):
+        refused = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, volumes=[volume(name, "/data")])
+        assert_envelope(refused, 400, "VOLUME::PVC_NOT_FOUND")
+        assert "not made for these sandboxes" in refused.json["message"], refused
+
+
+def test_volumes_of_others_can_be_kept_away(bin_dir, engine):
+    service = service_on(bin_dir, engine, docker={"foreign_volumes": False})
+    try:
+        with volume_of_others(engine, "theirs"):
+            refused = Api(service.start()).post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, volumes=[volume("theirs", "/data")])
+            assert_envelope(refused, 400, "VOLUME::PVC_NOT_FOUND")
+            assert "opensandbox.io/volume-managed-by" in refused.json["message"], refused
+    finally:
+        service.destroy()
 
 
 def test_a_volume_that_its_owner_has_marked(api, engine):
@@ -185,6 +226,99 @@ def test_a_volume_that_its_owner_has_marked(api, engine):
         assert_envelope(api.call("DELETE", "/volumes/marked"), 404)
     finally:
         engine.docker("volume", "rm", "marked")
+
+
+# Directories of volumes, with an engine that shows volumes as a whole only
+
+
+def part(name, path, below, **more):
+    return {**volume(name, path, **more), "subPath": below}
+
+
+def holders(engine):
+    return [name for name in engine.containers() if name.startswith("opensandbox-volumes-")]
+
+
+@pytest.fixture
+def holding(engine):
+    if engine.kind == "newer":
+        pytest.skip("this engine shows directories of volumes by itself: test_docker_newer.py")
+    return engine
+
+
+def test_a_volume_of_which_a_sandbox_has_a_part(api, docker, holding):
+    """The engine does not know that it is in use, so a container beside it says so: until the last one goes, and over a restart."""
+    fleeting = {"deleteOnSandboxTermination": True}
+    whole = create(api, volumes=[volume("shared", "/data", **fleeting)])
+    api.run(whole, "mkdir -p /data/a/b; echo yes > /data/a/b/file; chmod 700 /data/a; chown 1234 /data/a")
+    sandbox = create(api, volumes=[part("shared", "/part", "a/b", **fleeting), {**part("shared", "/new", "made/here"), "name": "w", "readOnly": True}])
+    assert api.run(sandbox, "cat /part/file; ls /part; echo more > /part/written; touch /new/x 2>&1").stdout.split()[:2] == ["yes", "file"]
+    assert api.run(whole, "cat /data/a/b/written; stat -c %u /data/made/here; ls -A /data/made/here").stdout.split() == ["more", "0"]
+    assert len(holders(holding)) == 1
+    assert api.delete(whole).status == 204
+    (listed,) = api.call("GET", "/volumes").json["items"]
+    assert (listed["name"], listed["sandboxes"]) == ("shared", 1)
+    assert_envelope(api.call("DELETE", "/volumes/shared"), 409, "VOLUME::IN_USE")
+    docker.restart()
+    wait_for(lambda: api.run(sandbox, "cat /part/written").stdout == "more", 20, "it is taken up, with its volume")
+    assert "shared" in holding.volumes()
+    assert api.delete(sandbox).status == 204
+    wait_for(lambda: "shared" not in holding.volumes(), 10, "it goes with the last one")
+    assert not holders(holding)
+
+
+def test_creates_with_a_part_that_fail_leave_nothing(api, holding):
+    for fields in ({"entrypoint": ["/no/program"]}, {"volumes": [part("half", "/data", "a"), {**volume("none", "/b", createIfNotExists=False), "name": "n"}]}):
+        wrong = api.post_create(**{"image": {"uri": IMAGE}, "entrypoint": SLEEPER, "volumes": [part("half", "/data", "a")], **fields})
+        assert wrong.status == 400, wrong
+    assert not holders(holding)
+    whole = create(api, volumes=[volume("half", "/data", deleteOnSandboxTermination=True)])
+    api.run(whole, "ln -s /etc /data/out; ln -s . /data/in; echo x > /data/file")
+    for below in ("out", "out/x", "in", "file", "file/x"):
+        refused = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, volumes=[part("half", "/data", below)])
+        assert_envelope(refused, 400, "VOLUME::INVALID_SUB_PATH")
+        assert "volumes[0].subPath" in refused.json["message"] and str(holding.directory) not in refused.body.decode(), refused
+    assert not holders(holding)
+
+
+def test_a_volume_that_is_mounted_when_it_is_used_has_no_parts(api, holding):
+    holding.docker("volume", "create", "--opt", "type=tmpfs", "--opt", "device=tmpfs", "mounted")
+    try:
+        refused = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, volumes=[part("mounted", "/data", "a")])
+        assert_envelope(refused, 400, "VOLUME::PVC_SUBPATH_UNSUPPORTED_DRIVER")
+    finally:
+        holding.docker("volume", "rm", "mounted")
+
+
+def test_a_part_that_is_swapped_for_a_link(bin_dir, holding):
+    """By a sandbox that has the whole volume, after the server has had a look: the engine follows the link, and nothing of the image runs there."""
+    writer = {}
+
+    def swap():
+        if writer:
+            api.run(writer["id"], "mv /data/a /data/real; ln -s /etc /data/a")
+            writer["done"] = True
+
+    with engine_with_a_moment(holding, swap, b"name=sandbox-") as path:
+        service = service_on(bin_dir, holding)
+        try:
+            api = Api(service.start())
+            writer["id"] = create(api, volumes=[volume("swapped", "/data", deleteOnSandboxTermination=True)])
+            api.run(writer["id"], "mkdir /data/a")
+            service.stop()
+            service.config_path.write_text(service.config_path.read_text().replace(str(holding.socket), str(path)))
+            api = Api(service.start())
+            wait_for(lambda: api.run(writer["id"], "true").exit_code == 0, 20, "it is taken up")
+            reply = api.post_create(image={"uri": LOGGING}, entrypoint=SLEEPER, volumes=[part("swapped", "/data", "a")])
+            assert writer.get("done") and reply.status == 400, reply
+            assert_envelope(reply, 400, "VOLUME::INVALID_SUB_PATH")
+            assert "another directory was in its place" in reply.json["message"], reply
+            assert not os.path.exists("/etc/log"), "nothing of the image did anything there"
+            assert len(ours(holding)) == 1 and not holders(holding)
+            assert api.delete(writer["id"]).status == 204
+        finally:
+            service.destroy()
+            holding.docker("volume", "rm", "-f", "swapped", check=False)
 
 
 def host(path, inside="/data", **more):
@@ -200,6 +334,41 @@ def test_directories_of_the_host(api, docker):
     api.run(sandbox, "echo from inside > /data/new")
     assert (place / "sub/new").read_text() == "from inside\n"
     assert "Read-only" in api.run(sandbox, "touch /ro/x").stderr
+
+
+def test_files_of_the_host(api, docker):
+    place = docker.shared / "files"
+    place.mkdir()
+    (place / "one").write_text("from the host\n")
+    sandbox = create(api, volumes=[host(place / "one", "/data/one"), host(place, "/etc/two", subPath="one", readOnly=True)])
+    assert api.run(sandbox, "cat /data/one /etc/two; echo more >> /data/one").stdout.split("\n") == ["from the host", "from the host"]
+    assert (place / "one").read_text() == "from the host\nmore\n"
+    assert "Read-only" in api.run(sandbox, "echo x >> /etc/two").stderr
+    os.mkfifo(place / "pipe")
+    refused = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, volumes=[host(place / "pipe")])
+    assert refused.status == 400 and "neither a directory nor an ordinary file" in refused.json["message"], refused
+
+
+def test_links_that_stay_within(api, docker):
+    """Current releases and the like: what they lead to may be named itself."""
+    place = docker.shared / "releases"
+    (place / "v1").mkdir(parents=True)
+    (place / "v1").chmod(0o777)  # the launcher follows no link, so the server's user makes what is missing below one
+    (place / "v1/file").write_text("first")
+    (place / "current").symlink_to("v1")
+    (place / "absolute").symlink_to(place / "v1")
+    sandbox = create(api, volumes=[host(place / "current", "/a"), host(place, "/b", subPath="absolute/made/here")])
+    assert api.run(sandbox, "cat /a/file; ls -d /a/made/here").stdout.split() == ["first", "/a/made/here"]
+
+
+def test_a_missing_directory_where_only_root_may_write(api, docker):
+    """The server's user may not make it, and the launcher does, as in native volumes."""
+    place = docker.shared / "roots"
+    place.mkdir(mode=0o755)
+    os.chown(place, 0, 0)
+    sandbox = create(api, volumes=[host(place / "made/here")])
+    api.run(sandbox, "echo yes > /data/file")
+    assert (place / "made/here/file").read_text() == "yes\n" and (place / "made").stat().st_uid != 0, "nothing is made for root"
 
 
 def test_links_on_the_way_lead_nowhere(api, docker, engine):

@@ -179,9 +179,9 @@ def test_kill_of_the_engine_and_its_return(bin_dir, place):
 
 
 def test_an_engine_with_other_files(bin_dir, secured):
-    """It sees another directory where the state is: the create says so at once."""
+    """It sees another directory where the state is, and was said to see this one: the create says so at once."""
     engine, certificates = secured
-    with engine_tls.service(bin_dir, {**address(), **certificates.keys()}) as service:
+    with engine_tls.service(bin_dir, {**address(), **certificates.keys(), "remote": False}) as service:
         api = Api(service.start())
         hide = ["mount", "-t", "tmpfs", "tmpfs", str(service.directory)]
         engine.run_inside(*hide)
@@ -191,3 +191,28 @@ def test_an_engine_with_other_files(bin_dir, secured):
             assert not ours(engine)
         finally:
             engine.run_inside("umount", str(service.directory))
+
+
+def test_an_engine_that_turns_out_to_have_other_files(bin_dir, secured):
+    """Where nobody has said what it sees, it is used as one on another host from then on, by this server and by the next."""
+    engine, certificates = secured
+    with engine_tls.service(bin_dir, {**address(), **certificates.keys()}, sections={"storage": {"allowed_host_paths": ["/srv"]}}) as service:
+        api = Api(service.start())
+        engine.run_inside("mount", "-t", "tmpfs", "tmpfs", str(service.directory))
+        try:
+            policed = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, networkPolicy={"defaultAction": "deny"})
+            assert policed.status == 400 and "egress.image" in policed.json["message"], policed
+            sandbox = api.create(image={"uri": IMAGE}, entrypoint=SLEEPER, volumes=[{"name": "v", "mountPath": "/v", "pvc": {"claimName": "kept", "deleteOnSandboxTermination": True}}])["id"]
+            assert api.run(sandbox, "echo on").stdout == "on"
+            assert service.log_tail().count("does not see the files of this service") == 1, service.log_tail()
+            host = api.post_create(image={"uri": IMAGE}, entrypoint=SLEEPER, volumes=[{"name": "v", "host": {"path": "/srv"}, "mountPath": "/v"}])
+            assert host.status == 400 and "another host" in host.json["message"], host
+            service.restart()
+            again = api.create(image={"uri": IMAGE}, entrypoint=SLEEPER)["id"]
+            wait_for(lambda: api.run(sandbox, "echo on").stdout == api.run(again, "echo on").stdout == "on", 20, "both are there")
+            for one in (sandbox, again):
+                assert api.delete(one).status == 204
+            wait_for(lambda: not ours(engine), 20, "no container is left")
+        finally:
+            engine.run_inside("umount", str(service.directory))
+            engine.docker("volume", "rm", *[name for name in engine.volumes() if name.startswith("opensandbox-execd-")], check=False)

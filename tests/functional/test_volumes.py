@@ -196,7 +196,9 @@ def test_no_link_leads_out(api, make, ground):
     shared = ground / "shared"
     (shared / "inner").mkdir(exist_ok=True)
     plant(shared, LEADING_OUT, ground=ground)
-    for link, _ in LEADING_OUT:
+    # Where a link counts when what it leads to may be named itself, some of these do.
+    others = ("out", "absolute", "up") if api.service.follows_links_within else [name for name, _ in LEADING_OUT]
+    for link in others:
         for volume, code in ((host(shared / link), "VOLUME::HOST_PATH_NOT_ALLOWED"), (host(shared, subPath=link), "VOLUME::INVALID_SUB_PATH"),
                              (host(shared, subPath=f"{link}/new"), "VOLUME::INVALID_SUB_PATH")):  # fmt: skip
             for read_only in (True, False):

@@ -156,6 +156,7 @@ class DockerService(Service):
     limits_disks = False
     bring_image = "docker pull"
     maps_users = False
+    follows_links_within = True
     open_network = {"networkPolicy": {"defaultAction": "allow", "egress": []}}
     memory_limit_command = "cat /sys/fs/cgroup/memory/memory.limit_in_bytes /sys/fs/cgroup/memory.max 2>/dev/null"
 

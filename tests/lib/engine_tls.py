@@ -43,8 +43,8 @@ class Certificates:
 
 
 @contextmanager
-def service(bin_dir, docker, env=None):
-    made = Service(bin_dir, sections={"runtime": {"type": "docker"}, "docker": docker}, registry={"pull_policy": "never"}, env=env)
+def service(bin_dir, docker, env=None, sections=None):
+    made = Service(bin_dir, sections={"runtime": {"type": "docker"}, "docker": docker, **(sections or {})}, registry={"pull_policy": "never"}, env=env)
     try:
         yield made
     finally:

@@ -37,6 +37,7 @@ class Service:
     limits_disks = True
     bring_image = "osb images import"
     maps_users = True  # no two sandboxes have ids in common
+    follows_links_within = False  # links to directories of the host that may be named themselves
     open_network = {}  # of a create: what it takes to reach the internet through the egress process
     memory_limit_command = "awk '/MemTotal/ { print $2 * 1024 }' /proc/meminfo"
 

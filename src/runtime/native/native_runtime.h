@@ -82,6 +82,8 @@ class NativeRuntime : public Runtime {
   // For such a runtime, where the server's user may not connect to its engine: the launcher does. The limit
   // is the caller's.
   Task<Result<io::Socket>> connect_engine();
+  // For them, too: a directory below storage.allowed_host_paths, made as the owner of the place.
+  Task<Result<void>> make_shared_path(std::string path);
 
  private:
   struct Sandbox;

@@ -67,6 +67,13 @@ Task<Created<std::vector<MadeVolume>>> NativeRuntime::ensure_volumes(std::string
   co_return made;
 }
 
+Task<Result<void>> NativeRuntime::make_shared_path(std::string path) {
+  // To read it: whether somebody may write there is the engine's affair.
+  Mount mount{.source = std::move(path), .target = "/mnt"};
+  CO_TRY(co_await launcher_.ask(launcher::VolumeRequest{volume_step("", mount), true, false, -1}));
+  co_return Result<void>();
+}
+
 // Only what this creation made, and only if nobody has taken it up since.
 Task<> NativeRuntime::drop_volumes(std::vector<MadeVolume> made) {
   for (MadeVolume& one : made) {

@@ -1,6 +1,7 @@
 #include "runtime/native/service.h"
 
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <pwd.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -13,6 +14,7 @@
 #include "launcher/identity.h"
 #include "launcher/settings.h"
 #include "runtime/native/rootless.h"
+#include "sys/caps.h"
 #include "sys/memfd.h"
 
 extern char** environ;
@@ -40,6 +42,13 @@ Result<void> drop_lost_images(const launcher::Settings& settings) {
   return image::drop_lost_images(std::move(store));
 }
 
+bool leave_to_engine(ServiceOptions& options) {
+  if (!options.engine_is_enough || sys::has_capability(CAP_SYS_ADMIN)) return false;
+  log::info("no right to make sandboxes here (CAP_SYS_ADMIN): all of them are containers of the engine");
+  options.server.push_back(std::string("--cgroups=") + kNoSandboxesHere);
+  return true;
+}
+
 Result<void> exec_launcher(ServiceOptions options) {
   launcher::Settings settings;
   settings.state_dir = options.images.state_dir;
@@ -53,6 +62,7 @@ Result<void> exec_launcher(ServiceOptions options) {
     ServiceAccount egress = egress_account(account, settings.state_dir);
     settings.egress_uid = egress.uid;
     settings.egress_gid = egress.gid;
+    settings.engine_only = leave_to_engine(options);
   } else {
     settings.rootless = true;
     if (const char* runtime = ::getenv("XDG_RUNTIME_DIR"); runtime && *runtime == '/')

@@ -26,6 +26,9 @@ ServiceAccount service_account(const std::string& user, const std::string& state
 // reach the server's files through a mistake in that.
 ServiceAccount egress_account(const ServiceAccount& server, const std::string& state_dir);
 
+// What the server is told of control groups where it makes no sandboxes of its own.
+inline constexpr char kNoSandboxesHere[] = "none";
+
 struct ServiceOptions {
   std::string given_state_dir;      // as it was written; images.state_dir is the same, resolved
   ImageSettings images;             // host_version is filled in here
@@ -35,6 +38,7 @@ struct ServiceOptions {
   std::vector<std::string> egress;  // command line of the egress process
   gid_t engine_gid = 0;             // see launcher/settings.h
   std::string engine_socket = {};   // likewise
+  bool engine_is_enough = false;    // without the rights to make sandboxes there are those of an engine
   Fd notes = {};                    // what the server is to read besides; none: nothing
   Fd runsc;                         // its executable; none: no sandbox runs under it
   std::string runsc_platform;
