@@ -354,7 +354,7 @@ def test_links_that_stay_within(api, docker):
     place = docker.shared / "releases"
     (place / "v1").mkdir(parents=True)
     (place / "v1").chmod(0o777)  # the launcher follows no link, so the server's user makes what is missing below one
-    (place / "v1/file").write_text("first")
+    (place / "v1/file").write_text("first\n")
     (place / "current").symlink_to("v1")
     (place / "absolute").symlink_to(place / "v1")
     sandbox = create(api, volumes=[host(place / "current", "/a"), host(place, "/b", subPath="absolute/made/here")])
