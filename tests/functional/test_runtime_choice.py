@@ -79,7 +79,8 @@ def test_by_command(bin_dir, engine, tmp_path):
         assert len(engine.containers()) == 1 and runtimes() == {plain: "native", chosen: "docker"}
         for words in (("--json",), ("-o", "json")):
             assert {one["id"]: one["runtime"] for one in json.loads(osb("ls", *words).stdout)} == {plain: "native", chosen: "docker"}
-        assert "runtime docker" in " ".join(osb("inspect", chosen).stdout.split()), osb("inspect", chosen).stdout
+        for sandbox, name in ((plain, "native"), (chosen, "docker")):
+            assert f"runtime {name}" in " ".join(api.call("GET", f"/sandboxes/{sandbox}/diagnostics/inspect").body.decode().split())
         refused = osb("run", "--runtime", "podman", "host", "--", "true")
         assert refused.returncode == 125 and "native, docker" in refused.stderr, refused
         # Another standard does not change what there is, nor what is said of it.
