@@ -2,7 +2,7 @@
 
 // What clients give a sandbox that is only to be there. An image without that program is none the worse for
 // it: then there is no entry process, and the sandbox lives until it is removed. So it need not be waited
-// for: what else may be wrong with it (a file of that name that is no program) is told as the sandbox's end.
+// for, and may start a little later.
 
 #include <string>
 #include <vector>

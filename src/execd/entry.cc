@@ -19,7 +19,10 @@ namespace {
 // Sandboxes outlive the server that made them, so a later one may read this. The number tells it which frames
 // this execd knows; one that sends none is of the time before, which counts as 1.
 constexpr int kControlProtocol = 3;
-constexpr auto kIdleStart = std::chrono::milliseconds(300);
+// How much later one starts that only waits: where a kernel of its own needs both processors for a start, and
+// in a sandbox that was claimed a moment ago.
+constexpr auto kIdleInOwnKernel = std::chrono::milliseconds(300),
+               kIdleInClaimed = std::chrono::milliseconds(20);
 // As a shell says it.
 constexpr int kCannotExecute = 127, kSignalled = 128;
 
@@ -143,7 +146,7 @@ Result<void> Entry::start(EntryRequest request) {
   memory_kills_before_ = core_.memory_kills.look();
   if (hooks.pre_start) {
     start_hook(std::move(*hooks.pre_start));
-  } else if (core_.own_kernel && is_idle_entry(argv_)) {
+  } else if ((core_.own_kernel || held_) && is_idle_entry(argv_)) {
     enter(State::running, state_json("running", ",\"pid\":0"));
     core_.ready.set();
     core_.tasks.spawn(start_program_later());
@@ -169,6 +172,7 @@ void Entry::kill() {
 
 void Entry::rehearse() {
   if (state_ != State::waiting) return;
+  held_ = true;
   Environment env;
   add_defaults(env);
   // What decodes a frame and a request is the same code; it is read from the disk or mapped here and now.
@@ -209,6 +213,7 @@ bool Entry::launch(std::vector<std::string> argv, Reaper::Ended ended) {
   request.credentials = core_.identity;
   auto pid = spawn(std::move(request));
   if (!pid && waits && (pid.error().code == ENOENT || state_ == State::running)) {
+    if (pid.error().code != ENOENT) output_->note(pid.error().message);
     if (state_ == State::waiting) enter(State::running, state_json("running", ",\"pid\":0"));
     return true;
   }
@@ -253,7 +258,7 @@ void Entry::on_hook_exit(ExitStatus status, std::chrono::seconds limit, bool lat
 // One that only waits can do so a little later, where its start would take the processors from the first
 // command: whoever made the sandbox has something to run.
 io::Task<> Entry::start_program_later() {
-  co_await io::sleep_for(kIdleStart);
+  co_await io::sleep_for(core_.own_kernel ? kIdleInOwnKernel : kIdleInClaimed);
   if (!core_.ended) start_program();
 }
 

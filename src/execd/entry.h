@@ -73,6 +73,7 @@ class Entry {
   Core& core_;
   State state_ = State::waiting;
   pid_t pid_ = -1;
+  bool held_ = false;    // for a claim: see rehearse()
   int stop_signal_ = 0;  // somebody stops it
   int exit_code_ = 0;
   uint64_t memory_kills_before_ = 0;
