@@ -156,13 +156,13 @@ struct Top : ServerCommand {
   Task<Result<int>> run(Api& api) override {
     auto pause = CO_TRY(in_context("--delay", parse_duration(every)));
     bool again = !once && ::isatty(STDOUT_FILENO);
-    do {
+    while (true) {
       std::string screen = CO_TRY(co_await look(api));
       fmt::print("{}{}", again ? kClear : "", screen);
       if (std::fflush(stdout) != 0) co_return fail_errno("write");
-      if (again) co_await io::sleep_for(pause);
-    } while (again);
-    co_return 0;
+      if (!again) co_return 0;
+      co_await io::sleep_for(pause);
+    }
   }
 };
 

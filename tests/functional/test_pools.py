@@ -71,7 +71,7 @@ def test_an_idle_entry_process_that_cannot_start_is_none(api):
     of.filled(api)
     sandbox = of.claim(api)
     wait_for(lambda: "/bad/tail" in api.call("GET", f"/sandboxes/{sandbox}/diagnostics/logs").body.decode(), 5, "its output says why")
-    assert api.get(sandbox)["status"]["state"] == "Running" and api.run(sandbox, "echo here").stdout == "here"
+    assert api.get(sandbox)["status"]["state"] == "Running"
     of.filled(api)
     fine = of.claim(api, env={"PATH": "/usr/bin:/bin"})
     wait_for(lambda: api.run(fine, "pgrep -c tail || true").stdout == "1", 5, "the entry process runs")
@@ -82,7 +82,7 @@ def test_an_idle_entry_process_that_is_killed_at_once_was_killed(api):
     of.make(api, least=1, most=1)
     of.filled(api)
     sandbox = of.claim(api)
-    api.run(sandbox, "until pkill -9 -x tail; do :; done")
+    api.run(sandbox, "until pkill -9 -x tail; do :; done", background=True)  # which ends with it
     wait_for(lambda: api.get(sandbox)["status"]["state"] == "Failed", 5, "the sandbox has failed")
     assert api.get(sandbox)["status"]["reason"] == "KILLED_BY_SIGNAL", api.get(sandbox)
 

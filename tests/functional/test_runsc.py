@@ -145,7 +145,7 @@ def test_an_idle_entry_process_comes_later_and_counts_all_the_same(api):
     """Not before the first command, which would wait for it; its end is still the end of the sandbox."""
     sandbox = create(api, entrypoint=["tail", "-f", "/dev/null"])
     wait_for(lambda: api.run(sandbox, "pgrep -xc tail || true").stdout == "1", 10, "the entry process runs")
-    api.run(sandbox, "pkill -9 -x tail; sleep 10")
+    api.run(sandbox, "pkill -9 -x tail", background=True)  # which ends with it
     wait_for(lambda: api.get(sandbox)["status"]["state"] == "Failed", 10, "the sandbox has ended")
     assert api.get(sandbox)["status"]["reason"] == "KILLED_BY_SIGNAL"
     # Paused before it has come, and deleted: nothing of it is left (see the fixture).

@@ -49,9 +49,8 @@ bool leave_to_engine(ServiceOptions& options) {
   return true;
 }
 
-Result<void> exec_launcher(ServiceOptions options) {
-  launcher::Settings settings;
-  settings.state_dir = options.images.state_dir;
+// As whom the service runs, in a directory that is its own from here on.
+Result<void> take_place(ServiceOptions& options, launcher::Settings& settings) {
   if (::geteuid() == 0) {
     TRY(check_not_rootless(settings.state_dir));
     // From here on the directory is ours; before this, nothing is made or changed anywhere.
@@ -70,6 +69,13 @@ Result<void> exec_launcher(ServiceOptions options) {
     TRY(enter_rootless(settings.state_dir, options.given_state_dir));
     options.server.push_back("--rootless");
   }
+  return {};
+}
+
+Result<void> exec_launcher(ServiceOptions options) {
+  launcher::Settings settings;
+  settings.state_dir = options.images.state_dir;
+  TRY(take_place(options, settings));
   options.images.host_version = TRY(write_host_image(options.images.state_dir));
   TRY(drop_lost_images(settings));
   settings.sources = Images(options.images).sources();
