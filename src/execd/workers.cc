@@ -6,6 +6,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "sys/short_turns.h"
+
 namespace osb::execd {
 namespace {
 
@@ -102,6 +104,8 @@ bool Workers::wait_for_job() {
 }
 
 void Workers::work() {
+  // What the loop hands over is long: copying in short turns is slower.
+  sys::take_usual_turns();
   MutexLock lock(mu_);
   while (!queue_.empty() || wait_for_job()) {
     auto job = std::move(queue_.front());

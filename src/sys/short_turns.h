@@ -22,9 +22,11 @@ static_assert(sizeof(Turns) == 48);
 // From now on this thread is let in at once when it is woken, also where a process has just begun that will
 // use its processor for a while: by short turns, not by a larger share of the time. Threads that it starts do
 // the same; processes, too, until they set their turns to the usual length (SYS_sched_setattr with Turns of
-// their nice value): the kernel's own way to begin anew with a fork takes a negative nice value along, and
-// that of threads as well. Kernels before 6.12 know only one length. False: nothing was changed, because
-// somebody has chosen another kind of turns.
+// their nice value, as take_usual_turns() does): the kernel's own way to begin anew with a fork takes a
+// negative nice value along, and that of threads as well. Kernels before 6.12 know only one length. False:
+// nothing was changed, because somebody has chosen another kind of turns.
 bool take_short_turns();
+// The opposite, for a thread that has much to do and that nobody waits for.
+void take_usual_turns();
 
 }  // namespace osb::sys

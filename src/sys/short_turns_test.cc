@@ -43,12 +43,6 @@ uint64_t in_child(First first, Look look) {
   return seen;
 }
 
-void take_usual_turns() {
-  Turns usual;
-  usual.nice = ::getpriority(PRIO_PROCESS, 0);
-  ::syscall(SYS_sched_setattr, 0, &usual, 0);
-}
-
 TEST(ShortTurns, are_shorter_until_the_usual_ones_are_set) {
   uint64_t usual = turn_nanos();
   if (usual == 0) GTEST_SKIP() << "this kernel knows one length of turns";
