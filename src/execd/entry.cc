@@ -126,7 +126,7 @@ void Entry::enter(State state, std::string json) {
 Result<void> Entry::start(EntryRequest request) {
   if (state_ != State::waiting) return fail(Code::wrong_state, "the entry process was started already");
   auto parsed = parse_hooks(request.env.get(kHooksVariable));
-  if (!parsed) return refuse({.message = "lifecycle: " + parsed.error().message}), Result<void>();
+  if (!parsed) return refuse({.path = "lifecycle", .message = parsed.error().message}), Result<void>();
   Hooks hooks = std::move(*parsed);
   request.env.remove(kHooksVariable);
   if (request.inherits) inherit(request);

@@ -170,7 +170,9 @@ def test_kill_of_the_engine_and_its_return(bin_dir, place):
             assert api.run(sandbox, "echo on").stdout == "on", "its container needs no engine to be reached"
             engine.start()  # which ends the containers of the one before
             wait_for(service.is_healthy, 30, "the service is healthy again")
-            state(api, sandbox, "Failed", timeout=40)
+            # Terminated by its signal, or killed when that came to nothing.
+            wait_for(lambda: api.status(sandbox)["state"] in ("Terminated", "Failed"), 40, "it has ended")
+            assert api.status(sandbox)["reason"] != "LOST"
             again = create(api)
             assert api.run(again, "echo on").stdout == "on"
             for one in (sandbox, again):

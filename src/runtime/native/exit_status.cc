@@ -32,7 +32,7 @@ std::string why_not_started(const ControlState& failed) {
   std::string path = failed.path.size() <= kMost ? failed.path : failed.path.substr(0, kMost) + "...";
   bool plain = failed.message.empty() || failed.message.size() > failed.path.size() + 200;
   std::string cause = plain ? errno_text(failed.sys_errno) : failed.message;
-  return path.empty() ? cause : path + ": " + cause;
+  return path + ": " + cause;
 }
 
 End describe_end(const ControlState& ended) {
