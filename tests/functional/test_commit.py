@@ -173,6 +173,6 @@ def test_kill_9(api, victim, moment):
         assert api.call("DELETE", "/images?name=cut").status == 204
     api.delete(source)
     assert api.delete(api.create()["id"]).status == 204
-    wait_for(lambda: api.call("GET", "/snapshots").json["items"] == [], 10, "its snapshot is gone")
-    wait_for(lambda: of.nothing_on_disk(api.service), 10, "the layers are gone")
+    assert api.call("GET", "/snapshots").json["items"] == [], "its snapshot is nobody's"
+    wait_for(lambda: of.nothing_on_disk(api.service), 20, "the layers are gone")
     assert not os.listdir(os.path.join(api.service.state_dir, "images/snapshots/images"))
