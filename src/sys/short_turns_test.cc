@@ -52,7 +52,7 @@ TEST(ShortTurns, are_shorter_until_the_usual_ones_are_set) {
 }
 
 TEST(ShortTurns, leave_the_nice_value_to_what_is_started) {
-  auto nice = [] { return static_cast<uint64_t>(::getpriority(PRIO_PROCESS, 0) + 20); };
+  auto nice = [] { return static_cast<uint64_t>(20 + int64_t{::getpriority(PRIO_PROCESS, 0)}); };
   auto first = [] {
     if (::setpriority(PRIO_PROCESS, 0, -5) == 0) take_short_turns();
   };
