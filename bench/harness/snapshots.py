@@ -11,14 +11,14 @@ import time
 from . import BenchError
 
 BODY = {"image": {"uri": "host"}, "entrypoint": ["tail", "-f", "/dev/null"], "resourceLimits": {}, "timeout": 600}
-# Writes the longest time in which it did not run.
+# Writes the longest time in which it did not run since the file was removed.
 CLOCK = """
-import time
+import os, time
 last, longest = time.monotonic(), 0
 while True:
     time.sleep(0.0005)
     now = time.monotonic()
-    if now - last > longest:
+    if now - last > longest or not os.path.exists('/dev/shm/longest'):
         longest = now - last
         open('/dev/shm/longest', 'w').write(str(int(longest * 1e6)))
     last = now
@@ -86,13 +86,15 @@ class Snapshots:
         copied, all_of_it, taken, frozen = [], [], [], []
         for _ in range(samples):
             sandbox = self._source(megabytes, ["python3", "-c", CLOCK])
-            self._copy(self._upper(sandbox), copied, all_of_it)
-            os.sync()
-            self._run(sandbox, "rm -f /dev/shm/longest")
-            took, snapshot = microseconds(lambda sandbox=sandbox: self._snapshot(sandbox))
-            taken.append(took)
-            frozen.append(float(self._service.text("GET", f"/v1/sandboxes/{sandbox}/proxy/44772/files/download?path=/dev/shm/longest")))
-            self._delete(sandbox)
+            try:
+                self._copy(self._upper(sandbox), copied, all_of_it)
+                os.sync()
+                self._run(sandbox, "rm -f /dev/shm/longest")
+                took, snapshot = microseconds(lambda sandbox=sandbox: self._snapshot(sandbox))
+                taken.append(took)
+                frozen.append(float(self._service.text("GET", f"/v1/sandboxes/{sandbox}/proxy/44772/files/download?path=/dev/shm/longest")))
+            finally:
+                self._delete(sandbox)
             self._service.text("DELETE", f"/v1/snapshots/{snapshot}")
         results.add_round(f"cp.{size}", all_of_it)
         results.add_round(f"cp.{size}.copy", copied)

@@ -138,10 +138,17 @@ class CoProcess {
     return true;
   }
 
+  // A server ends a connection that was idle for long, and other parts of a run take minutes.
+  bool ended_meanwhile() const {
+    char byte = 0;
+    return ::recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+  }
+
   // One request and its whole answer. `mark` receives the time at which `needle` was first in the body.
   bool exchange(const std::string& request, Response& response, std::string_view needle = {},
                 double* mark = nullptr) {
     response = Response();
+    if (ended_meanwhile() && !reconnect()) return false;
     bool fine =
         ::send(fd_, request.data(), request.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(request.size());
     char buffer[65536];
