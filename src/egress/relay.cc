@@ -7,7 +7,7 @@
 #include <boost/asio/as_tuple.hpp>
 #include <boost/asio/deferred.hpp>
 
-#include "base/fd.h"
+#include "io/pipe.h"
 
 namespace osb::egress {
 namespace {
@@ -19,7 +19,6 @@ constexpr auto kQuiet = io::asio::as_tuple(io::asio::deferred);
 constexpr size_t kPiece = 64 * 1024;
 // A pipe costs two descriptors and two system calls: worth it for what is longer than that.
 constexpr uint64_t kStream = 256 * 1024;
-constexpr int kPipeBytes = 1 << 20;
 
 enum class End { closed, broken };
 
@@ -28,19 +27,9 @@ Task<bool> readable(Socket& socket) {
   co_return !error;
 }
 
-struct Pipe {
-  Fd read, write;
-  static Result<Pipe> create() {
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0) return fail_errno("pipe");
-    ::fcntl(ends[1], F_SETPIPE_SZ, kPipeBytes);  // what the kernel gives is enough
-    return Pipe{Fd(ends[0]), Fd(ends[1])};
-  }
-};
-
-Task<End> move_all(Socket& from, Socket& to, uint64_t& count, Pipe pipe) {
+Task<End> move_all(Socket& from, Socket& to, uint64_t& count, io::Pipe pipe) {
   while (true) {
-    ssize_t n = ::splice(from.native_handle(), nullptr, pipe.write.get(), nullptr, kPipeBytes,
+    ssize_t n = ::splice(from.native_handle(), nullptr, pipe.write.get(), nullptr, io::Pipe::kCapacity,
                          SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
     if (n == 0) co_return End::closed;
     if (n < 0 && errno == EINTR) continue;
@@ -85,7 +74,7 @@ Task<End> copy_all(Socket& from, Socket& to, uint64_t& count, Flow* back) {
       if (!co_await io::write_all(to, rest)) co_return End::broken;
     }
     if (count >= kStream) {
-      if (auto pipe = Pipe::create()) co_return co_await move_all(from, to, count, std::move(*pipe));
+      if (auto pipe = io::Pipe::create()) co_return co_await move_all(from, to, count, std::move(*pipe));
     }
     // One that is always ready must not keep the others waiting.
     if (++streak % 16 == 0) co_await io::yield();

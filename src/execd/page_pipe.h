@@ -9,26 +9,24 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/fd.h"
+#include "io/pipe.h"
 
 namespace osb::execd {
 
 class PagePipe {
  public:
-  static constexpr size_t kCapacity = 1 << 20;
+  static constexpr size_t kCapacity = io::Pipe::kCapacity;
 
   // Fills the pipe, which must be empty, with up to `limit` bytes of the file; blocks for the disk. `size` is
   // less at the end of the file and where the kernel gives pipes less room. Code::unsupported when there is
   // no pipe to be had or the file system does not take part.
   Result<void> fill(int file, uint64_t offset, size_t limit);
 
-  int reader() const { return reader_.get(); }
+  int reader() const { return pipe_.read.get(); }
   size_t size = 0;
 
  private:
-  Result<void> open();
-
-  Fd reader_, writer_;
+  io::Pipe pipe_;
 };
 
 }  // namespace osb::execd

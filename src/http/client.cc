@@ -143,6 +143,20 @@ Task<Result<void>> ClientConnection::write(std::string_view bytes) {
   co_return co_await c.put(pieces, c.framing.kind != BodyFraming::Kind::chunked && c.left == 0);
 }
 
+Task<Result<void>> ClientConnection::write_pipe(int pipe, size_t size) {
+  Impl& c = *impl_;
+  if (!c.sending || c.framing.kind != BodyFraming::Kind::length)
+    co_return fail(Code::wrong_state, "no request body with a length is under way");
+  if (size > c.left) co_return fail(Code::invalid_argument, "the request body is longer than was declared");
+  if (c.head_pending) CO_TRY(co_await write(""));
+  size_t sent = CO_TRY(c.wire.splice_now(pipe, size));
+  c.touched = true;
+  c.left -= size;
+  if (sent < size || c.wire.must_yield()) CO_TRY(co_await c.wire.splice_rest(pipe, size - sent));
+  if (c.left == 0) c.sending = false;
+  co_return Result<void>{};
+}
+
 Task<Result<void>> ClientConnection::finish() {
   Impl& c = *impl_;
   if (!c.sending) co_return Result<void>{};

@@ -26,6 +26,8 @@ class ClientConnection {
   // latest.
   Task<Result<void>> send_head(RequestHead head, std::optional<uint64_t> length);
   Task<Result<void>> write(std::string_view bytes);
+  // The same with bytes that wait in a pipe, which are moved and not copied. Only for a body with a length.
+  Task<Result<void>> write_pipe(int pipe, size_t size);
   Task<Result<void>> finish();
   // Skips 1xx answers except 101. Reading and writing may go on at the same time.
   Task<Result<ResponseHead>> read_head();

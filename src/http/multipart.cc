@@ -91,7 +91,10 @@ struct MultipartReader::Impl {
   }
 
   Task<Result<void>> fill();
+  Task<Result<size_t>> read_body(std::span<char> into);
+  Task<Result<size_t>> read_direct(std::span<char> into);
   void find_delimiter();
+  size_t content_of(std::string_view bytes, bool& found) const;
   Task<Result<void>> find_content();
   Task<Result<void>> end_part();
   Task<Result<PartHead>> read_head();
@@ -115,28 +118,43 @@ Task<Result<void>> MultipartReader::Impl::fill() {
     end -= begin;
     begin = 0;
   }
-  auto n = co_await body.read_some({buffer.get() + end, kBufferBytes - end});
-  if (!n) co_return stop(std::move(n).error());
-  ended = *n == 0;
-  if (ended) co_return stop(bad("the body ends before the last boundary").error());
-  end += *n;
+  end += CO_TRY(co_await read_body({buffer.get() + end, kBufferBytes - end}));
   co_return Result<void>();
 }
 
+Task<Result<size_t>> MultipartReader::Impl::read_body(std::span<char> into) {
+  auto got = co_await body.read_some(into);
+  if (!got) co_return stop(std::move(got).error());
+  ended = *got == 0;
+  if (ended) co_return stop(bad("the body ends before the last boundary").error());
+  co_return got;
+}
+
 void MultipartReader::Impl::find_delimiter() {
-  const char* from = buffer.get() + data_end;
-  const char* const to = buffer.get() + end;
-  const void* found = ::memmem(from, static_cast<size_t>(to - from), delimiter.data(), delimiter.size());
-  at_delimiter = found != nullptr;
-  if (at_delimiter) {
-    data_end = static_cast<size_t>(static_cast<const char*>(found) - buffer.get());
-    return;
-  }
-  // Not in there as a whole; the last bytes may be its beginning.
-  const char* tail =
-      std::max(from, to - std::min<ptrdiff_t>(to - from, static_cast<ptrdiff_t>(delimiter.size()) - 1));
-  while (tail < to && !delimiter.starts_with(std::string_view(tail, to))) ++tail;
-  data_end = static_cast<size_t>(tail - buffer.get());
+  data_end += content_of({buffer.get() + data_end, end - data_end}, at_delimiter);
+}
+
+// How many of the bytes are content: up to the delimiter, or to what may be its beginning.
+size_t MultipartReader::Impl::content_of(std::string_view bytes, bool& found) const {
+  const void* at = ::memmem(bytes.data(), bytes.size(), delimiter.data(), delimiter.size());
+  found = at != nullptr;
+  if (found) return static_cast<size_t>(static_cast<const char*>(at) - bytes.data());
+  size_t tail = bytes.size() - std::min(bytes.size(), delimiter.size() - 1);
+  while (tail < bytes.size() && !delimiter.starts_with(bytes.substr(tail))) ++tail;
+  return tail;
+}
+
+// Straight to where they belong, while nothing else can be next: most bytes of a large file. What is not
+// content goes to the buffer, which has room for all of it.
+Task<Result<size_t>> MultipartReader::Impl::read_direct(std::span<char> into) {
+  into = into.first(std::min(into.size(), kBufferBytes));
+  size_t got = CO_TRY(co_await read_body(into));
+  bool found = false;  // which find_content() will see for itself
+  size_t content = content_of({into.data(), got}, found);
+  begin = data_end = 0;
+  end = got - content;
+  if (end > 0) std::memcpy(buffer.get(), into.data() + content, end);
+  co_return content;
 }
 
 // Makes sure that there is content, or that the delimiter is next.
@@ -240,6 +258,10 @@ Task<Result<size_t>> MultipartReader::read_some(std::span<char> into) {
   Impl& r = *impl_;
   if (r.place == Impl::Place::failed) co_return std::unexpected(r.error);
   if (r.place != Impl::Place::part_start && r.place != Impl::Place::part) co_return size_t{0};
+  if (r.place == Impl::Place::part && r.begin == r.end && !into.empty()) {
+    size_t content = CO_TRY(co_await r.read_direct(into));
+    if (content > 0) co_return content;
+  }
   CO_TRY(co_await r.find_content());
   if (r.begin == r.data_end) {
     CO_TRY(co_await r.end_part());

@@ -4,6 +4,7 @@
 #include "http/head_parse.h"
 #include "http/tunnel.h"
 #include "http/websocket.h"
+#include "io/pipe.h"
 #include "io/running_time.h"
 
 namespace osb::http {
@@ -17,6 +18,8 @@ constexpr size_t kLargeBuffer = 256 * 1024;
 size_t buffer_size(std::optional<uint64_t> length) {
   return static_cast<size_t>(std::min<uint64_t>(length.value_or(kBuffer), kLargeBuffer));
 }
+// From this size on a body is worth a pipe, which costs two descriptors.
+constexpr uint64_t kMovedBody = 1 << 20;
 // A body up to this size is read before the upstream sees the request, so that both go out in one piece.
 constexpr uint64_t kSmallBody = 16 * 1024;
 
@@ -147,18 +150,26 @@ Task<Result<void>> Exchange::send_small_body() {
 Task<> Exchange::pump_body() {
   // What has a length is an upload. What has none may be a conversation.
   if (!request_.body->length()) request_.body->allow_slow();
-  size_t size = std::max(buffer_size(request_.body->length()), kBuffer);
+  std::optional<io::Pipe> pipe;
+  if (request_.body->length() >= kMovedBody) {
+    if (auto made = io::Pipe::create()) pipe = std::move(*made);
+  }
+  size_t size = pipe ? kBuffer : std::max(buffer_size(request_.body->length()), kBuffer);
   auto buffer = std::make_unique_for_overwrite<char[]>(size);
   bool open =
       (co_await upstream_.write("")).has_value();  // the head, before the client has sent any of its body
   while (open) {
-    auto got = co_await request_.body->read_some({buffer.get(), size});
+    bool moves = pipe && request_.body->direct() > 0;
+    auto got = moves ? co_await request_.body->move_some(pipe->write.get(), io::Pipe::kCapacity)
+                     : co_await request_.body->read_some({buffer.get(), size});
     body_used_ = true;
     if (!got) {
       body_error_ = std::move(got.error());
       co_return;
     }
-    auto written = *got ? co_await upstream_.write({buffer.get(), *got}) : co_await upstream_.finish();
+    auto written = *got == 0 ? co_await upstream_.finish()
+                   : moves   ? co_await upstream_.write_pipe(pipe->read.get(), *got)
+                             : co_await upstream_.write({buffer.get(), *got});
     open = *got > 0 && written.has_value();
   }
   upstream_.limit_head(what_.head_timeout);

@@ -68,7 +68,10 @@ inline Task<> with_proxy_task(Body body, ServerLimits limits) {
   co_await body(proxy, dial(proxy.server, executor));
   co_await proxy.server.close(0s);
 }
-inline void with_proxy(Body body, ServerLimits limits = {}) { run(with_proxy_task(body, limits)); }
+inline void with_proxy(Body body, ServerLimits limits = {}) {
+  ::signal(SIGPIPE, SIG_IGN);  // as every process with a proxy does
+  run(with_proxy_task(body, limits));
+}
 
 inline std::string get(std::string path, std::string fields = "") {
   return "GET " + path + " HTTP/1.1\r\nHost: a\r\n" + fields + "\r\n";

@@ -265,6 +265,28 @@ Task<> slow_client(Proxy& proxy, RawPeer client) {
   EXPECT_TRUE(proxy.last.client_slow);
   EXPECT_TRUE(proxy.last.request_sent);  // what was read of the body is gone
 }
+// The same where bytes are moved and not read.
+Task<> slow_large_client(Proxy& proxy, RawPeer client) {
+  co_await client.send(post("Content-Length: 2000000\r\n"));
+  co_await client.send(std::string(100, 'x'));
+  EXPECT_THAT((co_await client.read_answer()).first, StartsWith("HTTP/1.1 502 "));
+  EXPECT_TRUE(proxy.last.client_slow);
+}
+TEST(ReverseProxy, SlowLargeBodyIsTheClientsFault) { with_proxy(slow_large_client, {.body_credit = 40ms}); }
+
+Task<> cut_large_client(Proxy& proxy, RawPeer client) {
+  io::TaskGroup group(proxy.executor);
+  group.spawn(send_all(&client, post("Content-Length: 2000000\r\n") + std::string(1'500'000, 'x')));
+  std::ignore = co_await proxy.upstream->read_until("\r\n\r\n");
+  EXPECT_EQ((co_await proxy.upstream->read_exactly(1'500'000)).size(), 1'500'000u);
+  while (group.size() > 0) co_await io::yield();
+  client.close();
+  co_await proxy.wait_answered(1);
+  EXPECT_NE(proxy.last.outcome, Relay::complete);
+  EXPECT_FALSE(proxy.reusable);
+}
+TEST(ReverseProxy, CutLargeBodyIsNotRelayedAsAWhole) { with_proxy(cut_large_client); }
+
 TEST(ReverseProxy, SlowBodyIsTheClientsFault) { with_proxy(slow_client, {.body_credit = 40ms}); }
 
 // A body without a length may be a conversation: only silence ends it.

@@ -9,6 +9,10 @@
 
 namespace osb::http {
 
+Task<Result<size_t>> BodyReader::move_some(int, size_t) {
+  co_return fail(Code::unsupported, "this body cannot be moved");
+}
+
 Task<Result<std::string>> read_all(BodyReader& body, size_t limit) {
   std::string out;
   if (body.length().value_or(0) > limit) {

@@ -30,6 +30,10 @@ class BodyReader {
   virtual std::optional<uint64_t> length() const = 0;  // when it was declared; 0 when there is no body
   // The body is a stream whose pace is its sender's business: only silence ends it, not slowness.
   virtual void allow_slow() {}
+  // As read_some() into a pipe, which must not block: bytes are moved, not copied. Only up to direct(), which
+  // is 0 where what comes next has to be looked at.
+  virtual uint64_t direct() const { return 0; }
+  virtual Task<Result<size_t>> move_some(int pipe, size_t limit);
   // Gives back what was read and not used, for whoever reads next; false when this reader cannot.
   virtual bool put_back(std::string) { return false; }
 };

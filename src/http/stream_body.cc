@@ -67,6 +67,26 @@ Result<void> StreamBody::ask_for_body() {
   return fail(Code::unavailable, "the client does not take its 100 Continue");
 }
 
+Result<size_t> StreamBody::note_direct(TimePoint waited_from, size_t got) {
+  if (got == 0) TRY(decoder_.end_of_stream());
+  decoder_.skip(got);
+  if (got > 0) TRY(account(waited_from, got));
+  return got;
+}
+
+uint64_t StreamBody::direct() const {
+  return returned_.empty() && wire_.in().empty() ? decoder_.direct() : 0;
+}
+
+Task<Result<size_t>> StreamBody::move_some(int pipe, size_t limit) {
+  if (expects_continue_) CO_TRY(ask_for_body());
+  auto deadline = wire_.deadline_after(patience());
+  TimePoint from = wire_.now();
+  limit = static_cast<size_t>(std::min<uint64_t>(direct(), limit));
+  size_t got = CO_TRY(co_await wire_.move(pipe, limit, deadline));
+  co_return note_direct(from, got);
+}
+
 Task<Result<size_t>> StreamBody::read_some(std::span<char> into) {
   if (!returned_.empty()) {
     size_t size = std::min(into.size(), returned_.size());
@@ -91,12 +111,7 @@ Task<Result<size_t>> StreamBody::read_some(std::span<char> into) {
     if (uint64_t direct = decoder_.direct()) {
       into = into.first(static_cast<size_t>(std::min<uint64_t>(direct, into.size())));
       size_t got = CO_TRY(co_await wire_.read(into, deadline));
-      if (got > 0) {
-        decoder_.skip(got);
-        CO_TRY(account(from, got));
-        co_return got;
-      }
-      CO_TRY(decoder_.end_of_stream());
+      co_return note_direct(from, got);
     } else {
       size_t got = CO_TRY(co_await wire_.fill(Wire::kBodyBuffer, deadline));
       if (got == 0) CO_TRY(decoder_.end_of_stream());

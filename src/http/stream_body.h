@@ -23,6 +23,8 @@ class StreamBody final : public BodyReader {
 
   Task<Result<size_t>> read_some(std::span<char> into) override;
   std::optional<uint64_t> length() const override { return decoder_.declared(); }
+  uint64_t direct() const override;
+  Task<Result<size_t>> move_some(int pipe, size_t limit) override;
 
   void allow_slow() override { slow_ = true; }
   bool put_back(std::string bytes) override;
@@ -40,6 +42,7 @@ class StreamBody final : public BodyReader {
  private:
   Result<void> ask_for_body();
   io::Duration patience() const;
+  Result<size_t> note_direct(TimePoint waited_from, size_t got);
   Result<void> account(TimePoint waited_from, size_t got);
 
   Wire& wire_;

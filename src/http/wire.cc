@@ -1,5 +1,6 @@
 #include "http/wire.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 
 #include <boost/asio/as_tuple.hpp>
@@ -97,6 +98,21 @@ Task<Result<size_t>> Wire::fill(size_t capacity, TimePoint deadline) {
   auto noted = note_read(error, got);
   if (noted) in_.commit(*noted);
   co_return noted;
+}
+
+Task<Result<size_t>> Wire::move(int pipe, size_t limit, TimePoint deadline) {
+  if (auto at_once = cannot_read()) co_return std::move(*at_once);
+  streak_ = 0;
+  read_deadline_ = deadline;
+  while (true) {
+    ssize_t got = ::splice(socket_.native_handle(), nullptr, pipe, nullptr, limit, SPLICE_F_NONBLOCK);
+    if (got > 0) co_return note_read({}, static_cast<size_t>(got));
+    if (got == 0) co_return note_read(io::asio::error::eof, 0);
+    if (errno == EINTR) continue;
+    if (errno != EAGAIN) co_return note_read({errno, boost::system::system_category()}, 0);
+    auto [error] = co_await socket_.async_wait(io::Socket::wait_read, kQuiet);
+    if (error) co_return note_read(error, 0);
+  }
 }
 
 size_t Wire::fill_now(size_t capacity) {

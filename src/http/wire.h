@@ -54,6 +54,8 @@ class Wire {
   // More received bytes, into in() or straight to where they belong; 0 at the end of the stream.
   Task<Result<size_t>> fill(size_t capacity, TimePoint deadline = TimePoint::max());
   Task<Result<size_t>> read(std::span<char> into, TimePoint deadline = TimePoint::max());
+  // The same into a pipe, which must have room.
+  Task<Result<size_t>> move(int pipe, size_t limit, TimePoint deadline);
   // The same without waiting: 0 when nothing is here, or never will be.
   size_t fill_now(size_t capacity);
   bool ended() const { return ended_; }  // the other side has sent its last byte
