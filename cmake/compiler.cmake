@@ -16,9 +16,16 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 find_program(OSB_CCACHE ccache)
 if(OSB_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros
-    CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1 ${OSB_CCACHE})
+    CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 CCACHE_DEPEND=1
+    CCACHE_IGNOREOPTIONS=-isysroot* ${OSB_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
   add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-Xclang -fno-pch-timestamp>")
+  # CMake hands the paths of precompiled headers over behind -Xclang, where ccache takes them for words, and clang writes whole
+  # paths into them: then no other clone would ever have a hit. So they are plain options, below a "system root" that is this
+  # tree (which on Linux decides nothing else) and is not part of the key, and src/CMakeLists.txt names headers in quotes.
+  set(CMAKE_CXX_COMPILE_OPTIONS_USE_PCH -isysroot${CMAKE_SOURCE_DIR} -include-pch <PCH_FILE>)
+  set(CMAKE_CXX_COMPILE_OPTIONS_CREATE_PCH -isysroot${CMAKE_SOURCE_DIR} -Xclang -relocatable-pch -Xclang -emit-pch
+    -include <PCH_HEADER> -x c++-header)
 endif()
 
 set(OSB_SANITIZE "" CACHE STRING "Sanitizers, as for -fsanitize=")
