@@ -23,6 +23,8 @@ if(OSB_CCACHE)
   # CMake hands the paths of precompiled headers over behind -Xclang, where ccache takes them for words, and clang writes whole
   # paths into them: then no other clone would ever have a hit. So they are plain options, below a "system root" that is this
   # tree (which on Linux decides nothing else) and is not part of the key, and src/CMakeLists.txt names headers in quotes.
+  # The extension is not clang's own: with that a plain -include would take the last precompiled header to make the next one.
+  set(CMAKE_PCH_EXTENSION .precompiled)
   set(CMAKE_CXX_COMPILE_OPTIONS_USE_PCH -isysroot${CMAKE_SOURCE_DIR} -include-pch <PCH_FILE>)
   set(CMAKE_CXX_COMPILE_OPTIONS_CREATE_PCH -isysroot${CMAKE_SOURCE_DIR} -Xclang -relocatable-pch -Xclang -emit-pch
     -include <PCH_HEADER> -x c++-header)
