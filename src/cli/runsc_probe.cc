@@ -18,6 +18,7 @@
 
 #include "base/strings.h"
 #include "sys/process.h"
+#include "sys/seccomp.h"
 
 namespace osb::cli {
 namespace {
@@ -95,6 +96,9 @@ void become_runsc(int executable, const std::string& platform, int service, int 
   char* arguments[std::size(words) + 1] = {};
   for (size_t i = 0; i < std::size(words); ++i) arguments[i] = words[i].data();
   char* environment[] = {nullptr};
+  // As the launcher starts it.
+  if (int status = sys::refuse_barrier_registration(); status < 0)
+    return void(::dprintf(said, "refuse a call: %s", ::strerror(-status)));
   ::syscall(SYS_execveat, executable, "", arguments, environment, AT_EMPTY_PATH);
 }
 

@@ -26,6 +26,7 @@
 #include "sys/caps.h"
 #include "sys/descriptors.h"
 #include "sys/mount.h"
+#include "sys/seccomp.h"
 
 namespace osb::launcher {
 namespace {
@@ -34,6 +35,7 @@ namespace {
 constexpr int kStartMillis = 25'000;
 constexpr size_t kMostSaid = 2048;
 constexpr int kMostAttempts = 50;
+constexpr int kHighDescriptor = 511;
 
 struct Guard {
   int channel = -1;  // to execd inside
@@ -78,6 +80,13 @@ int copy_executable(int from, const char* path) {
 int run_runsc(const ChildOrder& order, int channel, int said) {
   if (::dup2(channel, 0) < 0 || ::dup2(order.runsc->null, 1) < 0 || ::dup2(said, 2) < 0) return -errno;
   if (::syscall(SYS_close_range, 3, ~0U, CLOSE_RANGE_CLOEXEC) < 0) return -errno;
+  // Each of its processes would register itself, one start after another, and does without it. The barriers
+  // that it offers inside are others.
+  if (int status = sys::refuse_barrier_registration(); status < 0) return status;
+  // Its kernel moves descriptors to 256 and above when it has threads already, and a table that grows then
+  // costs the same wait. With a high one open the table is large from the start; where the limit of open
+  // files is lower it grows later.
+  ::fcntl(order.runsc->null, F_DUPFD, kHighDescriptor);
   static const char* const kEnvironment[] = {"PATH=/", nullptr};
   return check_call(::syscall(SYS_execveat, order.runsc->executable, "", order.runsc->arguments, kEnvironment,
                               AT_EMPTY_PATH));

@@ -33,6 +33,16 @@ constexpr std::array<sock_filter, 4> answer_one_call(uint32_t call, uint32_t ans
            {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW}}};
 }
 
+// The same for one command of a call: what its first argument says, an int.
+constexpr std::array<sock_filter, 6> answer_one_command(uint32_t call, uint32_t command, uint32_t answer) {
+  return {{{BPF_LD | BPF_W | BPF_ABS, 0, 0, kCallNumber},
+           {BPF_JMP | BPF_JEQ | BPF_K, 0, 3, call},
+           {BPF_LD | BPF_W | BPF_ABS, 0, 0, low_half(0)},
+           {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, command},
+           {BPF_RET | BPF_K, 0, 0, answer},
+           {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW}}};
+}
+
 class Bpf {
  public:
   using Label = size_t;

@@ -53,5 +53,19 @@ TEST(Bpf, OneCallHasItsAnswerAndAllOthersPass) {
   EXPECT_EQ(program[3].k, SECCOMP_RET_ALLOW);
 }
 
+// What it leads to from each place, by hand: the only jumps are the two that leave for the last line.
+TEST(Bpf, OneCommandOfACallHasItsAnswer) {
+  constexpr auto program = answer_one_command(42, 16, SECCOMP_RET_ERRNO | 22);
+  constexpr size_t kAllow = program.size() - 1;
+  EXPECT_EQ(program[0].k, kCallNumber);
+  EXPECT_EQ(program[1].k, 42u);
+  EXPECT_EQ(2u + program[1].jf, kAllow);
+  EXPECT_EQ(program[2].k, low_half(0));
+  EXPECT_EQ(program[3].k, 16u);
+  EXPECT_EQ(4u + program[3].jf, kAllow);
+  EXPECT_EQ(program[4].k, SECCOMP_RET_ERRNO | 22);
+  EXPECT_EQ(program[kAllow].k, SECCOMP_RET_ALLOW);
+}
+
 }  // namespace
 }  // namespace osb::sys

@@ -1,6 +1,7 @@
 #include "sys/seccomp.h"
 
 #include <linux/filter.h>
+#include <linux/membarrier.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -39,6 +40,12 @@ int install_sysinfo_listener() {
   // So that a signal which does not kill cannot undo a question that is being answered (Linux 5.19).
   int fd = listen(program, SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV);
   return fd == -EINVAL ? listen(program, 0) : fd;
+}
+
+int refuse_barrier_registration() {
+  constexpr auto kSteps = answer_one_command(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED,
+                                             SECCOMP_RET_ERRNO | EINVAL);
+  return install_seccomp(kSteps.data(), sizeof kSteps);
 }
 
 }  // namespace osb::sys
