@@ -168,6 +168,11 @@ Result<Container> parse_container(std::string_view text) {
   return out;
 }
 
+std::string shared_network(const Container& container) {
+  constexpr std::string_view kShared = "container:";
+  return container.network_mode.starts_with(kShared) ? container.network_mode.substr(kShared.size()) : "";
+}
+
 std::optional<std::string> address_on(const Container& container, const std::string& network) {
   auto found = container.addresses.find(network);
   if (found == container.addresses.end()) found = container.addresses.begin();

@@ -56,6 +56,8 @@ struct Container {
   std::vector<std::string> env = {};      // NAME=value, those of its image included
   std::string user = {};                  // of its first process, as its image or whoever made it has it
 };
+// The id of the container whose network it shares; "": none.
+std::string shared_network(const Container& container);
 // On this network, or on any.
 std::optional<std::string> address_on(const Container& container, const std::string& network);
 Result<Container> parse_container(std::string_view json);

@@ -75,7 +75,7 @@ bj::object short_log() {
 
 std::string network_of(const runtime::SandboxSpec& spec, const ContainerRules& rules) {
   if (!spec.network) return rules.network_mode;
-  return rules.remote ? "container:" + sidecar_name(spec.handle) : "none";
+  return rules.remote ? "container:" + rules.sidecar : "none";
 }
 
 // What changes packet rules, and what sends past them, are not for who is policed.
@@ -161,8 +161,6 @@ bool names_a_network(std::string_view network_mode) {
                                                 "private", "slirp4netns", "pasta"};
   return std::ranges::find(kModes, network_mode) == std::end(kModes) && !network_mode.contains(':');
 }
-
-std::string sidecar_name(const std::string& id) { return "sandbox-egress-" + id; }
 
 std::string container_body(const runtime::SandboxSpec& spec, const Image& image, const std::string& owner,
                            const std::string& boot, const ContainerRules& rules,

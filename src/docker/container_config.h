@@ -42,6 +42,7 @@ struct ContainerRules {
   bool ipv6 = false;                    // the host has it
   bool remote = false;                  // the engine has other files and another network than this host
   int64_t processors = 0;               // that the engine has; 0: it is not known
+  std::string sidecar = {};             // the engine's id of the one whose network this one shares
   // Where ports of containers are published for everybody, and which of the host's ("40000-40100", "": any).
   struct Publish {
     std::string host, ports = {};
@@ -80,7 +81,5 @@ std::string commit_body(const std::map<std::string, std::string>& labels,
 Result<std::vector<std::string>> commit_changes(const std::map<std::string, std::string>& labels,
                                                 const std::vector<std::string>& variables,
                                                 const std::string& owner, const std::string& snapshot);
-// Of the container whose network a sandbox shares.
-std::string sidecar_name(const std::string& id);
 
 }  // namespace osb::docker

@@ -243,11 +243,12 @@ TEST(ContainerConfig, OneWithAPolicyOnAnotherHostSharesTheNetworkOfWhatPolicesIt
   rules.remote = true;
   rules.network_mode = "web";
   rules.drop_capabilities = {"NET_RAW", "MKNOD"};
+  rules.sidecar = "0123";
   runtime::SandboxSpec spec{
       .handle = "h", .image = {}, .network = runtime::NetworkPolicy{.allow_the_rest = true}};
   bj::object body =
       bj::parse(container_body(spec, {.id = "sha256:1", .platform = {}}, "owner", "vol", rules)).as_object();
-  EXPECT_EQ(body["HostConfig"].at("NetworkMode"), "container:sandbox-egress-h");
+  EXPECT_EQ(body["HostConfig"].at("NetworkMode"), "container:0123");
   EXPECT_FALSE(body["HostConfig"].as_object().contains("Dns")) << "an engine refuses it there";
   EXPECT_EQ(bj::serialize(body["HostConfig"].at("CapDrop")), R"(["NET_RAW","MKNOD","NET_ADMIN"])")
       << "whatever the configuration says";

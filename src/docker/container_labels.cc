@@ -65,9 +65,11 @@ std::string container_name(const std::string& id) { return "sandbox-" + id; }
 
 std::string holder_name(const std::string& handle) { return "opensandbox-volumes-" + handle; }
 
-std::string second_name(const std::string& id, const std::string& handle) {
+std::string sidecar_name(const std::string& id) { return "sandbox-egress-" + id; }
+
+std::string second_name(const std::string& name, const std::string& handle) {
   constexpr size_t kDigits = 8;
-  return container_name(id) + "-" + handle.substr(0, kDigits);
+  return name + "-" + handle.substr(0, kDigits);
 }
 
 }  // namespace osb::docker

@@ -55,7 +55,9 @@ std::vector<std::string> volumes_in(const Labels& labels);
 std::string container_name(const std::string& id);
 // Of the one that holds its volumes.
 std::string holder_name(const std::string& handle);
+// Of the one whose network it shares.
+std::string sidecar_name(const std::string& id);
 // While another container of the same sandbox has that name: a rollback makes the new one first.
-std::string second_name(const std::string& id, const std::string& handle);
+std::string second_name(const std::string& name, const std::string& handle);
 
 }  // namespace osb::docker

@@ -67,7 +67,7 @@ TEST(ContainerLabels, ARestoredOneNamesItsSnapshot) {
 }
 
 TEST(ContainerLabels, ASecondNameIsAnother) {
-  EXPECT_EQ(second_name("i", "01234567-89ab"), "sandbox-i-01234567");
+  EXPECT_EQ(second_name(container_name("i"), "01234567-89ab"), "sandbox-i-01234567");
 }
 
 }  // namespace

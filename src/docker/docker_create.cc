@@ -31,14 +31,14 @@ Task<Created<void>> DockerRuntime::check_network(const runtime::SandboxSpec& spe
                         "; make it (docker network create " + name + "), or name another one"});
 }
 
-// Under the sandbox's name, or a second one.
-Task<Result<std::string>> DockerRuntime::create_under_name(const runtime::SandboxSpec& spec, std::string body,
+// Or a second one.
+Task<Result<std::string>> DockerRuntime::create_under_name(std::string name, const std::string& handle,
+                                                           std::string platform, std::string body,
                                                            bool& misnamed) {
-  std::string name = container_name(spec.id.empty() ? spec.handle : spec.id);
-  auto made = co_await engine_.create(name, spec.image.platform, body);
+  auto made = co_await engine_.create(name, platform, body);
   misnamed = !made && says_name_is_taken(made.error());
   if (!misnamed) co_return made;
-  co_return co_await engine_.create(second_name(spec.id, spec.handle), spec.image.platform, std::move(body));
+  co_return co_await engine_.create(second_name(name, handle), platform, std::move(body));
 }
 
 // With the image by the name that the client has for it, which is what whoever looks at the engine wants to
@@ -48,11 +48,17 @@ Task<Result<std::string>> DockerRuntime::create_as_called(const runtime::Sandbox
                                                           bool& misnamed) {
   ContainerRules rules = settings_.rules;
   if (spec.limits.cpu_millis) rules.processors = co_await engine_.processors();
-  auto body = [&] { return container_body(spec, image, owner_, boot.source, rules, mounts.mounts); };
+  rules.sidecar = boot.sidecar;
+  std::string name = container_name(spec.id.empty() ? spec.handle : spec.id);
+  auto create = [&] {
+    return create_under_name(name, spec.handle, spec.image.platform,
+                             container_body(spec, image, owner_, boot.source, rules, mounts.mounts),
+                             misnamed);
+  };
   // A snapshot's name is nobody's; Podman does not tell the id of a container's image.
   if (spec.image.id.empty() && !CO_TRY(co_await engine_.is_podman())) {
     image.name = spec.image.reference;
-    auto made = co_await create_under_name(spec, body(), misnamed);
+    auto made = co_await create();
     bool gone = !made && made.error().code == Code::not_found && says_no_image(made.error().message);
     if (!made && !gone) co_return made;
     if (made) {
@@ -61,7 +67,7 @@ Task<Result<std::string>> DockerRuntime::create_as_called(const runtime::Sandbox
     }
     image.name.clear();
   }
-  co_return co_await create_under_name(spec, body(), misnamed);
+  co_return co_await create();
 }
 
 Task<Created<std::string>> DockerRuntime::ask_for_container(const runtime::SandboxSpec& spec,
@@ -99,6 +105,7 @@ Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::make_container(const run
   sandbox->has_policy = spec.network.has_value();
   sandbox->secret = boot.secret;
   sandbox->token = boot.token;
+  sandbox->sidecar = boot.sidecar;
   if (settings_.rules.remote) sandbox->boot = boot.source;
   co_return sandbox;
 }

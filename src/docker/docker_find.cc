@@ -9,6 +9,11 @@ namespace {
 
 std::string filter(const char* label, const std::string& value) { return std::string(label) + "=" + value; }
 
+bool is_set(const Labels& labels, const char* name) {
+  auto label = labels.find(name);
+  return label != labels.end() && !label->second.empty();
+}
+
 }  // namespace
 
 bool DockerRuntime::is_ours(const Container& container, const std::string& handle) const {
@@ -27,11 +32,7 @@ Task<Result<std::string>> DockerRuntime::look_up(std::string handle) {
       CO_TRY(co_await engine_.containers_with({filter(kOwnerLabel, owner_), filter(kHandleLabel, handle)}));
   // What polices it on another host has its handle, too, and so has what holds its volumes.
   std::erase_if(ours, [](const Listed& one) {
-    auto is_set = [&](const char* name) {
-      auto label = one.labels.find(name);
-      return label != one.labels.end() && !label->second.empty();
-    };
-    return is_set(kSidecarLabel) || is_set(kHolderLabel);
+    return is_set(one.labels, kSidecarLabel) || is_set(one.labels, kHolderLabel);
   });
   if (!ours.empty()) co_return ours.front().id;
   if (settings_.adopt || files_.is_taken_over(handle)) {
@@ -41,6 +42,15 @@ Task<Result<std::string>> DockerRuntime::look_up(std::string handle) {
     }
   }
   co_return fail(Code::not_found, "there is no container of this sandbox");
+}
+
+Task<Result<std::string>> DockerRuntime::look_up_sidecar(std::string handle) {
+  auto ours =
+      CO_TRY(co_await engine_.containers_with({filter(kOwnerLabel, owner_), filter(kHandleLabel, handle)}));
+  for (Listed& one : ours) {
+    if (is_set(one.labels, kSidecarLabel)) co_return std::move(one.id);
+  }
+  co_return fail(Code::not_found, "there is no egress of this sandbox");
 }
 
 Task<Result<Container>> DockerRuntime::find(std::string handle) {
@@ -57,14 +67,19 @@ Task<Result<Container>> DockerRuntime::find_again(std::string handle, std::strin
 
 // Nobody waits for it: whatever it is called, it is found by its labels.
 Task<> DockerRuntime::name_after(SandboxPtr sandbox, std::string id) {
-  auto renamed = co_await engine_.rename(sandbox->container, container_name(id));
-  if (renamed) {
-    sandbox->id = id;
-    sandbox->misnamed = false;
-  } else if (renamed.error().code != Code::not_found) {
-    log::warn("a container keeps another name than its sandbox",
-              {{"id", id}, {"error", renamed.error().message}});
+  auto warn = [&](const Error& error) {
+    if (error.code != Code::not_found)
+      log::warn("a container keeps another name than its sandbox", {{"id", id}, {"error", error.message}});
+  };
+  // First: by the name of the other one the next server sees that there was something to do.
+  if (!sandbox->sidecar.empty()) {
+    auto beside = co_await engine_.rename(sandbox->sidecar, sidecar_name(id));
+    if (!beside) warn(beside.error());
   }
+  auto renamed = co_await engine_.rename(sandbox->container, container_name(id));
+  if (!renamed) co_return warn(renamed.error());
+  sandbox->id = id;
+  sandbox->misnamed = false;
 }
 
 void DockerRuntime::pass_name_on(const std::string& id) {

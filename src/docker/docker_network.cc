@@ -51,7 +51,7 @@ Task<Result<io::Stream>> DockerRuntime::connect_egress(SandboxPtr sandbox) {
   if (sandbox->others_egress) co_return co_await connect_others_egress(sandbox);
   if (sandbox->has_policy && sandbox->by_engine())
     co_return co_await io::with_deadline(kSidecarDeadline, "the egress of the sandbox",
-                                         connect_sidecar(sandbox->handle));
+                                         connect_sidecar(sandbox->sidecar));
   if (!sandbox->has_policy)
     co_return fail(
         Code::unsupported,

@@ -225,8 +225,9 @@ Task<Created<DockerRuntime::SandboxPtr>> DockerRuntime::start_container(const Do
     auto egress = prepared.egress_image.empty() ? co_await find_egress_image(spec.handle)
                                                 : Created<std::string>(prepared.egress_image);
     if (!egress) co_return std::unexpected(std::move(egress.error()));
-    auto policed = co_await start_sidecar(spec, std::move(*egress), boot->source, boot->token);
-    if (!policed) co_return std::unexpected(std::move(policed.error()));
+    auto sidecar = co_await start_sidecar(spec, std::move(*egress), boot->source, boot->token);
+    if (!sidecar) co_return std::unexpected(std::move(sidecar.error()));
+    boot->sidecar = std::move(*sidecar);
   }
   auto sandbox = co_await make_container(spec, prepared.image, *boot, mounts);
   if (!sandbox) co_return sandbox;

@@ -147,7 +147,8 @@ class DockerRuntime : public runtime::Runtime {
   struct Boot {
     std::string source;  // a directory of the host, or a volume
     std::string secret = {};
-    std::string token = {};  // of the egress of one on another host
+    std::string token = {};    // of the egress of one on another host,
+    std::string sidecar = {};  // and the engine's id of that
     std::optional<Listeners> listeners = {};
   };
   Task<Created<Boot>> prepare_boot(std::string handle, std::string image, std::string record);
@@ -155,8 +156,8 @@ class DockerRuntime : public runtime::Runtime {
   // Before anything is pulled or made for a container that would get no network.
   Task<Created<void>> check_network(const runtime::SandboxSpec& spec);
   // `misnamed`: another container of the same sandbox has its name.
-  Task<Result<std::string>> create_under_name(const runtime::SandboxSpec& spec, std::string body,
-                                              bool& misnamed);
+  Task<Result<std::string>> create_under_name(std::string name, const std::string& handle,
+                                              std::string platform, std::string body, bool& misnamed);
   Task<Result<std::string>> create_as_called(const runtime::SandboxSpec& spec, Image image, const Boot& boot,
                                              const Mounts& mounts, bool& misnamed);
   Task<Created<std::string>> ask_for_container(const runtime::SandboxSpec& spec, const Image& image,
@@ -229,17 +230,19 @@ class DockerRuntime : public runtime::Runtime {
   Task<Result<io::Stream>> connect_egress(SandboxPtr sandbox);
   // See docker_sidecar.cc.
   Task<Created<std::string>> find_egress_image(std::string handle);
-  Task<Created<void>> start_sidecar(const runtime::SandboxSpec& spec, std::string image, std::string boot,
-                                    std::string token);
-  Task<Result<void>> await_sidecar(std::string handle, std::string token, std::string boot);
-  Task<Result<io::Stream>> connect_sidecar(std::string handle);
-  Task<Result<std::string>> ask_sidecar(std::string handle, std::string token, std::string method,
+  Task<Created<std::string>> start_sidecar(const runtime::SandboxSpec& spec, std::string image,
+                                           std::string boot, std::string token);
+  Task<Result<void>> await_sidecar(std::string sidecar, std::string token, std::string boot);
+  Task<Result<io::Stream>> connect_sidecar(std::string sidecar);
+  Task<Result<std::string>> ask_sidecar(std::string sidecar, std::string token, std::string method,
                                         std::string path, std::string body);
   Task<Result<std::string>> ask_egress(io::Stream stream, std::string token, std::string method,
                                        std::string path, std::string body);
   Task<Result<void>> tell_sidecar(SandboxPtr sandbox, runtime::NetworkPolicy policy);
   Task<Result<std::optional<runtime::NetworkPolicy>>> sidecars_policy(SandboxPtr sandbox);
   Task<Result<void>> remove_sidecar(std::string handle);
+  // The engine's id of it; Code::not_found.
+  Task<Result<std::string>> look_up_sidecar(std::string handle);
   Task<Result<Container>> sidecar_of(const Container& sandbox);
   Task<Result<void>> pause_sidecar(const Container& sandbox);
   Task<Result<void>> resume_sidecar(const Container& sandbox);

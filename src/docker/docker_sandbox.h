@@ -55,6 +55,7 @@ struct DockerRuntime::Sandbox {
     published = seen.published;
     if (auto volume = seen.labels.find(kBootLabel); volume != seen.labels.end() && !inherited)
       boot = volume->second;
+    if (by_engine() && has_policy) sidecar = shared_network(seen);
     if (auto label = seen.labels.find(kIdLabel); label != seen.labels.end()) id = label->second;
     misnamed = !id.empty() && seen.name != container_name(id);
     auto snapshot = seen.labels.find(kSnapshotLabel);
@@ -69,7 +70,8 @@ struct DockerRuntime::Sandbox {
   std::map<uint16_t, std::string> published = {};     // its ports, and where the host has them
   std::string secret = {};                            // of one that is reached by its network or by
   std::string address = {};                           // the engine, and where the first is
-  std::string token = {};                             // of the egress of one on another host
+  std::string token = {};                             // of the egress of one on another host,
+  std::string sidecar = {};                           // and the engine's id of that
   std::string user = {};                              // of what an engine starts in it; "": its own
   std::string boot = {};                              // the volume with its execd, of one on another host
   io::Event reachable;                                // not set: it was paused when it was taken over

@@ -81,8 +81,8 @@ Task<Created<std::string>> DockerRuntime::find_egress_image(std::string handle) 
 }
 
 // Returns when it answers: from then on nothing leaves the network.
-Task<Created<void>> DockerRuntime::start_sidecar(const runtime::SandboxSpec& spec, std::string image,
-                                                 std::string boot, std::string token) {
+Task<Created<std::string>> DockerRuntime::start_sidecar(const runtime::SandboxSpec& spec, std::string image,
+                                                        std::string boot, std::string token) {
   const std::string& handle = spec.handle;
   const EgressSettings& egress = *settings_.sidecars;
   std::string id = spec.id.empty() ? handle : spec.id;
@@ -92,7 +92,9 @@ Task<Created<void>> DockerRuntime::start_sidecar(const runtime::SandboxSpec& spe
                   .owner = owner_,
                   .boot = std::move(boot),
                   .environment = environment_of(egress, id, token)};
-  auto made = co_await engine_.create(sidecar_name(handle), "", sidecar_body(sidecar, settings_.rules));
+  bool misnamed = false;  // when that of the sandbox's other container is: see name_after()
+  auto made = co_await create_under_name(sidecar_name(id), handle, "", sidecar_body(sidecar, settings_.rules),
+                                         misnamed);
   if (!made) co_return failed(std::move(made.error()), "create the egress of the sandbox");
   // The operator's lists, which come before every policy.
   std::string deny = lines_of(egress.deny_always), allow = lines_of(egress.allow_always);
@@ -101,17 +103,17 @@ Task<Created<void>> DockerRuntime::start_sidecar(const runtime::SandboxSpec& spe
                                                     {"var/egress/rules/allow.always", 0644, allow}}));
   if (!placed) co_return failed(std::move(placed.error()), "give the egress of the sandbox its lists");
   auto started = co_await engine_.start(*made);
-  if (started) started = co_await await_sidecar(handle, token, sidecar.boot);
+  if (started) started = co_await await_sidecar(*made, token, sidecar.boot);
   if (!started) co_return failed(std::move(started.error()), "start the egress of the sandbox");
-  co_return Created<void>();
+  co_return std::move(*made);
 }
 
-Task<Result<void>> DockerRuntime::await_sidecar(std::string handle, std::string token, std::string boot) {
+Task<Result<void>> DockerRuntime::await_sidecar(std::string sidecar, std::string token, std::string boot) {
   auto until = std::chrono::steady_clock::now() + kReadyDeadline;
   while (true) {
-    auto answer = co_await ask_sidecar(handle, token, "GET", "/healthz", "");
+    auto answer = co_await ask_sidecar(sidecar, token, "GET", "/healthz", "");
     if (answer) co_return Result<void>();
-    auto there = CO_TRY(co_await engine_.inspect(sidecar_name(handle)));
+    auto there = CO_TRY(co_await engine_.inspect(sidecar));
     if (!there.running) {
       auto said = co_await engine_.logs(there.id);
       co_return fail(Code::internal, "it has ended; its last words: " + last_words(said.value_or(""), "; "));
@@ -125,23 +127,23 @@ Task<Result<void>> DockerRuntime::await_sidecar(std::string handle, std::string 
   }
 }
 
-Task<Result<io::Stream>> DockerRuntime::connect_sidecar(std::string handle) {
+Task<Result<io::Stream>> DockerRuntime::connect_sidecar(std::string sidecar) {
   std::vector<std::string> words = {std::string(kBootInside) + "/execd", "--join",
                                     "--port=" + std::to_string(runtime::kEgressPort)};
-  auto stream = co_await engine_.exec(sidecar_name(handle), std::move(words));
+  auto stream = co_await engine_.exec(sidecar, std::move(words));
   if (stream) co_return io::Stream(std::move(*stream));
   if (is_away(stream.error())) co_return std::unexpected(std::move(stream.error()));
-  auto there = co_await engine_.inspect(sidecar_name(handle));
+  auto there = co_await engine_.inspect(sidecar);
   if (there && there->running && !there->paused) co_return std::unexpected(std::move(stream.error()));
   if (!there && there.error().code != Code::not_found) co_return std::unexpected(std::move(there.error()));
   co_return fail(Code::wrong_state, there && there->paused ? kEgressPaused : kEgressEnded);
 }
 
 // What it answers; a refusal is an error.
-Task<Result<std::string>> DockerRuntime::ask_sidecar(std::string handle, std::string token,
+Task<Result<std::string>> DockerRuntime::ask_sidecar(std::string sidecar, std::string token,
                                                      std::string method, std::string path, std::string body) {
   auto stream = CO_TRY(
-      co_await io::with_deadline(kAnswerDeadline, "the egress of the sandbox", connect_sidecar(handle)));
+      co_await io::with_deadline(kAnswerDeadline, "the egress of the sandbox", connect_sidecar(sidecar)));
   co_return co_await ask_egress(std::move(stream), std::move(token), std::move(method), std::move(path),
                                 std::move(body));
 }
@@ -161,12 +163,12 @@ Task<Result<std::string>> DockerRuntime::ask_egress(io::Stream stream, std::stri
 }
 
 Task<Result<void>> DockerRuntime::tell_sidecar(SandboxPtr sandbox, runtime::NetworkPolicy policy) {
-  CO_TRY(co_await ask_sidecar(sandbox->handle, sandbox->token, "POST", "/policy", runtime::to_json(policy)));
+  CO_TRY(co_await ask_sidecar(sandbox->sidecar, sandbox->token, "POST", "/policy", runtime::to_json(policy)));
   co_return Result<void>();
 }
 
 Task<Result<std::string>> DockerRuntime::ask_for_policy(SandboxPtr sandbox) {
-  return ask_sidecar(sandbox->handle, sandbox->token, "GET", "/policy", "");
+  return ask_sidecar(sandbox->sidecar, sandbox->token, "GET", "/policy", "");
 }
 
 Task<Result<std::optional<runtime::NetworkPolicy>>> DockerRuntime::sidecars_policy(SandboxPtr sandbox) {
@@ -175,14 +177,14 @@ Task<Result<std::optional<runtime::NetworkPolicy>>> DockerRuntime::sidecars_poli
   auto answer = co_await ask_for_policy(sandbox);
   if (!answer && answer.error().code == Code::wrong_state && answer.error().message == kEgressPaused) {
     // It wakes for as long as it takes to say it. Who could use that stands still.
-    CO_TRY(co_await engine_.unpause(sidecar_name(sandbox->handle)));
+    CO_TRY(co_await engine_.unpause(sandbox->sidecar));
     answer = co_await ask_for_policy(sandbox);
-    if (auto again = co_await engine_.pause(sidecar_name(sandbox->handle)); !again)
+    if (auto again = co_await engine_.pause(sandbox->sidecar); !again)
       log::warn("the egress of a paused sandbox is awake", {{"error", again.error().message}});
   }
   auto text = CO_TRY(std::move(answer));
   // While it runs the port is its own. When it has ended, anybody in there can have answered in its place.
-  auto there = CO_TRY(co_await engine_.inspect(sidecar_name(sandbox->handle)));
+  auto there = CO_TRY(co_await engine_.inspect(sandbox->sidecar));
   if (!there.running) co_return fail(Code::unavailable, "the egress of the sandbox has ended");
   co_return std::optional(CO_TRY(policy_in(text)));
 }
@@ -204,7 +206,7 @@ Task<Result<Container>> DockerRuntime::sidecar_of(const Container& sandbox) {
   bool policed = egress != labels.end() && egress->second == kWithPolicy;
   if (!policed || boot == labels.end() || boot->second.empty())
     co_return fail(Code::not_found, "nothing is beside it");
-  co_return co_await engine_.inspect(sidecar_name(labels.at(kHandleLabel)));
+  co_return co_await engine_.inspect(shared_network(sandbox));
 }
 
 // After the sandbox's own container. What has ended needs no pause, and the sandbox goes on without it: its
@@ -228,19 +230,17 @@ Task<Result<void>> DockerRuntime::resume_sidecar(const Container& sandbox) {
 
 // For one that is taken over: it may have ended while nobody listened.
 Task<> DockerRuntime::look_at_sidecar(SandboxPtr sandbox) {
-  auto there = co_await engine_.inspect(sidecar_name(sandbox->handle));
+  auto there = co_await engine_.inspect(sandbox->sidecar);
   bool ended = there ? !there->running : there.error().code == Code::not_found;
   if (ended) tell_sidecar_end(sandbox->handle);
 }
 
 // Fine when there is none.
 Task<Result<void>> DockerRuntime::remove_sidecar(std::string handle) {
-  auto there = co_await engine_.inspect(sidecar_name(handle));
+  auto there = co_await look_up_sidecar(std::move(handle));
   if (!there && there.error().code == Code::not_found) co_return Result<void>();
   if (!there) co_return std::unexpected(std::move(there.error()));
-  auto owner = there->labels.find(kOwnerLabel);
-  if (owner == there->labels.end() || owner->second != owner_) co_return Result<void>();
-  co_return co_await engine_.remove(there->id);
+  co_return co_await engine_.remove(std::move(*there));
 }
 
 }  // namespace osb::docker

@@ -10,7 +10,7 @@ import threading
 import pytest
 from lib import pools as of
 from lib import rawhttp, snapshots
-from lib.api import Api, assert_envelope
+from lib.api import Api, assert_envelope, create_body
 from lib.dockerd import IMAGE, SLEEPER, create, handles, nothing_left, ours, state
 from lib.engine_remote import apart
 from lib.impostor import IMPOSTOR, import_impostor
@@ -92,8 +92,8 @@ def test_what_is_allowed_and_nothing_else(api, engine):
     assert reaches(api, sandbox, ALLOWED) and not reaches(api, sandbox, DENIED)
     assert not reaches(api, sandbox, NEVER), "the operator's lists come first"
     assert "denied" in wait_for(lambda: api.run(sandbox, "cat /tmp/first").stdout, 10, "the entry process was answered")
-    (sidecar,) = [name for name in ours(engine) if "egress" in name]
-    (name,) = [name for name in ours(engine) if "egress" not in name]
+    sidecar, name = f"sandbox-egress-{sandbox}", f"sandbox-{sandbox}"
+    assert set(ours(engine)) == {sidecar, name}
     host = engine.inspect(name)["HostConfig"]
     assert host["NetworkMode"] == f"container:{engine.inspect(sidecar)['Id']}"
     assert {"NET_ADMIN", "NET_RAW"} <= set(host["CapDrop"]) and not host["CapAdd"]
@@ -189,10 +189,41 @@ def test_after_a_kill_of_the_server(api, service):
 def test_a_pool(api, engine):
     of.make(api, shape=of.template(image={"uri": IMAGE}, networkPolicy={"defaultAction": "deny"}), least=1, most=1)
     of.filled(api)
-    assert len(ours(engine)) == 2
+    waiting = set(ours(engine))
+    assert len(waiting) == 2
     claimed = of.claim(api, entrypoint=SLEEPER)
+    assert waiting == both_of(claimed), "both were named before anybody claimed them"
     assert not reaches(api, claimed, ALLOWED)
+    # One that was promised another id before: both get its name.
+    of.filled(api)
+    body = create_body(image=..., entrypoint=SLEEPER, resourceLimits=..., extensions={"poolRef": "p"})
+    reply = api.call("POST", "/sandboxes", json=body, headers={"Idempotency-Key": "one-of-a-pool"})
+    assert reply.status == 202, reply
+    wait_for(lambda: both_of(reply.json["id"]) <= set(ours(engine)), 10, "both are renamed")
     of.delete(api)
+    wait_for(lambda: set(ours(engine)) == both_of(claimed) | both_of(reply.json["id"]), 20, "those that wait are gone")
+
+
+def test_a_rollback_keeps_both_names(api, service, engine):
+    """There are two of each for a moment. Whatever they are called then, they are found after a kill and go with their sandbox."""
+    sandbox = policed(api)
+    made = snapshots.make(api, sandbox)
+    before = engine.inspect(f"sandbox-egress-{sandbox}")["Id"]
+    assert snapshots.rollback(api, sandbox, made["id"]).status == 200
+    wait_for(lambda: set(ours(engine)) == both_of(sandbox), 10, "the new ones have the names of the old ones")
+    assert engine.inspect(f"sandbox-egress-{sandbox}")["Id"] != before
+    # As the build before has named it.
+    engine.docker("rename", f"sandbox-egress-{sandbox}", "sandbox-egress-of-somebody")
+    service.kill_both()
+    service.start()
+    assert reaches(api, sandbox, ALLOWED) and not reaches(api, sandbox, DENIED)
+    assert api.call("POST", f"/sandboxes/{sandbox}/pause").status == 202
+    state(api, sandbox, "Paused")
+    assert stands_still(engine) == {False: True, True: True}
+
+
+def both_of(sandbox):
+    return {f"sandbox-{sandbox}", f"sandbox-egress-{sandbox}"}
 
 
 def test_when_it_has_ended_nothing_leaves(api, engine):
