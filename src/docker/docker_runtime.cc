@@ -46,8 +46,6 @@ runtime::EntryProcess entry_of(const Claim& claim, const Limits& limits,
   entry.environment.insert(entry.environment.end(), claim.env.begin(), claim.env.end());
   std::erase_if(entry.environment, [](const auto& pair) { return pair.first == "OPENSANDBOX_ID"; });
   entry.environment.emplace_back("OPENSANDBOX_ID", claim.id);
-  if (std::ranges::none_of(claim.env, [](const auto& pair) { return pair.first == "EXECD_ENVS"; }))
-    entry.environment.emplace_back("EXECD_ENVS", "/opt/opensandbox/.env");
   entry.cpu_millis = limits.cpu_millis;
   entry.memory_bytes = limits.memory_bytes;
   return entry;

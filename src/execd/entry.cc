@@ -7,6 +7,7 @@
 #include "base/idle_entry.h"
 #include "base/last_words.h"
 #include "base/log.h"
+#include "execd/bootstrap.h"
 #include "execd/command_request.h"
 #include "execd/directories.h"
 #include "execd/paths.h"
@@ -138,7 +139,10 @@ Result<void> Entry::start(EntryRequest request) {
   if (request.uid != 0 || request.gid != 0) core_.identity = credentials_of(request.uid, request.gid);
   prepare_directories(core_);
 
-  argv_ = std::move(request.argv);
+  auto words = bootstrap(std::move(request.argv), core_.env);
+  if (!words)
+    return refuse({.code = ENOENT, .path = "entrypoint", .message = words.error().message}), Result<void>();
+  argv_ = std::move(*words);
   periodic_ = std::move(hooks.periodic);
   // Without a pipe its output is lost, which is no reason not to start it.
   if (auto output = output_->open()) output_end_ = std::make_shared<Fd>(std::move(*output));

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
+#include "base/bootstrap_variables.h"
 #include "base/hooks_variable.h"
 #include "base/idle_entry.h"
 #include "base/log.h"
@@ -31,7 +32,7 @@ bool starts_surely(const EntryProcess& process) {
   if (!is_idle_entry(process.arguments)) return false;
   size_t bytes = 0;
   for (const auto& [name, value] : process.environment) {
-    if (name == kHooksVariable) return false;
+    if (name == kHooksVariable || name == kPreScriptVariable || name == kEntryLineVariable) return false;
     bytes += name.size() + value.size();
   }
   return bytes <= kSmallEnvironment;
