@@ -138,6 +138,14 @@ std::optional<int64_t> parse_processors(std::string_view text) {
   return number && *number > 0 ? std::optional(*number) : std::nullopt;
 }
 
+std::string parse_engine_id(std::string_view text) {
+  constexpr size_t kMost = 128;
+  Read in{.value = read(text).value_or(json::bj::value(json::bj::object())), .issues = {}};
+  std::string id = in.root()["ID"].string().value_or("");
+  bool plain = std::ranges::all_of(id, [](char c) { return c > ' ' && c < 0x7f; });
+  return plain && id.size() <= kMost ? id : "";
+}
+
 Result<Container> parse_container(std::string_view text) {
   Read in{.value = TRY(read(text)), .issues = {}};
   auto root = in.root();

@@ -35,6 +35,8 @@ Result<EngineVersion> parse_version(std::string_view json);
 Result<std::vector<std::string>> parse_runtimes(std::string_view json);
 // Likewise: how many processors it has; nothing when it does not say.
 std::optional<int64_t> parse_processors(std::string_view json);
+// Likewise: what it calls itself; "" when it does not say, or something that is no name.
+std::string parse_engine_id(std::string_view json);
 
 struct Container {
   std::string id, image;  // the image's id

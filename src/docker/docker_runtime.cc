@@ -69,6 +69,7 @@ DockerRuntime::DockerRuntime(io::Executor executor, std::string owner, SandboxFi
       engine_(settings_.engine),
       pulls_(executor, engine_, settings_.pull_policy, settings_.default_registry),
       tasks_(executor) {
+  engine_.know_by(identity_of_engine());
   if (settings_.default_limits.disk_bytes) {
     log::warn(
         "a default limit is not enforced",

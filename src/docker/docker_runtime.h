@@ -262,6 +262,9 @@ class DockerRuntime : public runtime::Runtime {
   Task<Result<std::optional<runtime::NetworkPolicy>>> others_policy(SandboxPtr sandbox);
   Task<Result<runtime::Output>> inherited_logs(std::string container);
   Task<> forget_inherited(SandboxPtr sandbox);
+  // See docker_identity.cc.
+  EngineIdentity identity_of_engine();
+  Result<void> judge_engine(const std::string& id, const std::vector<Labels>& labels);
   // See docker_events.cc.
   std::optional<std::string> label_of_events() const;
   Task<> follow_events();

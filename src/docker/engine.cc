@@ -141,18 +141,23 @@ Task<Result<std::string>> Engine::ask_in_time(Call call) {
 Task<Result<std::string>> Engine::ask_within(io::Duration limit, Call call) {
   call.path = CO_TRY(co_await prefix()) + call.path;
   auto answer = co_await io::with_deadline(limit, "the Docker engine", ask(std::move(call)));
-  // Another one may stand behind the socket by then.
-  if (!answer && answer.error().code == Code::unavailable) {
-    version_.reset();
-    processors_.reset();
-  }
+  if (!answer && answer.error().code == Code::unavailable) forget();
+  // What another one does not have may well be there.
+  if (!answer && answer.error().code == Code::not_found) CO_TRY(co_await recognise_again());
   co_return answer;
+}
+
+void Engine::forget() {
+  version_.reset();
+  processors_.reset();
 }
 
 Task<Result<EngineVersion>> Engine::version() {
   auto text = CO_TRY(
       co_await io::with_deadline(kQuestion, "the Docker engine", ask({.method = "GET", .path = "/version"})));
-  version_ = CO_TRY(parse_version(text));
+  auto found = CO_TRY(parse_version(text));
+  CO_TRY(co_await recognise(found));
+  version_ = std::move(found);
   CO_TRY(choose_version(*version_));
   co_return *version_;
 }
@@ -258,8 +263,11 @@ Task<Result<Container>> Engine::inspect(std::string container) {
 
 Task<Result<int>> Engine::wait(std::string container) {
   std::string path = CO_TRY(co_await prefix()) + container_path(container, "/wait?condition=not-running");
-  auto text = CO_TRY(co_await ask({.method = "POST", .path = std::move(path)}));
-  co_return parse_wait(text);
+  auto text = co_await ask({.method = "POST", .path = std::move(path)});
+  if (text) co_return parse_wait(*text);
+  if (text.error().code == Code::unavailable) forget();
+  if (text.error().code == Code::not_found) CO_TRY(co_await recognise_again());
+  co_return std::unexpected(std::move(text.error()));
 }
 
 Task<Result<std::string>> Engine::logs(std::string container) {
@@ -304,12 +312,15 @@ Task<Result<void>> Engine::rename(std::string container, std::string name) {
   co_return Result<void>();
 }
 
-Task<Result<std::string>> Engine::list_with(std::vector<std::string> labels) {
+Engine::Call Engine::list_call(const std::string& prefix, std::vector<std::string> labels) {
   boost::json::object filters{{"label", boost::json::array(labels.begin(), labels.end())}};
-  co_return co_await ask_in_time(
-      {.method = "GET",
-       .path = "/containers/json?all=1&filters=" + percent_encode(json::print(filters)),
-       .most = kMostList});
+  return {.method = "GET",
+          .path = prefix + "/containers/json?all=1&filters=" + percent_encode(json::print(filters)),
+          .most = kMostList};
+}
+
+Task<Result<std::string>> Engine::list_with(std::vector<std::string> labels) {
+  co_return co_await ask_in_time(list_call("", std::move(labels)));
 }
 
 Task<Result<std::vector<Listed>>> Engine::containers_with(std::vector<std::string> labels) {

@@ -17,6 +17,7 @@
 
 #include "docker/answers.h"
 #include "docker/engine_events.h"
+#include "docker/engine_identity.h"
 #include "docker/engine_link.h"
 #include "io/stream.h"
 
@@ -38,6 +39,9 @@ class Engine {
  public:
   explicit Engine(EngineSettings settings)
       : settings_(std::move(settings)), address_{settings_.socket, settings_.tcp, settings_.by_root} {}
+  // Before the first call: from then on all fail while another one answers. None: whoever answers is
+  // believed.
+  void know_by(EngineIdentity identity) { identity_ = std::move(identity); }
   // Ends connections that TLS carries; no call runs any more.
   Task<> close();
 
@@ -125,6 +129,11 @@ class Engine {
   Task<Result<std::string>> ask_within(io::Duration limit, Call call);
   Task<Result<void>> follow_pull(Call call, std::function<void(std::string)> progress);
   Task<Result<std::string>> prefix();
+  // See engine_identity.cc.
+  Task<Result<void>> recognise(EngineVersion version);
+  Task<Result<void>> recognise_again();
+  void forget();  // what it has said of itself: another one may stand behind the address by then
+  static Call list_call(const std::string& prefix, std::vector<std::string> labels);
   static Error refusal(int status, std::string_view body);
   Task<Result<Link>> open_events(std::string path);
   Task<Result<Link>> become_stream(Call call);
@@ -133,6 +142,7 @@ class Engine {
 
   EngineSettings settings_;
   EngineAddress address_;
+  std::optional<EngineIdentity> identity_;
   std::optional<io::TaskGroup> pumps_;  // since the first call
   std::deque<Link> idle_;
   std::optional<EngineVersion> version_;

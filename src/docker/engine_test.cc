@@ -219,6 +219,51 @@ Task<> refusals_have_types() {
 }
 TEST(Engine, RefusalsHaveTypes) { io::testing::run(refusals_have_types()); }
 
+Task<> another_engine() {
+  FakeEngine fake(co_await io::asio::this_coro::executor);
+  fake.answers["/info"] = {200, R"({"ID":"first","NCPU":2})"};
+  fake.answers["/containers/c/json"] = {200, R"({"Id":"c","State":{"Status":"running","Running":true},"Config":{}})"};
+  fake.answers["/containers/json"] = {200, R"([{"Id":"c","Labels":{"l":"v"}}])"};
+  std::vector<std::string> judged;
+  {
+    Engine engine({.socket = fake.path});
+    engine.know_by(
+        {.is_known = [](const std::string& id) { return id == "first"; },
+         .label = "l",
+         .judge =
+             [&](const std::string& id, const std::vector<std::map<std::string, std::string>>& seen) {
+               judged.push_back(id + " " + std::to_string(seen.size()));
+               return id == "renamed" ? Result<void>() : fail(Code::unavailable, "another one");
+             }});
+    EXPECT_TRUE(co_await engine.inspect("c"));
+    EXPECT_EQ((co_await engine.inspect("gone")).error().code, Code::not_found) << "ours does not have it";
+    EXPECT_THAT(judged, ElementsAre());
+    // From one moment to the next, without a broken connection.
+    fake.answers["/info"] = {200, R"({"ID":"second"})"};
+    EXPECT_EQ((co_await engine.inspect("gone")).error().message, "another one");
+    EXPECT_EQ((co_await engine.inspect("c")).error().code, Code::unavailable)
+        << "nothing that it says counts";
+    EXPECT_EQ((co_await engine.remove("gone")).error().code, Code::unavailable);
+    EXPECT_EQ((co_await engine.wait("c")).error().code, Code::unavailable);
+    EXPECT_EQ((co_await engine.ping()).error().code, Code::unavailable);
+    EXPECT_THAT(judged, testing::Each("second 1"));
+    for (const char* one : {"first", "renamed", "", "with\tblank"}) {
+      fake.answers["/info"] = {200, "{\"ID\":\"" + std::string(one) + "\"}"};
+      EXPECT_TRUE(co_await engine.inspect("c")) << one;
+      EXPECT_EQ((co_await engine.inspect("gone")).error().code, Code::not_found) << one;
+    }
+    fake.answers["/info"] = {200, R"({"ID":"third"})"};
+    EXPECT_EQ((co_await engine.inspect("gone")).error().code, Code::unavailable);
+    fake.answers["/version"] = {
+        200, R"({"Version":"4","ApiVersion":"1.41","Components":[{"Name":"Podman Engine"}]})"};
+    EXPECT_EQ((co_await engine.inspect("gone")).error().code, Code::not_found)
+        << "Podman has a new one each time";
+    fake.answers["/version"] = {200, R"({"Version":"20","ApiVersion":"1.41"})"};
+  }
+  co_await fake.close();
+}
+TEST(Engine, AnotherOneIsNotBelieved) { io::testing::run(another_engine()); }
+
 Task<> events() {
   FakeEngine fake(co_await io::asio::this_coro::executor);
   {

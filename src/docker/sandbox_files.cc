@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kBacklog = 512;
 constexpr char kExecdPrefix[] = "execd-", kSnapshotPrefix[] = "snapshot-";
-constexpr char kUnfinished[] = ".new", kBootVolume[] = "boot-volume";
+constexpr char kUnfinished[] = ".new", kBootVolume[] = "boot-volume", kEngine[] = "engine";
 constexpr size_t kDigestDigits = 16;
 
 Result<void> make_directory(int dir, const std::string& name, mode_t mode) {
@@ -189,6 +189,23 @@ Result<std::string> SandboxFiles::read_boot_volume() const {
   constexpr size_t kMostName = 128;
   Fd file = TRY(open_beneath(fd_.get(), kBootVolume, O_RDONLY));
   return read_all(file.get(), kMostName);
+}
+
+Result<void> SandboxFiles::write_engine(std::string_view id) const {
+  return write_whole(fd_.get(), kEngine, id, 0600);
+}
+
+Result<std::string> SandboxFiles::read_engine() const {
+  constexpr size_t kMostId = 256;
+  Fd file = TRY(open_beneath(fd_.get(), kEngine, O_RDONLY));
+  return read_all(file.get(), kMostId);
+}
+
+Result<bool> SandboxFiles::has_snapshots() const {
+  for (const std::string& name : TRY(sys::names_in(directory_))) {
+    if (name.starts_with(kSnapshotPrefix)) return true;
+  }
+  return false;
 }
 
 Result<std::vector<Fd>> SandboxFiles::vital_files(const std::string& handle) const {

@@ -74,6 +74,11 @@ class SandboxFiles {
   // Until another is written; nothing if it is another already.
   void distrust_boot_volume(std::string_view name) const;
 
+  // The id of the engine that has the sandboxes.
+  Result<void> write_engine(std::string_view id) const;
+  Result<std::string> read_engine() const;  // Code::not_found
+  Result<bool> has_snapshots() const;
+
   // What has to be on the disk (durable.h) before an engine on another host is asked for something that
   // outlives this one: of a sandbox, or the note about the volume.
   Result<std::vector<Fd>> vital_files(const std::string& handle) const;
