@@ -225,6 +225,7 @@ Result<Image> parse_image(std::string_view text) {
   out.tags = tags_of(root["RepoTags"]);
   out.labels = root["Config"]["Labels"].string_map().value_or(std::map<std::string, std::string>());
   out.env = root["Config"]["Env"].string_list().value_or(std::vector<std::string>());
+  out.stop_signal = root["Config"]["StopSignal"].string().value_or("");
   out.bytes = static_cast<uint64_t>(std::max<int64_t>(0, root["Size"].integer().value_or(0)));
   if (!in.issues.empty() || out.id.empty()) return odd("image");
   return out;

@@ -79,6 +79,7 @@ struct Image {
   std::vector<std::string> tags = {};
   std::map<std::string, std::string> labels = {};
   std::vector<std::string> env = {};  // NAME=value
+  std::string stop_signal = {};       // as its author wrote it; "": the usual one
   uint64_t bytes = 0;                 // with everything below
   std::string name = {};              // as a container is to call it; "": by its id
 };

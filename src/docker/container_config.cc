@@ -5,6 +5,7 @@
 
 #include "base/limit_bounds.h"
 #include "base/shown.h"
+#include "base/strings.h"
 #include "docker/sandbox_files.h"
 #include "json/decode.h"
 
@@ -139,14 +140,36 @@ void add_limits(bj::object& host, const sandbox::Limits& limits, int64_t process
   if (limits.pids) host["PidsLimit"] = *limits.pids;
 }
 
+// Of one that execd does not listen to by itself; 0: none, or nothing that anybody could hear. Numbers are
+// the same on the machines that there is an execd for.
+int further_stop_signal(std::string_view text) {
+  constexpr int kFirst = 34, kLast = 64;  // of those without names, as engines count them
+  static constexpr std::pair<std::string_view, int> kNames[] = {{"HUP", 1},   {"USR1", 10},  {"USR2", 12},
+                                                                {"ALRM", 14}, {"WINCH", 28}, {"PWR", 30}};
+  std::string name;
+  for (char c : text) name.push_back(c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c);
+  if (name.starts_with("SIG")) name.erase(0, 3);
+  std::optional<int> number = parse_number<int>(name);
+  if (name == "RTMIN") number = kFirst;
+  if (name == "RTMAX") number = kLast;
+  if (name.starts_with("RTMIN+")) number = kFirst + parse_number<uint8_t>(name.substr(6)).value_or(UINT8_MAX);
+  if (name.starts_with("RTMAX-")) number = kLast - parse_number<uint8_t>(name.substr(6)).value_or(UINT8_MAX);
+  for (const auto& [known, value] : kNames) {
+    if (name == known) number = value;
+  }
+  bool named = number && std::ranges::any_of(kNames, [&](const auto& one) { return one.second == *number; });
+  return named || (number && *number >= kFirst && *number <= kLast) ? *number : 0;
+}
+
 // execd's, behind its name.
-bj::array words_of(const sandbox::Limits& limits, const ContainerRules& rules, bool publishes,
-                   const std::vector<ContainerMount>& mounts) {
+bj::array words_of(const sandbox::Limits& limits, int stop_signal, const ContainerRules& rules,
+                   bool publishes, const std::vector<ContainerMount>& mounts) {
   std::string way = std::string("--container=") + kBootInside + "/hub";
   if (rules.by_network()) way = std::string("--secret=") + kBootInside + "/secret";
   if (rules.remote) way = "--secret=-";
   bj::array words{way, "--log-level=4"};
   if (limits.open_files) words.emplace_back("--work-open-files=" + std::to_string(*limits.open_files));
+  if (stop_signal != 0) words.emplace_back("--stop-signal=" + std::to_string(stop_signal));
   if (publishes) words.emplace_back("--open-port=" + std::to_string(kPublished[0]));
   for (const ContainerMount& mount : mounts) {
     if (mount.kind == ContainerMount::Kind::host_path) words.emplace_back("--shown=" + mount.target);
@@ -203,13 +226,14 @@ std::string container_body(const runtime::SandboxSpec& spec, const Image& image,
   labels[kBootLabel] = rules.remote ? boot : "";
   if (std::ranges::any_of(mounts, [](const ContainerMount& mount) { return !mount.volume.empty(); }))
     labels[kHeldLabel] = holder_name(spec.handle);
-  bj::object body{{"Image", image.name.empty() ? image.id : image.name},
-                  {"Entrypoint", bj::array{std::string(kBootInside) + "/execd"}},
-                  {"Cmd", words_of(spec.limits, rules, publishes, mounts)},
-                  // An image's own would run beside execd, and before it.
-                  {"Healthcheck", bj::object{{"Test", bj::array{"NONE"}}}},
-                  {"Labels", json_of(labels)},
-                  {"HostConfig", std::move(host)}};
+  bj::object body{
+      {"Image", image.name.empty() ? image.id : image.name},
+      {"Entrypoint", bj::array{std::string(kBootInside) + "/execd"}},
+      {"Cmd", words_of(spec.limits, further_stop_signal(image.stop_signal), rules, publishes, mounts)},
+      // An image's own would run beside execd, and before it.
+      {"Healthcheck", bj::object{{"Test", bj::array{"NONE"}}}},
+      {"Labels", json_of(labels)},
+      {"HostConfig", std::move(host)}};
   // Once: what is in there is execd's secret, and its end is the end of it.
   if (rules.remote) body["OpenStdin"] = body["StdinOnce"] = true;
   if (publishes) body["ExposedPorts"] = std::move(exposed);

@@ -165,6 +165,27 @@ TEST(ContainerConfig, PartsOfVolumesAreTheHostsAndTheVolumes) {
             R"(["--container=/opt/opensandbox/boot/hub","--log-level=4","--shown=/data"])");
 }
 
+TEST(ContainerConfig, TheSignalThatStopsIt) {
+  auto words = [](std::string signal) {
+    Image image{.id = "sha256:1", .platform = {}, .stop_signal = std::move(signal)};
+    return bj::serialize(
+        bj::parse(container_body({.handle = "h", .image = {}}, image, "owner", "/boot", {})).at("Cmd"));
+  };
+  for (const auto& [written, number] : std::map<std::string, std::string>{{"SIGWINCH", "28"},
+                                                                          {"28", "28"},
+                                                                          {"usr1", "10"},
+                                                                          {"SIGRTMIN+3", "37"},
+                                                                          {"RTMAX-1", "63"},
+                                                                          {"64", "64"}}) {
+    EXPECT_THAT(words(written), testing::HasSubstr("\"--stop-signal=" + number + "\"")) << written;
+  }
+  for (const char* written :
+       {"", "SIGTERM", "INT", "3", "SIGKILL", "9", "17", "19", "SIGCHLD", "0", "-1", "65", "SIGRTMIN+31",
+        "RTMIN+300", "RTMAX-31", "RTMIN+", "RTMIN+-1", "nonsense"}) {
+    EXPECT_THAT(words(written), testing::Not(testing::HasSubstr("stop-signal"))) << written;
+  }
+}
+
 TEST(ContainerConfig, OneOnAnotherHostHasExecdFromAVolume) {
   ContainerRules rules;
   rules.remote = true;

@@ -172,7 +172,9 @@ io::Task<int> Daemon::wait_for_termination() {
   ::sigemptyset(&set);
   ::sigaddset(&set, SIGTERM);
   ::sigaddset(&set, SIGINT);
-  if (options_.native) ::sigaddset(&set, SIGQUIT);  // an image may say that it is stopped by this one
+  // An image may say that it is stopped by this one, or by another.
+  if (options_.native) ::sigaddset(&set, SIGQUIT);
+  if (options_.stop_signal != 0) ::sigaddset(&set, options_.stop_signal);
   ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
   io::asio::posix::stream_descriptor fd(core_.executor);
   auto taken = io::assign(fd, Fd(::signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK)));

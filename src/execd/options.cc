@@ -1,5 +1,7 @@
 #include "execd/options.h"
 
+#include <signal.h>
+
 #include "base/strings.h"
 
 namespace osb::execd {
@@ -22,6 +24,8 @@ const char kUsage[] =
     "                        -: it is read from standard input, and the port is on loopback\n"
     "  --join                standard input and output are a connection to --port on loopback\n"
     "  --open-port N         with --container: TCP port on all addresses for everybody, besides\n"
+    "  --stop-signal N       ends the entry process when it comes from outside, as SIGTERM, SIGINT and "
+    "SIGQUIT do\n"
     "  --shown PATH          a directory of the host that the container is to see; it is told which one it "
     "is\n"
     "  --part PATH           only makes this directory and tells which one it is\n"
@@ -81,6 +85,12 @@ Result<Options> parse_options(const std::vector<std::string>& words, const Envir
       auto port = parse_number<uint16_t>(value);
       if (!port || *port == 0) return fail(Code::invalid_argument, "'" + value + "' is no port");
       options.open_port = *port;
+    } else if (name == "stop-signal") {
+      auto number = parse_number<int>(value);
+      bool usable = number && *number > 0 && *number <= 64 && *number != SIGKILL && *number != SIGSTOP &&
+                    *number != SIGCHLD;
+      if (!usable) return fail(Code::invalid_argument, "'" + value + "' is no signal that can be heard");
+      options.stop_signal = *number;
     } else if (name == "connections") {
       auto fd = parse_number<int>(value);
       if (!fd || *fd < 0) return fail(Code::invalid_argument, "'" + value + "' is no descriptor");

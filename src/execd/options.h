@@ -23,6 +23,7 @@ struct Options {
   bool join = false;  // not a daemon at all: see execd/join.h
   // Of an engine's container besides: a port where everybody is let in; 0 for none
   uint16_t open_port = 0;
+  int stop_signal = 0;  // which one ends the entry process from outside, besides the usual ones; 0 for none
   std::vector<std::string> shown;           // what of the host it is to see, by its place in here
   std::vector<std::string> parts;           // not a daemon at all: directories to find, see execd/container.h
   int sysinfo_requests = -1;                // where the kernel asks what sysinfo(2) is to answer

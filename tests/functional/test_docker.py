@@ -185,6 +185,31 @@ def test_docker_stop(api, engine, entry, wanted, words):
         assert b"told" in api.call("GET", f"/sandboxes/{sandbox}/diagnostics/logs").body
 
 
+@pytest.mark.parametrize("signal", ["SIGUSR1", "SIGWINCH", "SIGRTMIN+3"])
+def test_an_image_that_is_stopped_by_another_signal(api, engine, signal):
+    """Web servers and service managers have such. It reaches the entry process as SIGTERM does."""
+    number = {"SIGUSR1": 10, "SIGWINCH": 28, "SIGRTMIN+3": 37}[signal]
+    engine.docker("create", "--name", "odd", "--stop-signal", signal, IMAGE, "true")
+    engine.docker("commit", "odd", "stopped:1")
+    engine.docker("rm", "odd")
+    try:
+        # Others do nothing, whoever sends them.
+        sandbox = create(api, image={"uri": "stopped:1"}, entrypoint=["sh", "-c", f"trap 'echo told; exit 0' {number}; while :; do sleep 0.1; done"])
+        (name,) = ours(engine)
+        assert api.run(sandbox, f"kill -{number} 1; kill -USR2 1; echo on").stdout == "on"
+        engine.docker("kill", "-s", "USR2", name)
+        assert api.run(sandbox, "echo on").stdout == "on"
+        began = time.monotonic()
+        engine.docker("stop", "-t", "30", name)
+        assert time.monotonic() - began < 20
+        assert "stopped from outside" in state(api, sandbox, "Terminated")["message"]
+        assert b"told" in api.call("GET", f"/sandboxes/{sandbox}/diagnostics/logs").body
+        assert api.delete(sandbox).status == 204
+        wait_for(lambda: not ours(engine), 20, "no container is left")
+    finally:
+        engine.docker("rmi", "stopped:1")
+
+
 def test_out_of_memory(api):
     sandbox = create(api, entrypoint=["sh", "-c", "sleep 1; tail /dev/zero"], resourceLimits={"memory": "64Mi"})
     assert "memory" in state(api, sandbox, "Failed")["message"]
