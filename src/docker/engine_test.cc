@@ -222,7 +222,8 @@ TEST(Engine, RefusalsHaveTypes) { io::testing::run(refusals_have_types()); }
 Task<> another_engine() {
   FakeEngine fake(co_await io::asio::this_coro::executor);
   fake.answers["/info"] = {200, R"({"ID":"first","NCPU":2})"};
-  fake.answers["/containers/c/json"] = {200, R"({"Id":"c","State":{"Status":"running","Running":true},"Config":{}})"};
+  fake.answers["/containers/c/json"] = {
+      200, R"({"Id":"c","State":{"Status":"running","Running":true},"Config":{}})"};
   fake.answers["/containers/json"] = {200, R"([{"Id":"c","Labels":{"l":"v"}}])"};
   std::vector<std::string> judged;
   {
@@ -394,6 +395,12 @@ TEST(Engine, WhatARefusedPullMeans) {
   EXPECT_EQ(kind(Code::internal, "download failed after attempts=1: unknown blob"), Kind::image_not_found);
   EXPECT_EQ(kind(Code::internal, "dial tcp: connection refused"), Kind::image_unreachable);
   EXPECT_EQ(kind(Code::internal, "no matching manifest for linux/arm64"), Kind::image_invalid);
+  auto full =
+      pull_failure({Code::internal, 0,
+                    "failed to register layer: Error processing tar file(exit status 1): write /x: no "
+                    "space left on device"});
+  EXPECT_EQ(full.kind, Kind::image_invalid);
+  EXPECT_EQ(full.error.code, Code::exhausted) << "not the registry's fault";
   EXPECT_EQ(kind(Code::internal, "filesystem layer verification failed for digest x"), Kind::image_invalid);
   EXPECT_EQ(kind(Code::internal, "layers from manifest don't match image configuration"),
             Kind::image_invalid);

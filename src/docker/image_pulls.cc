@@ -95,6 +95,10 @@ bool runs_on(std::string_view machine, std::string_view platform) {
 CreateFailure pull_failure(Error error) {
   if (is_away(error)) return {Kind::unavailable, std::move(error)};
   if (auto kind = kind_of_page(error)) return {*kind, std::move(error)};
+  if (says(error, "no space left on device") || says(error, "disk quota exceeded")) {
+    error.code = Code::exhausted;
+    return {Kind::image_invalid, std::move(error).in("the Docker engine's own disk is full")};
+  }
   if (says(error, "unauthorized") || says(error, "denied") || says(error, "authentication") ||
       says(error, "no basic auth"))
     return {Kind::image_refused, std::move(error)};
