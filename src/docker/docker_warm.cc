@@ -85,6 +85,8 @@ Task<Created<void>> DockerRuntime::claim(std::string handle, Claim claim,
   if (found == sandboxes_.end() || !found->second->waiting || found->second->over.is_set())
     co_return not_waiting();
   SandboxPtr sandbox = found->second;
+  // By somebody else, for nobody of ours pauses one that waits: nothing in it would answer.
+  if (sandbox->paused) co_return not_waiting();
   if (network && !sandbox->has_policy) {
     co_return failed(Kind::unsupported,
                      {Code::unsupported, 0,
@@ -95,7 +97,7 @@ Task<Created<void>> DockerRuntime::claim(std::string handle, Claim claim,
     auto opened = co_await open_network(sandbox, claim.id, std::move(*network));
     if (!opened) co_return std::unexpected(std::move(opened.error()));
     // Meanwhile it may have ended, or somebody else may have come.
-    if (!sandbox->waiting || sandbox->over.is_set()) co_return not_waiting();
+    if (!sandbox->waiting || sandbox->paused || sandbox->over.is_set()) co_return not_waiting();
   }
   Limits limits = *std::exchange(sandbox->waiting, std::nullopt);
   sandbox->claimed.set();
@@ -120,7 +122,8 @@ Task<Created<void>> DockerRuntime::claim(std::string handle, Claim claim,
 Task<CreateFailure> DockerRuntime::judge(SandboxPtr sandbox, CreateFailure failure) {
   if (failure.kind != Kind::step_failed) co_return failure;
   auto there = co_await engine_.inspect(sandbox->container);
-  bool gone = there ? !there->running : there.error().code == Code::not_found;
+  // Who is paused, by somebody else, does not answer either.
+  bool gone = there ? !there->running || there->paused : there.error().code == Code::not_found;
   if (gone) failure.error.code = Code::not_found;
   if (!there && is_away(there.error())) failure = {Kind::unavailable, std::move(there.error())};
   co_return failure;

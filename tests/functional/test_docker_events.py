@@ -3,9 +3,11 @@
 import time
 
 import pytest
-from lib import dockerd, snapshots
+from lib import dockerd
+from lib import pools as of
+from lib import snapshots
 from lib.api import Api, assert_envelope
-from lib.dockerd import create, nothing_left, ours, service_on, state
+from lib.dockerd import IMAGE, SLEEPER, create, nothing_left, ours, service_on, state
 from lib.waiting import wait_for
 
 
@@ -59,6 +61,25 @@ def test_one_that_was_taken_over_paused(api, docker, engine):
     state(api, sandbox, "Running")
     api.run(sandbox, "touch /tmp/end")
     assert "code 7" in state(api, sandbox, "Failed")["message"], "execd is heard again"
+
+
+def test_one_that_waits_and_was_paused_is_nobodys(api, engine):
+    """A claim gets another: nothing in that one would answer."""
+    of.make(api, shape=of.template(image={"uri": IMAGE}), least=2, most=2)
+    of.filled(api, 2)
+    witness = create(api)
+    name = next(name for name in ours(engine) if name != f"sandbox-{witness}")
+    for one in (name, f"sandbox-{witness}"):
+        engine.docker("pause", one)
+    state(api, witness, "Paused")  # the other was told before it
+    began = time.monotonic()
+    for _ in range(2):
+        claimed = of.claim(api, entrypoint=SLEEPER)
+        assert f"sandbox-{claimed}" != name
+        assert api.run(claimed, "echo on").stdout == "on"
+    assert time.monotonic() - began < 15, "nobody waits for what stands still"
+    wait_for(lambda: name not in ours(engine), 20, "it is removed")
+    of.delete(api)
 
 
 def test_what_the_server_does_itself_is_no_news(api, engine):
