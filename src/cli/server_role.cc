@@ -144,8 +144,7 @@ docker::DockerSettings docker_settings(const server::Config& config, std::string
                .oci_runtime = config.secure.docker_runtime,
                .ipv6 = ::access("/proc/sys/net/ipv6/conf/all/disable_ipv6", F_OK) == 0,
                .remote = in.remote};
-  out.may_be_remote =
-      !in.remote && !in.remote_given && !in.direct && !in.adopt && in.network_mode != docker::kHostNetwork;
+  out.may_be_remote = in.may_be_remote();
   out.pull_policy = *runtime::pull_from(config.registry.pull_policy);
   out.default_registry = config.registry.standard;
   out.default_limits = default_limits(config.sandbox);

@@ -80,8 +80,12 @@ struct DockerSection {
   std::string tls_ca = {}, tls_cert = {}, tls_key = {};  // files; without the first: in the clear
   bool remote = false;                                   // the engine is on another host
   bool remote_given = false;                             // the file says so, or says that it is not
-  std::string network_mode = "bridge";                   // or "none", or the name of a network
-  int64_t api_timeout = 180;                             // seconds
+  // When it turns out that the engine has other files than this host.
+  bool may_be_remote() const {
+    return !remote && !remote_given && !direct && !adopt && network_mode != "host";
+  }
+  std::string network_mode = "bridge";  // or "none", or the name of a network
+  int64_t api_timeout = 180;            // seconds
   std::vector<std::string> drop_capabilities = {"AUDIT_WRITE", "MKNOD",     "NET_ADMIN",
                                                 "NET_RAW",     "SYS_ADMIN", "SYS_MODULE",
                                                 "SYS_PTRACE",  "SYS_TIME",  "SYS_TTY_CONFIG"};

@@ -226,7 +226,9 @@ void check_remote(ConfigFile& file, const DockerSection& docker) {
 // A kernel of its own takes no socket of the host, so such a container is reached by its network.
 void check_reach(ConfigFile& file, Config& config) {
   bool remote = config.docker.remote && config.offers("docker");
-  if (!config.egress.image.empty() && !remote)
+  // Such an engine may turn out to be on another host with the first create.
+  bool may_be_remote = config.docker.may_be_remote() && config.offers("docker");
+  if (!config.egress.image.empty() && !remote && !may_be_remote)
     config.warnings.push_back(fmt::format(
         "{}: egress.image: it has no effect here: this service's own egress process keeps policies",
         file.place("egress.image")));
