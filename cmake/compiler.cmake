@@ -25,6 +25,10 @@ if(OSB_CCACHE)
   # tree (which on Linux decides nothing else) and is not part of the key, and src/CMakeLists.txt names headers in quotes.
   # The extension is not clang's own: with that a plain -include would take the last precompiled header to make the next one.
   set(CMAKE_PCH_EXTENSION .precompiled)
+  file(GLOB old_precompiled ${CMAKE_BINARY_DIR}/src/CMakeFiles/*/cmake_pch.hxx.pch)  # of a build directory from before
+  if(old_precompiled)
+    file(REMOVE ${old_precompiled})
+  endif()
   set(CMAKE_CXX_COMPILE_OPTIONS_USE_PCH -isysroot${CMAKE_SOURCE_DIR} -include-pch <PCH_FILE>)
   set(CMAKE_CXX_COMPILE_OPTIONS_CREATE_PCH -isysroot${CMAKE_SOURCE_DIR} -Xclang -relocatable-pch -Xclang -emit-pch
     -include <PCH_HEADER> -x c++-header)
