@@ -158,6 +158,7 @@ class Lifecycle {
 
   Task<> remove_job(std::shared_ptr<Job> job, Scope scope, std::string id);
   Task<Result<void>> remove_locked(Scope scope, std::string id, sandbox::Reason reason);
+  Task<> trim_later();
   Task<> note_removal(std::string id, sandbox::Reason reason);  // its row goes, its events stay
   static void keep_trying(const std::string& id, const Result<void>& noted);
 
@@ -223,7 +224,7 @@ class Lifecycle {
   io::asio::steady_timer expiry_timer_;
   WallTime next_round_ = WallTime::max();
   WallTime next_prune_ = WallTime::min();
-  uint64_t removals_ = 0;
+  bool trims_later_ = false;
   io::TaskGroup tasks_;
 };
 

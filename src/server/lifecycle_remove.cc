@@ -16,7 +16,7 @@ using sandbox::Verb;
 
 namespace {
 
-constexpr uint64_t kRemovalsPerTrim = 256;
+constexpr auto kTrimDelay = std::chrono::milliseconds(300);  // many removals, one trim
 
 }  // namespace
 
@@ -53,9 +53,15 @@ Task<Result<void>> Lifecycle::remove_locked(Scope scope, std::string id, Reason 
   CO_TRY(co_await destroy_in_time(runtime_of(*row), row->handle));
   co_await note_removal(id, reason);
   log::info("sandbox removed", {{"id", id}, {"owner", row->owner}, {"reason", to_string(reason)}});
-  // A fleet that is gone should not stay in this process's memory.
-  if (++removals_ % kRemovalsPerTrim == 0) ::malloc_trim(0);
+  if (!std::exchange(trims_later_, true)) tasks_.spawn(trim_later());
   co_return Result<void>();
+}
+
+// What is gone should not stay in this process's memory.
+Task<> Lifecycle::trim_later() {
+  co_await io::sleep_for(kTrimDelay);
+  trims_later_ = false;
+  ::malloc_trim(0);
 }
 
 Task<> Lifecycle::note_removal(std::string id, Reason reason) {
