@@ -7,13 +7,17 @@ from contextlib import contextmanager
 CLONE_NEWNET = 0x40000000
 
 
-@contextmanager
 def inside_network(engine):
     """This thread is there meanwhile, and what it starts: a service in here reaches the engine's bridge, and only who is here, too,
     reaches that service."""
+    return network_of(engine.holder.pid)
+
+
+@contextmanager
+def network_of(pid):
     libc = ctypes.CDLL(None, use_errno=True)
     back = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
-    there = os.open(f"/proc/{engine.holder.pid}/ns/net", os.O_RDONLY)
+    there = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY)
     try:
         enter(libc, there)
         yield

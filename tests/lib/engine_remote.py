@@ -1,8 +1,6 @@
 """An engine on another host: in a network and with files of its own, behind TLS, reached over a pair of devices. The service is in a
 network of its own, too, and between the two is a way that can be cut, or closed after so many bytes."""
 
-import ctypes
-import os
 import select
 import shutil
 import socket
@@ -14,7 +12,7 @@ from pathlib import Path
 
 from . import dockerd
 from .docker_engine import Dockerd
-from .engine_network import enter
+from .engine_network import network_of
 from .engine_tls import Certificates
 from .service import Service
 
@@ -155,17 +153,3 @@ def connect(here, there):
     for pid, name, address in ((here, "osb-here", HERE), (there, "osb-there", THERE)):
         for words in (["addr", "add", f"{address}/24", "dev", name], ["link", "set", name, "up"]):
             subprocess.run(["nsenter", "-t", str(pid), "-n", "ip", *words], check=True)
-
-
-@contextmanager
-def network_of(pid):
-    libc = ctypes.CDLL(None, use_errno=True)
-    back = os.open("/proc/thread-self/ns/net", os.O_RDONLY)
-    there = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY)
-    try:
-        enter(libc, there)
-        yield
-    finally:
-        enter(libc, back)
-        os.close(there)
-        os.close(back)
