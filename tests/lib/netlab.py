@@ -132,6 +132,7 @@ class Lab:
                 listen {port} ssl http2; listen [::]:{port} ssl http2;
                 ssl_certificate {self.directory}/server.pem; ssl_certificate_key {self.directory}/server.key;
                 location / {{ return 200 "hello $host by $server_protocol"; }}
+                location /ready {{ access_log off; return 204; }}
                 location /bytes/ {{ proxy_pass http://127.0.0.1; }}
                 location /socket {{
                   proxy_pass http://127.0.0.1; proxy_http_version 1.1; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade;
@@ -141,7 +142,7 @@ class Lab:
         """)
         enter = ["nsenter", f"--net=/proc/{self.internet.pid}/ns/net"]
         running = subprocess.Popen([*enter, "nginx", "-c", self.directory / "nginx.conf"], stderr=subprocess.DEVNULL)
-        asks = lambda: subprocess.run([*enter, "curl", "-sk", f"https://1.2.3.10:{port}/"], capture_output=True).returncode == 0  # noqa: E731
+        asks = lambda: subprocess.run([*enter, "curl", "-sk", f"https://1.2.3.10:{port}/ready"], capture_output=True).returncode == 0  # noqa: E731
         wait_for(lambda: running.poll() is not None or asks(), 10, "nginx answers")
         assert running.poll() is None, (self.directory / "nginx.error").read_text()
         return running
