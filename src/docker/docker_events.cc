@@ -51,6 +51,8 @@ Task<> DockerRuntime::follow_events() {
     Time began = std::chrono::steady_clock::now();
     auto broken = co_await follow_stream();
     if (broken.code == Code::cancelled) co_return;
+    // Nobody else may have been speaking with it when it went, and then no call would fail.
+    engine_.forget();
     if (std::chrono::steady_clock::now() - began > kAgainMost) {
       again = kAgainFirst;
       warned = false;

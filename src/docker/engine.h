@@ -42,6 +42,9 @@ class Engine {
   // Before the first call: from then on all fail while another one answers. None: whoever answers is
   // believed.
   void know_by(EngineIdentity identity) { identity_ = std::move(identity); }
+  // What it has said of itself, its id first: another one may stand behind the address by now. The next call
+  // asks.
+  void forget();
   // Ends connections that TLS carries; no call runs any more.
   Task<> close();
 
@@ -132,7 +135,6 @@ class Engine {
   // See engine_identity.cc.
   Task<Result<void>> recognise(EngineVersion version);
   Task<Result<void>> recognise_again();
-  void forget();  // what it has said of itself: another one may stand behind the address by then
   static Call list_call(const std::string& prefix, std::vector<std::string> labels);
   static Error refusal(int status, std::string_view body);
   Task<Result<Link>> open_events(std::string path);

@@ -54,7 +54,7 @@ Task<Result<EventStream>> Engine::events(std::optional<std::string> label) {
   std::string path = CO_TRY(co_await prefix()) + "/events?filters=" + percent_encode(json::print(filters));
   auto link = co_await io::with_deadline(kOpenLimit, "the Docker engine", open_events(std::move(path)));
   if (link) co_return EventStream(std::move(*link));
-  version_.reset();
+  forget();
   co_return std::unexpected(std::move(link.error()));
 }
 
