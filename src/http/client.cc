@@ -152,7 +152,10 @@ Task<Result<void>> ClientConnection::write_pipe(int pipe, size_t size) {
   size_t sent = CO_TRY(c.wire.splice_now(pipe, size));
   c.touched = true;
   c.left -= size;
-  if (sent < size || c.wire.must_yield()) CO_TRY(co_await c.wire.splice_rest(pipe, size - sent));
+  // As put() does: all is out before anybody else has a turn.
+  if (sent == size && c.left == 0) c.sending = false;
+  if (sent == size && !c.wire.must_yield()) co_return Result<void>{};
+  CO_TRY(co_await c.wire.splice_rest(pipe, size - sent));
   if (c.left == 0) c.sending = false;
   co_return Result<void>{};
 }
