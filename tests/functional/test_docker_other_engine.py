@@ -32,7 +32,8 @@ def service_with_two(bin_dir):
             service.destroy()
             if second.process.poll() is None:
                 second.kill()
-            first.start()
+            if first.process.poll() is not None:  # to remove what it has; a second one of it would be nobody's
+                first.start()
             second.destroy()
 
 
