@@ -15,7 +15,8 @@ from .nginx import OneNginx
 from .service import Service
 
 CLIENTS = 16
-SMALL = "/health"
+LARGE = "/openapi.json"  # about as long as a page of 200
+STATES = ["Running", "Paused", "Failed", "Pending", "Stopping", "Pausing"]
 ROWS = 1000
 GROUPS = 5  # of the rows: a filter finds a fifth, a full page
 
@@ -120,14 +121,16 @@ class Traffic:
         self.results.add_round("list.200.changed", [self._page_after_change(own) for _ in range(3)])
 
     def _page_after_change(self, own):
-        """The same page when a sandbox in it has changed since the last one: both in turn, less the change with a small request in
-        the place of the page, because changes that come one after the other cost less than those with something between them."""
+        """The same page when a sandbox in it has changed since the last one. A change costs more than a page, and differs by as much
+        from one second to the next: so six pages share one, all with those rows and each by a name of its own, because a page
+        that is not asked for again is not kept. Less the same with an answer of that size which no change touches."""
         change = f"PATCH:{self.other}/metadata"
-        small = self._cost(self.service.port, own, [SMALL], None)
-        beside = self._cost(self.service.port, own, [change, SMALL], None)
-        both = self._cost(self.service.port, own, [change, self.pages[0]], None)
+        pages = [f"{self.pages[0]}&state=Terminated&state={other}" for other in STATES]
+        ready = self._cost(self.service.port, own, [LARGE], None)
+        beside = self._cost(self.service.port, own, [change, *[LARGE] * len(pages)], None)
+        both = self._cost(self.service.port, own, [change, *pages], None)
         self.service.text("PATCH", f"{self.other}/metadata", {"turn": None})  # as it was
-        return 2 * (both - beside) + small
+        return (both - beside) * (len(pages) + 1) / len(pages) + ready
 
     # The proxy
 
