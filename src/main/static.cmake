@@ -13,5 +13,6 @@ foreach(carried launcher execd egress probe)
   add_dependencies(osb-static ${program})
 endforeach()
 target_link_libraries(osb-static PRIVATE osb_cli archive ssl crypto lzma zstd z)
-target_link_options(osb-static PRIVATE -static-pie -Wl,--gc-sections -Wl,--wrap=dlopen -Wl,--wrap=dlsym
+osb_server_first(osb-static)
+target_link_options(osb-static PRIVATE -static-pie -Wl,--wrap=dlopen -Wl,--wrap=dlsym
   -Wl,--wrap=dlclose -Wl,--wrap=dlerror)

@@ -52,15 +52,15 @@ static_assert(kLogBytes == 4194304, "as in the pragma below");
 
 constexpr std::chrono::milliseconds kPatience(2000);
 
-// Kept small: the server's whole resident memory is budgeted, and the rows of a thousand sandboxes fit in one
-// megabyte.
+// The cache is small: the server's whole resident memory is budgeted, rows that are in use are kept as objects
+// (sandboxes.h), and what SQLite reads again comes from the kernel's memory.
 constexpr const char* kPragmas =
     "PRAGMA synchronous=OFF;"  // the next one writes only into a new database, where there is nothing to lose
     "PRAGMA journal_mode=WAL;"
     "PRAGMA synchronous=NORMAL;"
     "PRAGMA foreign_keys=ON;"
     "PRAGMA temp_store=MEMORY;"
-    "PRAGMA cache_size=-1024;"
+    "PRAGMA cache_size=-256;"
     "PRAGMA journal_size_limit=4194304;";
 
 // A reader that finds a lock where none should stay tries a hundred times, with pauses of up to 0.3 seconds:
