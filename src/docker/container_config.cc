@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/json.hpp>
 
+#include "base/default_path.h"
 #include "base/limit_bounds.h"
 #include "base/shown.h"
 #include "base/strings.h"
@@ -285,6 +286,7 @@ std::string commit_body(const std::map<std::string, std::string>& labels,
 Result<std::vector<std::string>> commit_changes(const std::map<std::string, std::string>& labels,
                                                 const std::vector<std::string>& variables,
                                                 const std::string& owner, const std::string& snapshot) {
+  constexpr std::string_view kOfEveryContainer[] = {"HOME", "TERM", "HOSTNAME", "container"};
   // A line in a name would be another change.
   constexpr std::string_view kWord = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789./-_";
   std::vector<std::string> out;
@@ -294,7 +296,12 @@ Result<std::vector<std::string>> commit_changes(const std::map<std::string, std:
     if (one.find_first_not_of(std::string(kWord) + "=:") != one.npos)
       return fail(Code::unsupported,
                   "the container has a variable that Podman cannot keep out of an image: " + shown(one));
-    out.push_back("ENV " + one + (one.contains('=') ? "" : "="));
+    // A change cannot take one away, it leaves an empty one, which is worse than what every container gets.
+    if (one == "PATH") {
+      out.push_back(std::string("ENV PATH=").append(kDefaultPath));
+    } else if (std::ranges::find(kOfEveryContainer, one) == std::end(kOfEveryContainer)) {
+      out.push_back("ENV " + one + (one.contains('=') ? "" : "="));
+    }
   }
   out.push_back(std::string("LABEL ") + kSnapshotOwnerLabel + "=" + owner);
   out.push_back(std::string("LABEL ") + kSnapshotLabel + "=" + snapshot);

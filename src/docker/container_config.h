@@ -36,6 +36,7 @@ struct ContainerRules {
   std::vector<std::string> drop_capabilities;
   std::string apparmor_profile;      // "": the engine's
   std::string seccomp_profile = {};  // its JSON, or "unconfined"; "": the engine's
+  std::string seccomp_file = {};     // where that JSON is from, for Podman, which takes no text
   bool no_new_privileges = true;
   std::vector<std::string> binds = {};  // in every container, as an engine writes them
   std::string oci_runtime = {};         // what the engine starts containers with; "": its own choice

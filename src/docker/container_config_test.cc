@@ -234,6 +234,9 @@ TEST(ContainerConfig, PodmanIsToldTheSameByChanges) {
       (std::vector<std::string>{"LABEL team=", "ENV TOKEN=", "ENV PATH=/bin:/sbin",
                                 std::string("LABEL ") + kSnapshotOwnerLabel + "=o",
                                 std::string("LABEL ") + kSnapshotLabel + "=s"}));
+  auto own = commit_changes({}, {"PATH", "HOME", "TERM=vt100"}, "o", "s");
+  EXPECT_EQ(own->at(0), "ENV PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+  EXPECT_EQ(own->at(1), "ENV TERM=vt100") << "HOME stays as it is";
   EXPECT_FALSE(commit_changes({}, {"A\nUSER root"}, "o", "s"));
 }
 

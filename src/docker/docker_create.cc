@@ -49,6 +49,8 @@ Task<Result<std::string>> DockerRuntime::create_as_called(const runtime::Sandbox
   ContainerRules rules = settings_.rules;
   if (spec.limits.cpu_millis) rules.processors = co_await engine_.processors();
   rules.sidecar = boot.sidecar;
+  bool podman = CO_TRY(co_await engine_.is_podman());
+  if (podman && !rules.seccomp_file.empty()) rules.seccomp_profile = rules.seccomp_file;
   std::string name = container_name(spec.id.empty() ? spec.handle : spec.id);
   auto create = [&] {
     return create_under_name(name, spec.handle, spec.image.platform,
@@ -56,7 +58,7 @@ Task<Result<std::string>> DockerRuntime::create_as_called(const runtime::Sandbox
                              misnamed);
   };
   // A snapshot's name is nobody's; Podman does not tell the id of a container's image.
-  if (spec.image.id.empty() && !CO_TRY(co_await engine_.is_podman())) {
+  if (spec.image.id.empty() && !podman) {
     image.name = spec.image.reference;
     auto made = co_await create();
     bool gone = !made && made.error().code == Code::not_found && says_no_image(made.error().message);
@@ -73,6 +75,8 @@ Task<Result<std::string>> DockerRuntime::create_as_called(const runtime::Sandbox
 Task<Created<std::string>> DockerRuntime::ask_for_container(const runtime::SandboxSpec& spec,
                                                             const Image& image, const Boot& boot,
                                                             const Mounts& mounts, bool& misnamed) {
+  auto podman = co_await engine_.is_podman();
+  if (podman && *podman && spec.limits.gpus) co_return failed(Kind::bad_limit, no_gpus_by_podman());
   auto made = co_await create_as_called(spec, image, boot, mounts, misnamed);
   if (made) co_return std::move(*made);
   Error error = std::move(made.error());

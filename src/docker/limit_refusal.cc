@@ -15,9 +15,17 @@ std::optional<Error> limit_refusal(const sandbox::Limits& limits, const Error& s
                    words +
                    "); btrfs and overlay2 on xfs with the mount option pquota can, or leave "
                    "resourceLimits.disk out of the request");
-  if (limits.open_files && says("rlimit"))
+  // Number 6 is of processes, which Podman sets whenever it sets any.
+  if (limits.open_files && says("rlimit") && !says("rlimit type 6"))
     return refusal("resourceLimits.nofile: more than the Docker engine's host has (" + words + ")");
   return std::nullopt;
+}
+
+Error no_gpus_by_podman() {
+  return {Code::unsupported, 0,
+          "resourceLimits.gpu: there are no GPUs through Podman's API of Docker, which leaves such a request "
+          "out; "
+          "leave resourceLimits.gpu out of the request, or use Docker's own engine"};
 }
 
 }  // namespace osb::docker

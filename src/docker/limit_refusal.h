@@ -12,5 +12,7 @@ namespace osb::docker {
 
 // What to tell whoever asked for these limits; nothing when the engine speaks of something else.
 std::optional<Error> limit_refusal(const sandbox::Limits& limits, const Error& said);
+// Podman says nothing and gives none.
+Error no_gpus_by_podman();
 
 }  // namespace osb::docker

@@ -17,6 +17,7 @@ TEST(LimitRefusal, NamesTheLimitThatWasAskedFor) {
   EXPECT_TRUE(of(kNoQuota)->message.starts_with("resourceLimits.disk: ")) << of(kNoQuota)->message;
   EXPECT_TRUE(of(kNoFiles)->message.starts_with("resourceLimits.nofile: ")) << of(kNoFiles)->message;
   EXPECT_FALSE(of("no space left on device"));
+  EXPECT_FALSE(of("error setting rlimit type 6: operation not permitted")) << "of processes";
 }
 
 TEST(LimitRefusal, OtherwiseItIsSomethingElse) {
