@@ -174,7 +174,7 @@ constexpr ErrorRow kService[] = {
 };
 
 constexpr ErrorRow kSnapshots[] = {
-    {"SNAPSHOT::NOT_FOUND", "400, 404", "There is no such snapshot: it was deleted, or never existed.",
+    {"SNAPSHOT::NOT_FOUND", "404", "There is no such snapshot: it was deleted, or never existed.",
      "`GET /snapshots` lists those there are."},
     {"SNAPSHOT::NOT_READY", "409", "A sandbox is to be made from a snapshot that is not `Ready`.",
      "Wait until `GET /snapshots/{id}` says `Ready`, or make another one."},

@@ -146,7 +146,7 @@ Task<> dribbling_body(Server& server, io::Executor executor) {
   EXPECT_THAT(g_log, HasSubstr("too slowly"));
   EXPECT_THAT((co_await peer.read_answer()).first, HasSubstr("Connection: close\r\n"));
 }
-TEST(Server, SlowBodiesAreCut) { with_server(dribbling_body, {.body_credit = 80ms, .body_rate = 1 << 20}); }
+TEST(Server, SlowBodiesAreCut) { with_server(dribbling_body, {.body_credit = 500ms, .body_rate = 1 << 20}); }
 
 Task<> steady_body(Server& server, io::Executor executor) {
   RawPeer peer = dial(server, executor);

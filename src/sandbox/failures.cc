@@ -294,12 +294,6 @@ Failure snapshot_not_found(std::string_view id) {
           .message = fmt::format("There is no snapshot {}; it was deleted, or never existed.", shown(id))};
 }
 
-Failure snapshot_not_found_on_create(std::string_view id) {
-  Failure failure = snapshot_not_found(id);
-  failure.kind = Kind::invalid;
-  return failure;
-}
-
 Failure snapshot_not_ready(std::string_view id, std::string_view state, std::string_view message) {
   return {.kind = Kind::wrong_state,
           .code = "SNAPSHOT::NOT_READY",

@@ -44,7 +44,6 @@ Failure delete_failed(const Error& error);
 
 // Snapshots.
 Failure snapshot_not_found(std::string_view id);
-Failure snapshot_not_found_on_create(std::string_view id);  // of a kind that clients know on create
 Failure snapshot_not_ready(std::string_view id, std::string_view state, std::string_view message);
 Failure snapshot_of_wrong_state(std::string_view id, std::string_view state);
 // `why`: "" when the state says it.

@@ -194,7 +194,7 @@ Task<Outcome<Snapshots::Use>> Snapshots::find_base(Principal who, sandbox::Creat
   const std::string id = request.snapshot;
   auto found = co_await store_.find_snapshot(Scope::of(who), id);
   if (!found) co_return refuse(sandbox::internal_error(found.error()));
-  if (!*found) co_return refuse(sandbox::snapshot_not_found_on_create(id));
+  if (!*found) co_return refuse(sandbox::snapshot_not_found(id));
   Snapshot& row = **found;
   if (row.status.state != SnapshotState::ready)
     co_return refuse(sandbox::snapshot_not_ready(id, to_string(row.status.state), row.status.message));

@@ -89,8 +89,8 @@ def test_what_is_refused(api):
     assert_envelope(api.call("POST", f"/sandboxes/{unknown}/snapshots"), 404, "SANDBOX::NOT_FOUND")
     for method in ("GET", "DELETE"):
         assert_envelope(api.call(method, f"/snapshots/{unknown}"), 404, "SNAPSHOT::NOT_FOUND")
-    assert_envelope(api.post_create(image=..., snapshotId=unknown), 400, "SNAPSHOT::NOT_FOUND")
-    assert_envelope(api.post_create(image={"uri": f"opensandbox-snapshots:{unknown}"}), 400, "SNAPSHOT::NOT_FOUND")
+    assert_envelope(api.post_create(image=..., snapshotId=unknown), 404, "SNAPSHOT::NOT_FOUND")
+    assert_envelope(api.post_create(image={"uri": f"opensandbox-snapshots:{unknown}"}), 404, "SNAPSHOT::NOT_FOUND")
     living = api.create()["id"]
     assert api.call("POST", f"/sandboxes/{living}/snapshots", json={"name": ""}).status == 422
     assert api.call("POST", f"/sandboxes/{living}/fork", json={"count": 0}).status == 422
@@ -341,7 +341,7 @@ def test_rollback(api):
     api.run(sandbox, "echo worse > /root/f")
     assert of.rollback(api, sandbox, taken["id"]).status == 200
     assert api.run(sandbox, "cat /root/f").stdout == "good"
-    assert_envelope(of.rollback(api, sandbox, "00000000-0000-4000-8000-000000000000"), 400, "SNAPSHOT::NOT_FOUND")
+    assert_envelope(of.rollback(api, sandbox, "00000000-0000-4000-8000-000000000000"), 404, "SNAPSHOT::NOT_FOUND")
     # A rolled-back sandbox is found again by the next service.
     api.service.kill_both()
     api.service.start()

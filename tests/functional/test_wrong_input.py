@@ -211,7 +211,7 @@ def test_what_is_not_there_is_refused_not_ignored(api, field, change):
 @pytest.mark.parametrize("change", [{"snapshotId": "none"}, {"extensions": {"poolRef": "none"}, "resourceLimits": ...}], ids=["snapshot", "pool"])
 def test_unknown_source(api, change):
     reply = api.post_create(image=..., entrypoint=..., **change)
-    assert_envelope(reply, 400, "POOL::NOT_FOUND" if "extensions" in change else "SNAPSHOT::NOT_FOUND")
+    assert_envelope(reply, *((400, "POOL::NOT_FOUND") if "extensions" in change else (404, "SNAPSHOT::NOT_FOUND")))
 
 
 @pytest.mark.parametrize("uri", ["registry.example/none:1", "nope", "../../etc", "/etc", "host/../../etc", "HOST"])

@@ -148,7 +148,7 @@ class TestJson:
     NAMES = [
         ({"resourceLimits": ..., "resource_limits": {}}, 202),
         ({"resource_limits": {"cpu": 1}, "resourceLimits": ...}, 422),
-        ({"image": ..., "snapshot_id": NOBODY}, 400),
+        ({"image": ..., "snapshot_id": NOBODY}, 404),
         ({"network_policy": {"egress": [{"action": 1, "target": "x"}]}}, 422),
         ({"network_policy": {"default_action": 1}}, 422),
         ({"credential_proxy": {"enabled": True}}, 422),
