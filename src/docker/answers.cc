@@ -270,6 +270,12 @@ Result<Volume> parse_volume(std::string_view text) {
   return std::move(*volume);
 }
 
+bool has_label(const std::map<std::string, std::string>& labels, std::string_view filter) {
+  size_t equals = filter.find('=');
+  auto found = labels.find(std::string(filter.substr(0, equals)));
+  return found != labels.end() && (equals == filter.npos || found->second == filter.substr(equals + 1));
+}
+
 Result<std::vector<Volume>> parse_volume_list(std::string_view text) {
   Read in{.value = TRY(read(text)), .issues = {}};
   std::vector<Volume> out;

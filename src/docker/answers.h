@@ -23,6 +23,10 @@ struct ApiVersion {
 std::optional<ApiVersion> parse_api_version(std::string_view text);
 std::string to_string(ApiVersion version);
 
+// Whether something has the label of a filter, "name" or "name=value". Several filters at once are a wish:
+// Podman gives what fits any of them, and what is removed by a list would be other people's.
+bool has_label(const std::map<std::string, std::string>& labels, std::string_view filter);
+
 struct EngineVersion {
   ApiVersion newest, oldest;
   std::string engine;  // for people

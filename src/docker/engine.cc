@@ -324,11 +324,17 @@ Task<Result<std::string>> Engine::list_with(std::vector<std::string> labels) {
 }
 
 Task<Result<std::vector<Listed>>> Engine::containers_with(std::vector<std::string> labels) {
-  co_return parse_container_list(CO_TRY(co_await list_with(std::move(labels))));
+  auto found = CO_TRY(parse_container_list(CO_TRY(co_await list_with(labels))));
+  std::erase_if(found, [&](const Listed& one) {
+    return !std::ranges::all_of(labels, [&](const auto& label) { return has_label(one.labels, label); });
+  });
+  co_return found;
 }
 
 Task<Result<std::vector<std::map<std::string, std::string>>>> Engine::labels_of_all(std::string label) {
-  co_return parse_labels_of_list(CO_TRY(co_await list_with({std::move(label)})));
+  auto found = CO_TRY(parse_labels_of_list(CO_TRY(co_await list_with({label}))));
+  std::erase_if(found, [&](const auto& labels) { return !has_label(labels, label); });
+  co_return found;
 }
 
 }  // namespace osb::docker

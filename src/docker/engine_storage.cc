@@ -54,7 +54,9 @@ Task<Result<void>> Engine::remove_image(std::string reference, Used used) {
 Task<Result<std::vector<Image>>> Engine::images_with(std::string label) {
   std::string path = "/images/json?filters=" + filter({{"label", boost::json::array{label}}});
   auto text = CO_TRY(co_await ask_in_time({.method = "GET", .path = std::move(path), .most = kMostList}));
-  co_return parse_image_list(text);
+  auto found = CO_TRY(parse_image_list(text));
+  std::erase_if(found, [&](const Image& one) { return !has_label(one.labels, label); });
+  co_return found;
 }
 
 Task<Result<std::vector<sandbox::FileChange>>> Engine::changes(std::string container) {
@@ -83,7 +85,9 @@ Task<Result<std::vector<Volume>>> Engine::volumes_with(std::string label, Which 
   if (which == Which::unused) filters["dangling"] = boost::json::array{"true"};
   auto text = CO_TRY(co_await ask_in_time(
       {.method = "GET", .path = "/volumes?filters=" + filter(std::move(filters)), .most = kMostList}));
-  co_return parse_volume_list(text);
+  auto found = CO_TRY(parse_volume_list(text));
+  std::erase_if(found, [&](const Volume& one) { return !has_label(one.labels, label); });
+  co_return found;
 }
 
 Task<Result<void>> Engine::remove_volume(std::string name) {

@@ -265,6 +265,28 @@ Task<> another_engine() {
 }
 TEST(Engine, AnotherOneIsNotBelieved) { io::testing::run(another_engine()); }
 
+// Podman gives what fits any of several filters.
+Task<> lists() {
+  FakeEngine fake(co_await io::asio::this_coro::executor);
+  {
+    Engine engine({.socket = fake.path});
+    fake.answers["/volumes"] = {200, R"({"Volumes":[
+      {"Name":"ours","Driver":"local","Labels":{"a":"b"}},
+      {"Name":"theirs","Driver":"local","Labels":{"a":"c"}},
+      {"Name":"plain","Driver":"local","Labels":null}]})"};
+    auto volumes = co_await engine.volumes_with("a=b", Engine::Which::unused);
+    EXPECT_TRUE(volumes && volumes->size() == 1 && volumes->front().name == "ours");
+    fake.answers["/containers/json"] = {
+        200, R"([{"Id":"1","Labels":{"a":"b","c":""}},{"Id":"2","Labels":{"a":"b"}}])"};
+    auto containers = co_await engine.containers_with({"a=b", "c"});
+    EXPECT_TRUE(containers && containers->size() == 1 && containers->front().id == "1");
+    EXPECT_EQ((co_await engine.labels_of_all("a"))->size(), 2u);
+    EXPECT_TRUE((co_await engine.labels_of_all("d"))->empty());
+  }
+  co_await fake.close();
+}
+TEST(Engine, ListsAreLookedThrough) { io::testing::run(lists()); }
+
 Task<> events() {
   FakeEngine fake(co_await io::asio::this_coro::executor);
   {

@@ -153,11 +153,11 @@ Task<> steady_body(Server& server, io::Executor executor) {
   co_await peer.send(post("/echo", "Content-Length: 20000\r\n"));
   for (int i = 0; i < 100; ++i) {  // takes longer than the credit, but earns it back
     co_await peer.send(std::string(200, 'x'));
-    co_await io::sleep_for(2ms);
+    co_await io::sleep_for(10ms);
   }
   EXPECT_THAT((co_await peer.read_answer()).first, StartsWith("HTTP/1.1 200 "));
 }
-TEST(Server, SteadyBodiesAreNot) { with_server(steady_body, {.body_credit = 150ms, .body_rate = 1000}); }
+TEST(Server, SteadyBodiesAreNot) { with_server(steady_body, {.body_credit = 600ms, .body_rate = 1000}); }
 
 // Nobody reads for longer than the credit lasts: that is not the client's time.
 Task<> unread_for_long(Server& server, io::Executor executor) {
