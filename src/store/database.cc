@@ -52,8 +52,8 @@ static_assert(kLogBytes == 4194304, "as in the pragma below");
 
 constexpr std::chrono::milliseconds kPatience(2000);
 
-// The cache is small: the server's whole resident memory is budgeted, rows that are in use are kept as objects
-// (sandboxes.h), and what SQLite reads again comes from the kernel's memory.
+// The cache is small: the server's whole resident memory is budgeted, rows that are in use are kept as
+// objects (sandboxes.h), and what SQLite reads again comes from the kernel's memory.
 constexpr const char* kPragmas =
     "PRAGMA synchronous=OFF;"  // the next one writes only into a new database, where there is nothing to lose
     "PRAGMA journal_mode=WAL;"
