@@ -1,5 +1,7 @@
 #include "store/store.h"
 
+#include <sys/statvfs.h>
+
 #include <filesystem>
 
 #include "base/log.h"
@@ -16,9 +18,20 @@ bool is_disk_trouble(const Error& error) {
   return error.code != Code::corrupt && error.code != Code::unsupported && error.code != Code::unavailable;
 }
 
+// SQLite makes sure of one block for each page of its index, which it maps. Where blocks are smaller than
+// pages a full disk may have none for the rest of one, and the kernel ends whoever touches that (SIGBUS).
+bool index_may_have_holes(const std::string& path) {
+  constexpr uint64_t kPage = 4096, kIndex = 32 * 1024;
+  std::string parent = std::filesystem::path(path).parent_path();
+  struct statvfs disk{};
+  if (::statvfs(parent.empty() ? "." : parent.c_str(), &disk) < 0 || disk.f_frsize >= kPage) return false;
+  return disk.f_bavail * disk.f_frsize < 4 * kIndex;
+}
+
 // Not by another way of opening it where the usual one works: the usual one can be checkpointed on a thread.
 Result<Database> open_somehow(const std::string& path, Locking& locking) {
-  auto opened = Database::open(path, locking);
+  Result<Database> opened = fail(Code::exhausted, "no room on its disk");
+  if (!index_may_have_holes(path)) opened = Database::open(path, locking);
   if (opened || !is_disk_trouble(opened.error())) return opened;
   auto exclusive = Database::open(path, Locking::exclusive);
   if (!exclusive) return opened;
