@@ -9,10 +9,14 @@ def percentile(values, share):
 
 
 class Results:
-    def __init__(self):
+    def __init__(self, only=None):
+        self.only = only    # ids; None: all
         self.rounds = {}    # id -> [[sample, ...], ...]
         self.problems = {}  # id -> why it could not be measured
         self.left_out = {}  # id -> what this machine lacks for it
+
+    def wants(self, names):
+        return self.only is None or bool(self.only.intersection(names))
 
     def add_round(self, name, samples):
         self.rounds.setdefault(name, []).append(list(samples))
