@@ -81,6 +81,7 @@ class TestConfiguration:
     def test_taken_port(self, new_service):
         service = new_service(start=False)
         with socket.socket() as other:
+            other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a connection of another suite may have had it a moment ago
             other.bind(service.address)
             other.listen()
             assert service.ends() not in (0, None)
