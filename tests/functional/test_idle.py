@@ -212,7 +212,7 @@ def test_delete_while_asleep(api, service, make):
     name = make()
     wait_asleep(api, name)
     assert api.delete(name).status == 204
-    assert not service.scope.sandbox_pids(name)
+    wait_for(lambda: not service.scope.sandbox_pids(name), 2, "its processes are reaped")
 
 
 def test_traffic_that_never_stops_for_long_is_never_lost(api, make):
