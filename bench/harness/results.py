@@ -18,6 +18,19 @@ class Results:
     def wants(self, names):
         return self.only is None or bool(self.only.intersection(names))
 
+    def has(self, promise):
+        return all(name in self.rounds and name not in self.problems for name in (promise.id, promise.reference))
+
+    def joined(self, more, promise):
+        """All rounds of both, of what this promise compares."""
+        out = Results()
+        for part in (self, more):
+            for name in (promise.id, promise.reference):
+                out.rounds.setdefault(name, []).extend(part.rounds.get(name, []))
+                if name in part.problems:
+                    out.fail([name], part.problems[name])
+        return out
+
     def add_round(self, name, samples):
         self.rounds.setdefault(name, []).append(list(samples))
 
