@@ -399,7 +399,9 @@ def test_variables_are_copied_and_not_in_the_image(engine, others, service):
     (fork,) = of.fork(api, sandbox)
     assert api.run(fork, "echo $TOKEN $PATH").stdout == "s3cret /own:/bin"
     made = api.create(image=..., snapshotId=taken["id"], entrypoint=["sleep", "1000"])["id"]
-    assert "s3cret" not in api.run(made, "env").stdout and api.run(made, "ls /").exit_code == 0
+    seen = api.run(made, "env").stdout.splitlines()
+    assert [line for line in seen if line.startswith("TOKEN")] == ([] if engine.takes_variables_away else ["TOKEN="])
+    assert api.run(made, "ls /").exit_code == 0
     restored = api.create(image=..., snapshotId=taken["id"], entrypoint=["sleep", "1000"], extensions={"restore.env": "true"})["id"]
     assert api.run(restored, "echo $TOKEN").stdout == "s3cret"
     for one in (sandbox, fork, made, restored):

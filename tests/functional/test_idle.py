@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from lib import rawhttp
 from lib.api import EXECD_PORT, Api, assert_envelope
-from lib.waiting import wait_for
+from lib.waiting import process_gone, wait_for
 
 EXTENSION = "access.pause.idle.seconds"
 COUNTER = "i=0; while :; do i=$((i+1)); echo $i > /tmp/new; mv /tmp/new /tmp/count; sleep 0.01; done"
@@ -212,7 +212,7 @@ def test_delete_while_asleep(api, service, make):
     name = make()
     wait_asleep(api, name)
     assert api.delete(name).status == 204
-    wait_for(lambda: not service.scope.sandbox_pids(name), 2, "its processes are reaped")
+    assert all(map(process_gone, service.scope.sandbox_pids(name)))
 
 
 def test_traffic_that_never_stops_for_long_is_never_lost(api, make):

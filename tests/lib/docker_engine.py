@@ -79,6 +79,7 @@ def environment():
 class Dockerd:
     takes_port_ranges = True
     tells_image_ids = True
+    takes_variables_away = True  # of an image that is committed; otherwise they are left empty
     commits_stop_signals = True  # of a container; Debian 12's Docker takes none as a change of the image, and Podman only that
 
     def __init__(self, *options, kind="own"):

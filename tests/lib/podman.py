@@ -31,6 +31,7 @@ network_config_dir = "{directory}/networks"
 class Podman(Dockerd):
     takes_port_ranges = False
     tells_image_ids = False
+    takes_variables_away = False
     commits_stop_signals = False
 
     def start(self):
