@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/log.h"
 #include "image/budget.h"
 #include "image/builder.h"
 #include "registry/fetcher_process.h"
@@ -117,7 +118,7 @@ Result<std::string> Pull::attempt(bool& worth_another) {
   blobs->sweep(BlobDirectory::Which::forgotten);
   auto executable = open_at(AT_FDCWD, "/proc/self/exe", O_RDONLY);
   if (!executable) return own_fault(std::move(executable.error()));
-  auto order = TRY(fetch_order(settings_, reference_, {.login = order_.login}));
+  auto order = TRY(fetch_order(settings_, reference_, {.login = order_.login, .mirrors = asks_mirrors_}));
   if (!order_.platform.empty()) order.platform = order_.platform;
   auto process = FetcherProcess::start(executable->get(), blobs->fd());
   if (!process) return own_fault(std::move(process.error()));
@@ -166,6 +167,14 @@ Result<std::string> Pull::attempt(bool& worth_another) {
   // What an earlier pull left may have lost its end in a crash; a layer that was here may have been
   // collected.
   worth_another = (goes_on && id.error().code == Code::corrupt) || id.error().code == Code::wrong_state;
+  // Bytes of the right size that are not the layer are noticed here, where nobody knows who gave them. The
+  // registry itself may have the right ones.
+  if (order.sources.size() > 1 && is_about_the_image(id.error().code)) {
+    log::warn("the image is asked for again without the mirror",
+              {{"image", reference_.name()}, {"error", id.error().message}});
+    asks_mirrors_ = false;
+    worth_another = true;
+  }
   return id;
 }
 

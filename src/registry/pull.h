@@ -42,6 +42,7 @@ class Pull {
   Watch watch_;
   image::PullReference reference_;
   KeeperNews news_;
+  bool asks_mirrors_ = true;
 };
 
 }  // namespace osb::registry

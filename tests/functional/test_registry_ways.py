@@ -128,6 +128,27 @@ def test_a_mirror_is_believed_no_more_than_the_registry(bin_dir, request, regist
     assert [one["manifest"] for one in stored] == ["sha256:" + image.digest], "what the registry gave, not the mirror"
 
 
+def test_a_mirror_with_wrong_bytes_of_the_right_size(bin_dir, request, registry, mirror, root):
+    """They are noticed by who unpacks them; the registry itself has the right ones."""
+    service = shared_service(request, bin_dir, registry={}, mirrors={registry.host: f"http://{mirror.host}"})
+    image = Made([root, own_layer(size=50_000)])
+    name = registry.add("team/app", image)
+    mirror.add("team/app", image)
+    path = f"/v2/team/app/blobs/sha256:{image.layers[1]}"
+    mirror.spoil[path] = os.urandom(len(mirror.blobs[path]))
+    made_of(Api(service), name)
+    assert mirror.asked(path) and registry.asked(path)
+    # What is wrong everywhere stays wrong.
+    other = Made([root, own_layer(size=50_000)])
+    name = registry.add("team/other", other)
+    mirror.add("team/other", other)
+    path = f"/v2/team/other/blobs/sha256:{other.layers[1]}"
+    for one in (mirror, registry):
+        one.spoil[path] = os.urandom(len(one.blobs[path]))
+    assert_envelope(Api(service).post_create(image={"uri": name}), 500, "IMAGE::INVALID")
+    assert sum(one == path for one in registry.requests) == 1, "asked once more, and not for ever"
+
+
 # Names that need no registry
 
 
