@@ -102,7 +102,7 @@ class Table : public SandboxTable {
       return capture_work();
     });
   }
-  Result<Forked> keep_snapshot(const std::string& id) override {
+  Result<Forked> keep_snapshot(const std::string& id, Lasting) override {
     bool known = snapshots.contains(id);
     kept.insert(id);
     return fork_work([known] { return known ? Result<void>() : fail(Code::not_found, "no such snapshot"); });
@@ -112,7 +112,7 @@ class Table : public SandboxTable {
     kept.erase(id);
     return {};
   }
-  Result<FoundSnapshot> find_snapshot(const std::string& id) override {
+  Result<FoundSnapshot> find_snapshot(const std::string& id, Lasting) override {
     if (!kept.contains(id) || !snapshots.contains(id)) return fail(Code::not_found, "no such snapshot");
     FoundSnapshot found;
     found.manifest.layers = {{"root", std::string(64, 'a')}};

@@ -53,6 +53,7 @@ TEST_F(LoopTest, ACaptureFreezesAndLetsGoOn) {
   EXPECT_EQ(table_.frozen_calls, (std::vector<bool>{true, false}));
   EXPECT_EQ(decode_body<ListAnswer>(exchange(2, SnapshotsRequest{}).body)->ids,
             std::vector<std::string>{kSnapshot});
+  EXPECT_EQ(exchange(3, PlaceRequest{{kSnapshot}}).error, 0);
   Answer kept = exchange(3, KeepRequest{{kSnapshot}});
   ASSERT_EQ(kept.error, 0) << kept.message;
   auto body = decode_body<KeepAnswer>(kept.body);
@@ -173,7 +174,7 @@ TEST_F(LoopTest, WhatIsWrongInARequestIsAnsweredAndNothingEnds) {
   for (const std::string& id :
        {std::string(), std::string(".."), std::string("../x"), std::string(100'000, 'a')}) {
     for (Verb verb : {Verb::stop, Verb::destroy, Verb::freeze, Verb::thaw, Verb::ooms, Verb::recall,
-                      Verb::listeners, Verb::keep, Verb::drop, Verb::diff})
+                      Verb::listeners, Verb::keep, Verb::place, Verb::drop, Verb::diff})
       EXPECT_NE(raw(verb, id).error, 0) << to_string(verb);
     EXPECT_NE(raw(Verb::record, encode_body(RecordRequest{id, ""})).error, 0);
   }

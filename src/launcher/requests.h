@@ -63,7 +63,8 @@ class Requests {
   void on(From from, const HealthRequest& request);
   void on(From from, const ImagesRequest& request);
   void on(From from, const CaptureRequest& request);
-  void on(From from, const KeepRequest& request);
+  void on(From from, const KeepRequest& request) { keep(from, request.id, Lasting::for_good); }
+  void on(From from, const PlaceRequest& request) { keep(from, request.id, Lasting::this_boot); }
   void on(From from, const DropRequest& request);
   void on(From from, const SnapshotsRequest& request);
   void on(From from, const ListenersRequest& request);
@@ -90,7 +91,8 @@ class Requests {
   void finish_capture(const std::shared_ptr<Capturing>& capturing, Result<void> outcome);
   void cancel_capture(const std::string& id);
   void finish_volume(From from, const VolumeRequest& request, const Result<void>& outcome);
-  void answer_kept(From from, const std::string& id, const Result<void>& outcome);
+  void keep(From from, const std::string& id, Lasting lasting);
+  void answer_kept(From from, const std::string& id, Lasting lasting, const Result<void>& outcome);
 
   template <class Body>
   void answer(From from, const Body& body, std::vector<Fd> descriptors = {}) {

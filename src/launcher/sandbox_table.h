@@ -30,11 +30,6 @@ struct Listeners {
   std::vector<Fd> descriptors;  // a pidfd of its first process, the sockets of its outlet
 };
 
-struct FoundSnapshot {
-  Manifest manifest;
-  std::string record;
-};
-
 class SandboxTable {
  public:
   virtual ~SandboxTable() = default;
@@ -91,10 +86,10 @@ class SandboxTable {
   virtual Result<Fd> start_image_keeper() { return fail(Code::unsupported, "there is no store of images"); }
   // Snapshots. The first two take their time, in processes of their own.
   virtual Result<Forked> capture(const std::string& id, const std::string& snapshot) = 0;
-  virtual Result<Forked> keep_snapshot(const std::string& id) = 0;
+  virtual Result<Forked> keep_snapshot(const std::string& id, Lasting lasting) = 0;
   virtual Result<void> drop_snapshot(const std::string& id) = 0;
-  // Code::not_found unless it is kept.
-  virtual Result<FoundSnapshot> find_snapshot(const std::string& id) = 0;
+  // Code::not_found unless it is kept for so long, or longer.
+  virtual Result<FoundSnapshot> find_snapshot(const std::string& id, Lasting lasting) = 0;
   virtual Result<std::vector<std::string>> list_snapshots(const std::string& after, size_t most) = 0;
 
   // What the sandbox has changed, written to a pipe of which this is the other end.

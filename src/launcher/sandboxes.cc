@@ -278,9 +278,9 @@ Result<Forked> Sandboxes::capture(const std::string& id, const std::string& snap
       [&](const Halfway& halfway) { return capture_sandbox(*state_, *store, id, snapshot, halfway); });
 }
 
-Result<Forked> Sandboxes::keep_snapshot(const std::string& id) {
+Result<Forked> Sandboxes::keep_snapshot(const std::string& id, Lasting lasting) {
   const SnapshotStore* store = TRY(snapshots());
-  return fork_work([&] { return store->keep(id); });
+  return fork_work([&] { return store->keep(id, lasting); });
 }
 
 Result<void> Sandboxes::drop_snapshot(const std::string& id) {
@@ -291,9 +291,8 @@ Result<void> Sandboxes::drop_snapshot(const std::string& id) {
   return store->drop(id);
 }
 
-Result<FoundSnapshot> Sandboxes::find_snapshot(const std::string& id) {
-  const SnapshotStore* store = TRY(snapshots());
-  return FoundSnapshot{TRY(store->find(id)), TRY(store->record_of(id))};
+Result<FoundSnapshot> Sandboxes::find_snapshot(const std::string& id, Lasting lasting) {
+  return TRY(snapshots())->find(id, lasting);
 }
 
 Result<std::vector<std::string>> Sandboxes::list_snapshots(const std::string& after, size_t most) {

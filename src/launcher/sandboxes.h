@@ -56,9 +56,9 @@ class Sandboxes final : public SandboxTable {
   }
   Result<Fd> start_image_keeper() override { return image_keepers_.start(); }
   Result<Forked> capture(const std::string& id, const std::string& snapshot) override;
-  Result<Forked> keep_snapshot(const std::string& id) override;
+  Result<Forked> keep_snapshot(const std::string& id, Lasting lasting) override;
   Result<void> drop_snapshot(const std::string& id) override;
-  Result<FoundSnapshot> find_snapshot(const std::string& id) override;
+  Result<FoundSnapshot> find_snapshot(const std::string& id, Lasting lasting) override;
   Result<std::vector<std::string>> list_snapshots(const std::string& after, size_t most) override;
   Result<Fd> diff(const std::string& id) override;
   Result<Ensured> ensure_volume(const VolumeRequest& request) override;

@@ -33,6 +33,14 @@ struct Manifest {
   std::vector<SnapshotLayer> layers = {};
 };
 
+// How long a snapshot has to last. For this boot nothing has to be on the disk.
+enum class Lasting { this_boot, for_good };
+
+struct FoundSnapshot {
+  Manifest manifest;
+  std::string record;  // that of the sandbox
+};
+
 // Of all overlays together. Each is a descriptor and a mount of every sandbox that is made from it.
 inline constexpr size_t kMostSnapshotLayers = 128;
 inline constexpr size_t kMaxManifest = 32 * 1024;

@@ -118,24 +118,26 @@ void Requests::leave() {
   }
 }
 
-void Requests::on(From from, const KeepRequest& request) {
-  if (sandboxes_.find_snapshot(request.id)) return answer_kept(from, request.id, {});
-  bool is_captured = std::ranges::any_of(
-      captures_, [&](const auto& capture) { return capture.second->snapshot == request.id; });
-  if (is_captured || !keeping_.insert(request.id).second)
+void Requests::keep(From from, const std::string& id, Lasting lasting) {
+  bool is_captured =
+      std::ranges::any_of(captures_, [&](const auto& capture) { return capture.second->snapshot == id; });
+  if (is_captured || keeping_.contains(id))
     return answer_error(from, {Code::wrong_state, 0, "the snapshot is being made"});
-  auto forked = sandboxes_.keep_snapshot(request.id);
-  if (!forked) return answer_kept(from, request.id, std::unexpected(std::move(forked.error())));
+  if (sandboxes_.find_snapshot(id, lasting)) return answer_kept(from, id, lasting, {});
+  keeping_.insert(id);
+  auto forked = sandboxes_.keep_snapshot(id, lasting);
+  if (!forked) return answer_kept(from, id, lasting, std::unexpected(std::move(forked.error())));
   auto held = std::make_shared<Forked>(std::move(*forked));
-  auto watched = reactor_.watch_once(
-      held->ended.get(), [this, from, id = request.id, held] { answer_kept(from, id, outcome_of(*held)); });
-  if (!watched) answer_kept(from, request.id, watched);
+  auto watched = reactor_.watch_once(held->ended.get(), [this, from, id, lasting, held] {
+    answer_kept(from, id, lasting, outcome_of(*held));
+  });
+  if (!watched) answer_kept(from, id, lasting, watched);
 }
 
-void Requests::answer_kept(From from, const std::string& id, const Result<void>& outcome) {
+void Requests::answer_kept(From from, const std::string& id, Lasting lasting, const Result<void>& outcome) {
   keeping_.erase(id);
   if (!outcome) return answer_error(from, outcome.error());
-  auto found = sandboxes_.find_snapshot(id);
+  auto found = sandboxes_.find_snapshot(id, lasting);
   if (!found) return answer_error(from, found.error());
   events_.trashed();  // layers that were there before
   const Manifest& manifest = found->manifest;

@@ -39,6 +39,10 @@ Result<void> write_manifest(int dir, const Manifest& manifest) {
   return {};
 }
 
+bool has_new_layers(const Manifest& manifest) {
+  return std::ranges::any_of(manifest.layers, [](const SnapshotLayer& layer) { return layer.is_new; });
+}
+
 bool exists(int dir, const std::string& name) {
   struct stat info{};
   return ::fstatat(dir, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0;
@@ -108,16 +112,21 @@ Result<SnapshotStore> SnapshotStore::open(const std::string& state_dir) {
   return store;
 }
 
-Result<Manifest> SnapshotStore::find(const std::string& id) const {
-  return read_manifest(kept_.get(), id + "/" + kManifest);
+Result<FoundSnapshot> SnapshotStore::find(const std::string& id, Lasting lasting) const {
+  int place = kept_.get();
+  auto manifest = read_manifest(place, id + "/" + kManifest);
+  if (!manifest && manifest.error().code == Code::not_found && lasting == Lasting::this_boot) {
+    place = staging_.get();
+    manifest = find_staged(id);
+    if (manifest && has_new_layers(*manifest)) return fail(Code::not_found, "the snapshot is not placed yet");
+  }
+  if (!manifest) return std::unexpected(std::move(manifest.error()));
+  Fd directory = TRY(open_beneath(place, id, O_RDONLY | O_DIRECTORY));
+  return FoundSnapshot{std::move(*manifest), TRY(read_record(directory.get()))};
 }
 
 Result<Manifest> SnapshotStore::find_staged(const std::string& id) const {
   return read_manifest(staging_.get(), id + "/" + kManifest);
-}
-
-Result<std::string> SnapshotStore::record_of(const std::string& id) const {
-  return read_record(TRY(open_beneath(kept_.get(), id, O_RDONLY | O_DIRECTORY)).get());
 }
 
 Result<std::vector<std::string>> SnapshotStore::list() const {
@@ -177,11 +186,12 @@ Result<void> SnapshotStore::place_layer(int staged, const SnapshotLayer& layer) 
 // Layers get their place before anything is on the disk: the staged manifest names them, and is of no use
 // after this boot. So there are two commits to wait for, one for all files and one for the rename that makes
 // it count.
-Result<void> SnapshotStore::keep(const std::string& id) const {
-  if (find(id)) return {};
+Result<void> SnapshotStore::keep(const std::string& id, Lasting lasting) const {
+  if (find(id, lasting)) return {};
   Manifest manifest = TRY(find_staged(id));
   Fd staged = TRY(open_beneath(staging_.get(), id, O_RDONLY | O_DIRECTORY));
   TRY(place_layers(staged.get(), manifest));
+  if (lasting == Lasting::this_boot) return {};
   if (::syncfs(staged.get()) < 0) return fail_errno("bring a snapshot to the disk");
   if (::renameat(staging_.get(), id.c_str(), kept_.get(), id.c_str()) < 0)
     return fail_errno("place a snapshot");
@@ -190,9 +200,7 @@ Result<void> SnapshotStore::keep(const std::string& id) const {
 }
 
 Result<void> SnapshotStore::place_layers(int staged, Manifest& manifest) const {
-  bool has_new =
-      std::ranges::any_of(manifest.layers, [](const SnapshotLayer& layer) { return layer.is_new; });
-  if (!has_new) return {};
+  if (!has_new_layers(manifest)) return {};
   Fd turn = TRY(take_turn(state_dir_));
   TRY(name_layers(staged, manifest));
   for (SnapshotLayer& layer : manifest.layers) {

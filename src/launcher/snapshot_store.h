@@ -9,8 +9,9 @@
 //                                             image/store.h
 //
 // Whatever is in kept is complete and on the disk. A staged one is complete when it has a manifest of this
-// boot: keep() goes on from there, however often it was interrupted. A layer is removed when no snapshot,
-// image, sandbox or spare names it: sweep() reads all of them, and there is no count that could be wrong.
+// boot: keep() goes on from there, however often it was interrupted; for this boot it only places the layers.
+// A layer is removed when no snapshot, image, sandbox or spare names it: sweep() reads all of them, and there
+// is no count that could be wrong.
 
 #include <set>
 #include <string>
@@ -29,10 +30,8 @@ class SnapshotStore {
   // Makes what is missing, and clears away what was being made when its maker ended.
   static Result<SnapshotStore> open(const std::string& state_dir);
 
-  // Code::not_found. Only a complete one.
-  Result<Manifest> find(const std::string& id) const;
-  Result<Manifest> find_staged(const std::string& id) const;
-  Result<std::string> record_of(const std::string& id) const;
+  // Code::not_found unless it is kept for so long, or longer.
+  Result<FoundSnapshot> find(const std::string& id, Lasting lasting) const;
   // Complete ones, staged or kept, sorted.
   Result<std::vector<std::string>> list() const;
 
@@ -40,8 +39,9 @@ class SnapshotStore {
   Result<Fd> stage(const std::string& id) const;
   // The last thing that is written to it.
   Result<void> finish_staging(int staged, const Manifest& manifest, std::string_view record) const;
-  // Gives the staged snapshot its place: on the disk, shared where an equal layer is there. Takes its time.
-  Result<void> keep(const std::string& id) const;
+  // Gives the staged snapshot its place: on the disk when it is for good, shared where an equal layer is
+  // there. Takes its time.
+  Result<void> keep(const std::string& id, Lasting lasting) const;
   // Staged or kept; fine when there is none. Its layers go with the next sweep.
   Result<void> drop(const std::string& id) const;
 
@@ -51,6 +51,7 @@ class SnapshotStore {
 
  private:
   explicit SnapshotStore(std::string state_dir) : state_dir_(std::move(state_dir)) {}
+  Result<Manifest> find_staged(const std::string& id) const;
   Result<void> place_layers(int staged, Manifest& manifest) const;
   Result<void> name_layers(int staged, Manifest& manifest) const;
   Result<void> place_layer(int staged, const SnapshotLayer& layer) const;

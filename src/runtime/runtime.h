@@ -215,6 +215,9 @@ class Runtime {
   // is under way. Sandboxes that were made from a snapshot keep what they need of it when it is dropped.
   virtual Task<Result<void>> capture(std::string handle, std::string snapshot);
   virtual Task<Result<KeptSnapshot>> keep(std::string snapshot);
+  // The same for one that sandboxes are made of at once and that is dropped then: it need not outlast this
+  // boot of the host, so that a runtime that can leaves the disk alone.
+  virtual Task<Result<KeptSnapshot>> keep_for_now(std::string snapshot) { return keep(std::move(snapshot)); }
   virtual Task<Result<void>> drop(std::string snapshot);
   virtual Task<Result<std::vector<std::string>>> list_snapshots();
   // What the sandbox has changed, as far as can be told while it goes on.

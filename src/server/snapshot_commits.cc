@@ -65,7 +65,8 @@ Task<Outcome<std::string>> Snapshots::commit_sandbox(Committing& committing) {
   auto free = library->check_name(committing.what.name, source->owner);
   if (!free) co_return refuse(sandbox::image_commit_failed(free.error()));
   Passing passing = CO_TRY(co_await insert_passing(*source, "For an image."));
-  auto kept = co_await capture_and_keep(passing.row, std::move(guard), source->handle);
+  auto kept =
+      co_await capture_and_keep(passing.row, std::move(guard), source->handle, &runtime::Runtime::keep);
   Outcome<std::string> made = std::string();
   if (kept)
     made = co_await commit_now(passing.row, std::move(committing.what));

@@ -143,7 +143,9 @@ Task<Outcome<Snapshots::Forks>> Snapshots::fork_now(std::shared_ptr<Forking> for
   if (request.metadata) request.metadata->erase(kName);
   Passing passing = CO_TRY(co_await insert_passing(*source, "For a fork."));
   Snapshot& row = passing.row;
-  auto kept = co_await capture_and_keep(row, std::move(guard), source->handle);
+  // The copies live no longer than this boot, so what they are made of need not either.
+  auto kept =
+      co_await capture_and_keep(row, std::move(guard), source->handle, &runtime::Runtime::keep_for_now);
   if (kept) {
     row.base.image_id = std::move(kept->image_id);
     row.base.layers = std::move(kept->layers);

@@ -92,7 +92,7 @@ Task<> Snapshots::make(Snapshot row, KeyedLock::Guard guard, std::string handle)
   if (auto noted = co_await note_policy(row, handle); !noted)
     kept = std::unexpected(std::move(noted.error()));
   else
-    kept = co_await capture_and_keep(row, std::move(guard), std::move(handle));
+    kept = co_await capture_and_keep(row, std::move(guard), std::move(handle), &runtime::Runtime::keep);
   co_await finish(std::move(row), std::move(kept), false);
 }
 
@@ -105,19 +105,20 @@ Task<Result<void>> Snapshots::note_policy(const Snapshot& row, std::string handl
 }
 
 Task<Result<runtime::KeptSnapshot>> Snapshots::capture_and_keep(Snapshot& row, KeyedLock::Guard held,
-                                                                std::string handle) {
+                                                                std::string handle, Keep keep) {
   runtime::Runtime& runtime = runtimes_.of(row.runtime);
   {
     auto guard = std::move(held);
     CO_TRY(co_await runtime.capture(std::move(handle), row.id));
   }
-  co_return co_await keep_patiently(runtime, row.id);
+  co_return co_await keep_patiently(runtime, row.id, keep);
 }
 
 // What an earlier server asked for may still be under way.
-Task<Result<runtime::KeptSnapshot>> Snapshots::keep_patiently(runtime::Runtime& runtime, std::string id) {
+Task<Result<runtime::KeptSnapshot>> Snapshots::keep_patiently(runtime::Runtime& runtime, std::string id,
+                                                              Keep keep) {
   while (true) {
-    auto kept = co_await runtime.keep(id);
+    auto kept = co_await (runtime.*keep)(id);
     // An engine that is away or slow says nothing about the snapshot.
     if (kept || (kept.error().code != Code::wrong_state && kept.error().code != Code::unavailable &&
                  kept.error().code != Code::timeout))

@@ -62,10 +62,13 @@ class Snapshots {
   Task<Result<void>> note_policy(const sandbox::Snapshot& row, std::string handle);
   Task<Outcome<std::string>> policy_that_rests(const sandbox::Sandbox& source);
   Task<> make(sandbox::Snapshot row, KeyedLock::Guard guard, std::string handle);
+  // The second half of making one: Runtime::keep or Runtime::keep_for_now.
+  using Keep = Task<Result<runtime::KeptSnapshot>> (runtime::Runtime::*)(std::string);
   Task<Result<runtime::KeptSnapshot>> capture_and_keep(sandbox::Snapshot& row, KeyedLock::Guard guard,
-                                                       std::string handle);
+                                                       std::string handle, Keep keep);
   Task<> finish(sandbox::Snapshot row, Result<runtime::KeptSnapshot> kept, bool is_recovery);
-  Task<Result<runtime::KeptSnapshot>> keep_patiently(runtime::Runtime& runtime, std::string id);
+  Task<Result<runtime::KeptSnapshot>> keep_patiently(runtime::Runtime& runtime, std::string id,
+                                                     Keep keep = &runtime::Runtime::keep);
   Task<Result<void>> remove_now(sandbox::Snapshot row);
   Task<> recover_row(sandbox::Snapshot row);
   Task<> recover_strangers(runtime::Runtime& runtime);

@@ -24,7 +24,7 @@ MAX_MESSAGE = 128 * 1024
 
 VERSION = 5
 START, STOP, DESTROY, LIST, ADOPT, SOCKETS, OOMS, FREEZE, THAW, RECALL, RECORD, HEALTH, IMAGES, LISTENERS = range(1, 15)
-CAPTURE, KEEP, DROP, SNAPSHOTS, DIFF, VOLUME, VOLUMES, DROP_VOLUME, CALLERS, CONTAINER, ENGINE = range(15, 26)
+CAPTURE, KEEP, DROP, SNAPSHOTS, DIFF, VOLUME, VOLUMES, DROP_VOLUME, CALLERS, CONTAINER, ENGINE, PLACE = range(15, 27)
 KINDS = ["overlay", "bind", "proc", "sysfs", "devices", "mask", "read_only", "hostname", "scratch", "seal", "show_limits", "volume"]
 WRITABLE = 1  # access of a volume
 OWNER = 1  # ids of a directory of the host
@@ -340,6 +340,7 @@ def write_corpus(directory):
     seeds["engine"] = request(19, ENGINE, b"")
     seeds["capture"] = request(9, CAPTURE, text(GOOD_ID) + text(GOOD_ID))
     seeds["keep"] = request(10, KEEP, GOOD_ID)
+    seeds["place"] = request(20, PLACE, GOOD_ID)
     seeds["snapshots"] = request(11, SNAPSHOTS, GOOD_ID)
     named = step("volume", "/data", source="default/a/b", access=WRITABLE)
     shared = step("bind", "/data", source="/srv/shared/a", ids=OWNER, access=WRITABLE)

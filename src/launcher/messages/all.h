@@ -47,6 +47,8 @@ auto with_request_of(Verb verb, Use use) {
       return use(CaptureRequest{});
     case Verb::keep:
       return use(KeepRequest{});
+    case Verb::place:
+      return use(PlaceRequest{});
     case Verb::drop:
       return use(DropRequest{});
     case Verb::snapshots:

@@ -74,6 +74,14 @@ struct KeepRequest : IdBody {
   using Answer = KeepAnswer;
 };
 
+// The same for a copy that need not outlast this boot, since only sandboxes are made of it: nobody waits for
+// the disk. It can be kept afterwards.
+struct PlaceRequest : IdBody {
+  static constexpr std::string_view kName = "place";
+  static constexpr Verb kVerb = Verb::place;
+  using Answer = KeepAnswer;
+};
+
 // Fine when there is none of that id. What sandboxes use of it stays as long as they do.
 struct DropRequest : IdBody {
   static constexpr std::string_view kName = "drop";

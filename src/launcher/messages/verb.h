@@ -34,14 +34,15 @@ enum class Verb : uint8_t {
   callers,    // looking.h
   container,  // container.h
   engine,
+  place,  // snapshots.h
 };
-inline constexpr Verb kLastVerb = Verb::engine;
+inline constexpr Verb kLastVerb = Verb::place;
 
 constexpr std::string_view to_string(Verb verb) {
   constexpr std::string_view kNames[] = {
-      "start",  "stop",   "destroy", "list",        "adopt",     "sockets",   "ooms",  "freeze", "thaw",
-      "recall", "record", "health",  "images",      "listeners", "capture",   "keep",  "drop",   "snapshots",
-      "diff",   "volume", "volumes", "drop-volume", "callers",   "container", "engine"};
+      "start",  "stop",   "destroy", "list",        "adopt",     "sockets",   "ooms",   "freeze", "thaw",
+      "recall", "record", "health",  "images",      "listeners", "capture",   "keep",   "drop",   "snapshots",
+      "diff",   "volume", "volumes", "drop-volume", "callers",   "container", "engine", "place"};
   return kNames[static_cast<uint8_t>(verb) - 1];
 }
 

@@ -70,6 +70,7 @@ class NativeRuntime : public Runtime {
   Task<Result<Output>> logs(std::string handle) override;
   Task<Result<void>> capture(std::string handle, std::string snapshot) override;
   Task<Result<KeptSnapshot>> keep(std::string snapshot) override;
+  Task<Result<KeptSnapshot>> keep_for_now(std::string snapshot) override;
   Task<Result<void>> drop(std::string snapshot) override;
   Task<Result<std::vector<std::string>>> list_snapshots() override;
   Task<Result<std::vector<sandbox::FileChange>>> changes(std::string handle) override;

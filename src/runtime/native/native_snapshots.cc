@@ -31,6 +31,17 @@ Task<Result<void>> read_to_end(io::asio::posix::stream_descriptor& pipe, std::st
   }
 }
 
+KeptSnapshot kept_from(launcher::KeepAnswer answer) {
+  KeptSnapshot kept{.image_id = std::move(answer.image),
+                    .layers = {},
+                    .bytes = answer.bytes,
+                    .entries = answer.entries,
+                    .record = std::move(answer.record)};
+  for (launcher::SnapshotLayer& layer : answer.layers)
+    kept.layers.push_back({std::move(layer.overlay), std::move(layer.digest)});
+  return kept;
+}
+
 }  // namespace
 
 Task<Result<void>> NativeRuntime::capture(std::string handle, std::string snapshot) {
@@ -41,14 +52,12 @@ Task<Result<void>> NativeRuntime::capture(std::string handle, std::string snapsh
 
 Task<Result<KeptSnapshot>> NativeRuntime::keep(std::string snapshot) {
   auto answer = CO_TRY(co_await launcher_.ask(launcher::KeepRequest{{std::move(snapshot)}}, kCopyDeadline));
-  KeptSnapshot kept{.image_id = std::move(answer.body.image),
-                    .layers = {},
-                    .bytes = answer.body.bytes,
-                    .entries = answer.body.entries,
-                    .record = std::move(answer.body.record)};
-  for (launcher::SnapshotLayer& layer : answer.body.layers)
-    kept.layers.push_back({std::move(layer.overlay), std::move(layer.digest)});
-  co_return kept;
+  co_return kept_from(std::move(answer.body));
+}
+
+Task<Result<KeptSnapshot>> NativeRuntime::keep_for_now(std::string snapshot) {
+  auto answer = CO_TRY(co_await launcher_.ask(launcher::PlaceRequest{{std::move(snapshot)}}, kCopyDeadline));
+  co_return kept_from(std::move(answer.body));
 }
 
 Task<Result<void>> NativeRuntime::drop(std::string snapshot) {
