@@ -163,19 +163,23 @@ Result<std::string> Pull::attempt(bool& worth_another) {
   if (id || id.error().code != Code::cancelled) {
     for (const std::string& digest : needed) blobs->remove(digest);
   }
-  if (id) return id;
   // What an earlier pull left may have lost its end in a crash; a layer that was here may have been
   // collected.
-  worth_another = (goes_on && id.error().code == Code::corrupt) || id.error().code == Code::wrong_state;
-  // Bytes of the right size that are not the layer are noticed here, where nobody knows who gave them. The
-  // registry itself may have the right ones.
-  if (order.sources.size() > 1 && is_about_the_image(id.error().code)) {
-    log::warn("the image is asked for again without the mirror",
-              {{"image", reference_.name()}, {"error", id.error().message}});
-    asks_mirrors_ = false;
-    worth_another = true;
+  if (!id) {
+    worth_another = (goes_on && id.error().code == Code::corrupt) || id.error().code == Code::wrong_state ||
+                    (order.sources.size() > 1 && leave_mirrors_out(id.error()));
   }
   return id;
+}
+
+// Bytes of the right size that are not the layer are noticed by who unpacks them, and nobody knows any more
+// who gave them. The registry itself may have the right ones.
+bool Pull::leave_mirrors_out(const Error& error) {
+  if (!is_about_the_image(error.code)) return false;
+  log::warn("the image is asked for again without the mirror",
+            {{"image", reference_.name()}, {"error", error.message}});
+  asks_mirrors_ = false;
+  return true;
 }
 
 Result<std::string> Pull::run() {

@@ -35,6 +35,7 @@ class Pull {
   std::optional<std::string> is_here(const Resolved& plan) const;
   bool has_layer(const std::string& diff_id) const;
   Result<std::string> unpack(const Resolved& plan, const BlobDirectory& blobs);
+  bool leave_mirrors_out(const Error& error);
   void tell();
 
   const KeeperSettings& settings_;
