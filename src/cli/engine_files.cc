@@ -29,8 +29,6 @@ Result<void> hand_on(const server::Config& config, const char* key, const std::s
   return {};
 }
 
-bool is_profile_file(const std::string& profile) { return profile.starts_with('/'); }
-
 // An engine would say so too, at every create.
 Result<void> hand_on_profile(const server::Config& config) {
   const std::string& path = config.docker.seccomp_profile;
@@ -84,7 +82,7 @@ Result<void> hand_on_engine_files(const server::Config& config) {
   TRY(hand_on(config, "docker.tls_ca", docker.tls_ca, kAuthority));
   TRY(hand_on(config, "docker.tls_cert", docker.tls_cert, kCertificate));
   TRY(hand_on(config, "docker.tls_key", docker.tls_key, kKey));
-  if (is_profile_file(docker.seccomp_profile)) TRY(hand_on_profile(config));
+  if (!seccomp_file(config).empty()) TRY(hand_on_profile(config));
   struct stat info{};
   if (!docker.tls_key.empty() && ::stat(docker.tls_key.c_str(), &info) == 0 && (info.st_mode & S_IROTH) != 0)
     log::warn("everybody on this host can read docker.tls_key, and use the engine with it",
@@ -107,9 +105,13 @@ Result<std::optional<docker::TcpEngine>> engine_with_files(const server::Config&
   return engine_of(config, texts);
 }
 
-std::string inherited_seccomp_profile(const server::Config& config) {
+std::string seccomp_file(const server::Config& config) {
   const std::string& profile = config.docker.seccomp_profile;
-  return is_profile_file(profile) ? inherited(kSeccomp) : profile;
+  return profile.starts_with('/') ? profile : "";
+}
+
+std::string inherited_seccomp_profile(const server::Config& config) {
+  return seccomp_file(config).empty() ? config.docker.seccomp_profile : inherited(kSeccomp);
 }
 
 }  // namespace osb::cli

@@ -18,6 +18,8 @@ Result<std::optional<docker::TcpEngine>> inherited_engine(const server::Config& 
 
 // The same by whoever may read the files now, for `osb doctor`.
 Result<std::optional<docker::TcpEngine>> engine_with_files(const server::Config& config);
+// "": the profile is none of this host's files.
+std::string seccomp_file(const server::Config& config);
 // In the server: as an engine takes it. "": its own counts.
 std::string inherited_seccomp_profile(const server::Config& config);
 

@@ -139,7 +139,7 @@ docker::DockerSettings docker_settings(const server::Config& config, std::string
                .drop_capabilities = in.drop_capabilities,
                .apparmor_profile = in.apparmor_profile,
                .seccomp_profile = inherited_seccomp_profile(config),
-               .seccomp_file = in.seccomp_profile.starts_with('/') ? in.seccomp_profile : "",
+               .seccomp_file = seccomp_file(config),
                .no_new_privileges = in.no_new_privileges,
                .binds = in.sandbox_binds,
                .oci_runtime = config.secure.docker_runtime,
