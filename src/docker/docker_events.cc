@@ -17,6 +17,9 @@ using Kind = EngineEvent::Kind;
 using Time = std::chrono::steady_clock::time_point;
 
 constexpr io::Duration kAgainFirst = std::chrono::milliseconds(100), kAgainMost = std::chrono::seconds(5);
+// An engine pauses a container while it makes an image of it, and its own notes follow events that come late:
+// for a moment after the container went on they say again that it is paused.
+constexpr io::Duration kSettling = std::chrono::milliseconds(200);
 
 std::string value_of(const Labels& labels, const char* name) {
   auto found = labels.find(name);
@@ -31,8 +34,11 @@ void DockerRuntime::on_news(std::function<void(runtime::News)> heard) {
 }
 
 Task<Result<bool>> DockerRuntime::is_paused(std::string handle) {
-  auto container = CO_TRY(co_await find(std::move(handle)));
+  auto container = CO_TRY(co_await find(handle));
   if (!container.running) co_return fail(Code::not_found, "the container does not run");
+  if (!container.paused) co_return false;
+  co_await io::sleep_for(kSettling);
+  container = CO_TRY(co_await find(std::move(handle)));
   co_return container.paused;
 }
 
