@@ -88,6 +88,14 @@ std::vector<std::string> tags_of(const json::Field& field) {
   return out;
 }
 
+// "No space left" is not about the disk that its reader looks at first. A control group that cannot be made
+// is told in the same words.
+std::string with_whose_disk(std::string message) {
+  bool is_full = message.contains("no space left on device") || message.contains("disk quota exceeded");
+  return is_full && !message.contains("cgroup") ? "the Docker engine's own disk is full: " + message
+                                                : message;
+}
+
 }  // namespace
 
 std::optional<ApiVersion> parse_api_version(std::string_view text) {
@@ -356,7 +364,7 @@ std::string parse_error(std::string_view body, int status) {
     json::Issues issues;
     message = json::Field::root(*value, issues, "answer")["message"].string().value_or("");
   }
-  return message.empty() ? "status " + std::to_string(status) : cut(message);
+  return message.empty() ? "status " + std::to_string(status) : with_whose_disk(cut(message));
 }
 
 bool says_no_image(std::string_view message) {
@@ -370,7 +378,8 @@ Result<PullLine> parse_pull_line(std::string_view text) {
   Read in{.value = TRY(read(text)), .issues = {}};
   auto root = in.root();
   PullLine out;
-  out.error = cut(root["errorDetail"]["message"].string().value_or(root["error"].string().value_or("")));
+  out.error = with_whose_disk(
+      cut(root["errorDetail"]["message"].string().value_or(root["error"].string().value_or(""))));
   out.id = cut(root["id"].string().value_or(""));
   out.status = cut(root["status"].string().value_or(""));
   out.text = cut(out.id.empty() ? out.status : out.id + ": " + out.status);

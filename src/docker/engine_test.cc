@@ -423,6 +423,10 @@ TEST(Engine, WhatARefusedPullMeans) {
                     "space left on device"});
   EXPECT_EQ(full.kind, Kind::image_invalid);
   EXPECT_EQ(full.error.code, Code::exhausted) << "not the registry's fault";
+  EXPECT_EQ(parse_error(R"({"message": "mkdir /x: no space left on device"})", 500),
+            "the Docker engine's own disk is full: mkdir /x: no space left on device");
+  EXPECT_EQ(parse_error(R"({"message": "mkdir /sys/fs/cgroup/x: no space left on device"})", 500),
+            "mkdir /sys/fs/cgroup/x: no space left on device");
   EXPECT_EQ(kind(Code::internal, "filesystem layer verification failed for digest x"), Kind::image_invalid);
   EXPECT_EQ(kind(Code::internal, "layers from manifest don't match image configuration"),
             Kind::image_invalid);

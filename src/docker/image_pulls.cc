@@ -97,7 +97,7 @@ CreateFailure pull_failure(Error error) {
   if (auto kind = kind_of_page(error)) return {*kind, std::move(error)};
   if (says(error, "no space left on device") || says(error, "disk quota exceeded")) {
     error.code = Code::exhausted;
-    return {Kind::image_invalid, std::move(error).in("the Docker engine's own disk is full")};
+    return {Kind::image_invalid, std::move(error)};
   }
   if (says(error, "unauthorized") || says(error, "denied") || says(error, "authentication") ||
       says(error, "no basic auth"))

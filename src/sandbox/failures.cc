@@ -69,13 +69,15 @@ Failure image_refused(const Error& error) {
 
 Failure image_invalid(const Error& error) {
   if (error.code == Code::exhausted) {
-    return {.kind = Kind::failed,
-            .code = "IMAGE::NO_ROOM",
-            .message = fmt::format("There is no room for the image: {}", error.message),
-            .cause = error.message,
-            .remedy =
-                "osb images prune; delete sandboxes, or make room on the file system of the service's state "
-                "directory; raise registry.disk_budget_gb where that is what is short"};
+    return {
+        .kind = Kind::failed,
+        .code = "IMAGE::NO_ROOM",
+        .message = fmt::format("There is no room for the image: {}", error.message),
+        .cause = error.message,
+        .remedy =
+            "osb images prune; delete sandboxes, or make room on the file system of the service's state "
+            "directory; raise registry.disk_budget_gb where that is what is short; on the disk of a Docker "
+            "engine: docker system prune"};
   }
   return {.kind = Kind::failed,
           .code = "IMAGE::INVALID",
