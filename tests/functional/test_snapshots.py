@@ -271,7 +271,8 @@ def test_diff(api, bin_dir):
 @pytest.mark.parametrize("code, state", [(0, "Terminated"), (3, "Failed")])
 def test_diff_of_one_that_has_ended(api, bin_dir, code, state):
     """Its files are kept until it is deleted, and so is what it has changed."""
-    sandbox = api.create(entrypoint=["sh", "-c", f"echo a > /root/new; rm /usr/bin/base64; exit {code}"])["id"]
+    sandbox = api.create(entrypoint=["sh", "-c", f"echo a > /root/new; rm /usr/bin/base64; until test -e /root/end; do sleep 0.1; done; exit {code}"])["id"]
+    api.run(sandbox, "touch /root/end")
     wait_for(lambda: api.status(sandbox)["state"] == state, 10, "it ends")
     reply = api.call("GET", f"/sandboxes/{sandbox}/diff")
     assert reply.status == 200, reply
