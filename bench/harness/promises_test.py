@@ -68,16 +68,6 @@ class Judging(unittest.TestCase):
         self.assertEqual(self.verdict([3, 3, 1, 1, 1, 1], [1] * 6), "pass")
         self.assertEqual(self.verdict([3, 3, 3, 1, 1, 1], [1] * 6), "FAIL")
 
-    def test_rounds_in_which_the_peer_was_slow_do_not_count(self):
-        self.assertEqual(self.verdict([9, 9, 9, 1, 1, 1], [2, 2, 2, 1, 1, 1]), "pass")
-        self.assertEqual(self.verdict([1, 1, 1, 3, 3, 1], [2, 2, 2, 1, 1, 1]), "FAIL")
-        self.assertEqual(self.verdict([1, 1, 1, 9, 9, 9], [2, 2, 2, 1, 1, 1], bound=">= 2 x f2"), "FAIL", "of a rate the higher is the quicker")
-        self.assertEqual(self.verdict([9, 9, 9, 1, 1, 1], [2, 2, 2, 1, 1, 1], bound=">= 2 x f2"), "pass")
-
-    def test_a_machine_that_is_hardly_ever_calm_counts_as_it_is(self):
-        self.assertEqual(self.verdict([9, 9, 9, 9, 1, 1], [2, 2, 2, 2, 1, 1]), "FAIL")
-        self.assertEqual(self.verdict([9, 9, 1], [2, 2, 1]), "FAIL", "three rounds are too few to choose from")
-
     def test_the_only_round(self):
         self.assertEqual(self.verdict([3], [1]), "FAIL")
 

@@ -123,23 +123,6 @@ def table(results, peers):
     return "\n".join(lines)
 
 
-# A round in which the peer itself took half as long again as in its best says more about the machine than about us.
-DISTURBED = 1.5
-ROUNDS = 3  # of a check
-
-
-def undisturbed(promise, rounds):
-    """Of more rounds than the usual, those in which the peer was about as quick as it can be here; all, when that was hardly ever so."""
-    peer = [reference for _, reference in rounds]
-    if not promise.reference or len(rounds) <= ROUNDS:
-        return rounds
-    if promise.relation == "<=":
-        calm = [one for one in rounds if one[1] <= DISTURBED * min(peer)]
-    else:
-        calm = [one for one in rounds if one[1] >= max(peer) / DISTURBED]
-    return calm if len(calm) >= ROUNDS else rounds
-
-
 def judge(promise, results, long_run, docker=False):
     """(verdict, line). A promise is broken when two rounds of three break it; one bad round is the machine's."""
     if promise.long and not long_run:
@@ -154,13 +137,10 @@ def judge(promise, results, long_run, docker=False):
     if not rounds or len(values) != len(references) or promise.id in results.problems:
         why = results.problems.get(promise.id) or results.problems.get(promise.reference) or "nothing measures this id"
         return "FAIL", f"FAIL  {promise.id:22} {promise.bound:20} not measured: {why}"
-    counted = undisturbed(promise, rounds)
-    broken = sum(not promise.holds(value, reference) for value, reference in counted)
-    allowed = len(counted) // 3
+    broken = sum(not promise.holds(value, reference) for value, reference in rounds)
+    allowed = len(rounds) // 3
     measured = ", ".join(
         f"{value / reference:.2f} x ({show(promise.id, value)})" if promise.reference else show(promise.id, value)
         for value, reference in rounds)
     verdict = "FAIL" if broken > allowed else "pass"
-    if len(counted) < len(rounds):
-        measured += f"; {len(rounds) - len(counted)} of them disturbed"
     return verdict, f"{verdict}  {promise.id:22} {promise.bound:20} {measured}"

@@ -8,17 +8,6 @@ def percentile(values, share):
     return ordered[round(share * (len(ordered) - 1))]
 
 
-def joined(parts, promise):
-    """All rounds of what this promise compares."""
-    out = Results()
-    for part in parts:
-        for name in (promise.id, promise.reference):
-            out.rounds.setdefault(name, []).extend(part.rounds.get(name, []))
-            if name in part.problems:
-                out.fail([name], part.problems[name])
-    return out
-
-
 class Results:
     def __init__(self, only=None):
         self.only = only    # ids; None: all
@@ -31,6 +20,16 @@ class Results:
 
     def has(self, promise):
         return all(name in self.rounds and name not in self.problems for name in (promise.id, promise.reference))
+
+    def joined(self, more, promise):
+        """All rounds of both, of what this promise compares."""
+        out = Results()
+        for part in (self, more):
+            for name in (promise.id, promise.reference):
+                out.rounds.setdefault(name, []).extend(part.rounds.get(name, []))
+                if name in part.problems:
+                    out.fail([name], part.problems[name])
+        return out
 
     def add_round(self, name, samples):
         self.rounds.setdefault(name, []).append(list(samples))
