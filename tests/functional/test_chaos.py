@@ -189,12 +189,13 @@ def test_promises_hold(new_service, blows):
             free(disk)
         assert not any(client.is_alive() for client in clients), "a request was neither answered nor cut"
         wait_for(service.is_healthy, 20, "with room on its disk the service is well again")
+        # One that was started while the disk was full keeps its database to itself: nobody else could count the rows.
+        if any("database is locked" in name for name in leaks.row_counts(service.state_dir)):
+            service.stop()
+            service.start()
         settle(api, clients, seed)
         for item in api.list_all():
             assert api.delete(item["id"]).status == 204
-        # One that was started while the disk was full keeps its database to itself: nobody else could count the rows.
-        service.stop()
-        service.start()
         leaks.assert_nothing_leaked(service, before, timeout=30)
 
 
