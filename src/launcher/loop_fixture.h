@@ -102,18 +102,20 @@ class Table : public SandboxTable {
       return capture_work();
     });
   }
-  Result<Forked> keep_snapshot(const std::string& id, Lasting) override {
+  Result<Forked> keep_snapshot(const std::string& id, Lasting lasting) override {
     bool known = snapshots.contains(id);
-    kept.insert(id);
+    (lasting == Lasting::for_good ? kept : placed).insert(id);
     return fork_work([known] { return known ? Result<void>() : fail(Code::not_found, "no such snapshot"); });
   }
   Result<void> drop_snapshot(const std::string& id) override {
     snapshots.erase(id);
     kept.erase(id);
+    placed.erase(id);
     return {};
   }
-  Result<FoundSnapshot> find_snapshot(const std::string& id, Lasting) override {
-    if (!kept.contains(id) || !snapshots.contains(id)) return fail(Code::not_found, "no such snapshot");
+  Result<FoundSnapshot> find_snapshot(const std::string& id, Lasting lasting) override {
+    bool lasts = kept.contains(id) || (lasting == Lasting::this_boot && placed.contains(id));
+    if (!lasts || !snapshots.contains(id)) return fail(Code::not_found, "no such snapshot");
     FoundSnapshot found;
     found.manifest.layers = {{"root", std::string(64, 'a')}};
     found.record = "record";
@@ -147,7 +149,7 @@ class Table : public SandboxTable {
   std::vector<std::string> killed, removed;
   std::vector<bool> frozen_calls;
   bool freezes = true, is_paused = true;
-  std::set<std::string> snapshots, kept;
+  std::set<std::string> snapshots, kept, placed;
   std::function<Result<void>()> capture_work = [] { return Result<void>(); };
   int busy_for = 0, held_for = 0, stubborn_for = 0;
   Fd calls{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE)};  // one for each sandbox that speaks

@@ -54,8 +54,10 @@ TEST_F(LoopTest, ACaptureFreezesAndLetsGoOn) {
   EXPECT_EQ(decode_body<ListAnswer>(exchange(2, SnapshotsRequest{}).body)->ids,
             std::vector<std::string>{kSnapshot});
   EXPECT_EQ(exchange(3, PlaceRequest{{kSnapshot}}).error, 0);
+  EXPECT_TRUE(table_.kept.empty()) << "it only has its place";
   Answer kept = exchange(3, KeepRequest{{kSnapshot}});
   ASSERT_EQ(kept.error, 0) << kept.message;
+  EXPECT_TRUE(table_.kept.contains(kSnapshot)) << "what was placed can be kept";
   auto body = decode_body<KeepAnswer>(kept.body);
   ASSERT_TRUE(body);
   EXPECT_EQ(body->record, "record");
